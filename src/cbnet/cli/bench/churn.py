@@ -58,15 +58,15 @@ def _interrupt(_number: int, _frame: object) -> None:
 def _show(results: Sequence[PhaseResult]) -> None:
     from rich.console import Console
 
-    from cbnet.lab.bench.churn.stalls import MAX_MESSAGE, MAX_PING, Stalls
+    from cbnet.lab.bench.churn.longest_waits import MAX_MESSAGE, MAX_PING, LongestWaits
 
     console = Console(highlight=False)
     heads = ("seconds", "CPU s: a", "b", "ping ms", "message ms", "connect ms", "prober late ms")
     grid = new_grid("Longest wait in each phase", "phase", *heads)
-    longest = Stalls()
+    longest = LongestWaits()
     for each in results:
-        longest.add(each.stalls)
-        numbers = (each.seconds, *each.cpu, *each.stalls.milliseconds().values())
+        longest.add(each.waits)
+        numbers = (each.seconds, *each.cpu, *each.waits.milliseconds().values())
         add_cells(grid, each.name, *map(number, numbers))
     console.print(grid)
     verdict = "met" if longest.is_within_goals else "missed"

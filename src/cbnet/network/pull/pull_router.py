@@ -109,7 +109,7 @@ class PullRouter:
             self._visit(entered)
 
     def _leave(self, request: Request) -> None:
-        """Take a request into other domains that offer it; if there are none, send it on here."""
+        """Send a request to other domains that offer it; if there are none, send it on here."""
         domains = self._offers.matched(request_from_bytes(request.request).content).domains
         if not domains or _exceeded_limit(request) or not self.on_leave(request, domains):
             self.go_on(request)

@@ -48,7 +48,7 @@ class Crossings:
         post: Callable[[int, Callable[[], None]], None],
         is_open: Callable[[int, int], bool],
     ) -> None:
-        """Take over the messages and requests of all sides.
+        """Pass the messages and requests of all sides on.
 
         post: makes a call in a turn of the router of a side. is_open: whether this gateway joins two sides.
         """
@@ -70,14 +70,14 @@ class Crossings:
     # --- messages
 
     def _message(self, of: int, packet: Packet, to: Sequence[int]) -> dict[int, str]:
-        """Take a packet to other sides; return their networks."""
+        """Send a packet to other sides; return their networks."""
         entered = [on for on in to if self._is_open(of, on)]
         for on in entered:
             self._post(on, partial(self._port(on).forwarder.enter, packet, partial(self._report, of, on, packet)))
         return {on: self._network(on) for on in entered}
 
     def _report(self, of: int, on: int, packet: Packet, hop: Hop) -> None:
-        """Take the report of a traced packet on one side to where it came from on another."""
+        """Send the report of a traced packet on one side to where it came from on another."""
         assert packet.mark is not None
         named = replace(hop, network=hop.network or self._network(on))
         report = TraceReport(packet.source, 0, packet.mark.number, named)

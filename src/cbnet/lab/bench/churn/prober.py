@@ -14,7 +14,7 @@ from selectors import EVENT_READ, DefaultSelector
 from signal import SIG_IGN, SIGINT, signal
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.churn.stalls import Stalls
+from cbnet.lab.bench.churn.longest_waits import LongestWaits
 from cbnet.lab.bench.router.load import Target
 from cbnet.lab.bench.router.raw_link import RawLink
 from cbnet.lab.bench.router.wire_formats import CbnetFormat
@@ -54,7 +54,7 @@ class Prober:
 
     def __init__(self, targets: list[Target], pipe: Connection) -> None:
         self._pipe = pipe
-        self._stalls = Stalls()
+        self._waits = LongestWaits()
         self._selector = DefaultSelector()
         self._last = targets[-1]
         self._sent = self._received = 0
@@ -66,12 +66,12 @@ class Prober:
         self._selector.register(pipe, EVENT_READ, self._ask)
 
     def run(self) -> None:
-        """Probe until the other end of the pipe closes; answer each of its messages with the stalls since the last."""
+        """Probe until the other end of the pipe closes; answer each message with the waits since the last."""
         due = connect_due = time.monotonic()
         while self._is_open:
             now = time.monotonic()
             if now >= due:
-                self._stalls.late = max(self._stalls.late, now - due)
+                self._waits.late = max(self._waits.late, now - due)
                 self._probe(due)
                 due = max(due + _INTERVAL, now - _INTERVAL)  # a prober that was not run does not make up for it
             if now >= connect_due and self._connecting is None:
@@ -99,7 +99,7 @@ class Prober:
 
     def _pong(self, frame: Frame) -> None:
         if isinstance(frame, Pong):
-            self._stalls.ping = max(self._stalls.ping, time.monotonic() - frame.number / 1e9)
+            self._waits.ping = max(self._waits.ping, time.monotonic() - frame.number / 1e9)
 
     def _delivered(self, frame: Frame) -> None:
         if isinstance(frame, Deliver):
@@ -107,7 +107,7 @@ class Prober:
             if int.from_bytes(frame.payload[:8]) != self._received:
                 raise CbnetError(f"message {self._received} was lost, or came twice or out of order")
             delay = time.monotonic() - int.from_bytes(frame.payload[8:]) / 1e9
-            self._stalls.message = max(self._stalls.message, delay)
+            self._waits.message = max(self._waits.message, delay)
 
     def _connect(self) -> None:
         """Connect a new client; it has done so when a ping is answered, and leaves."""
@@ -121,20 +121,20 @@ class Prober:
     def _connected(self, frame: Frame) -> None:
         if isinstance(frame, Pong) and self._connecting is not None:
             link, began = self._connecting
-            self._stalls.connect = max(self._stalls.connect, time.monotonic() - began)
+            self._waits.connect = max(self._waits.connect, time.monotonic() - began)
             self._connecting = None
             self._selector.unregister(link.raw)
             link.raw.close()
 
     def _ask(self) -> None:
-        """Answer with the stalls since the last time, and how many messages are on their way."""
+        """Answer with the longest waits since the last time, and how many messages are on their way."""
         try:
             self._pipe.recv()
         except (EOFError, OSError):
             self._is_open = False
             return
-        stalls, self._stalls = self._stalls, Stalls()
-        self._pipe.send((stalls, self._sent - self._received))
+        waits, self._waits = self._waits, LongestWaits()
+        self._pipe.send((waits, self._sent - self._received))
 
 
 class ProberProcess:
@@ -148,8 +148,8 @@ class ProberProcess:
         theirs.close()
         self.take()  # it has connected
 
-    def take(self) -> tuple[Stalls, int]:
-        """Return the stalls since the last call, and the number of messages on their way."""
+    def take(self) -> tuple[LongestWaits, int]:
+        """Return the longest waits since the last call, and the number of messages on their way."""
         try:
             self._pipe.send(None)
             answer = self._pipe.recv()
@@ -157,8 +157,8 @@ class ProberProcess:
             raise CbnetError("the prober died") from None
         if isinstance(answer, CbnetError):
             raise answer
-        stalls, missing = answer
-        return stalls, missing
+        waits, missing = answer
+        return waits, missing
 
     def close(self) -> None:
         """End the process."""

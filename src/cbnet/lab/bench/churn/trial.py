@@ -20,8 +20,8 @@ from typing import Any
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.bench_input import Report
 from cbnet.lab.bench.churn.churn_client import ChurnClient, wait_until_held
+from cbnet.lab.bench.churn.longest_waits import LongestWaits
 from cbnet.lab.bench.churn.prober import ProberProcess
-from cbnet.lab.bench.churn.stalls import Stalls
 from cbnet.lab.bench.router.load import Target
 from cbnet.lab.bench.router.message_pool import random_filters
 from cbnet.lab.bench.router.servers import ServerProcess
@@ -62,7 +62,7 @@ class PhaseResult:
     name: str
     seconds: float
     cpu: Sequence[float]  # of the routers, in seconds
-    stalls: Stalls
+    waits: LongestWaits
     problem: str | None = None
 
     def members(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class PhaseResult:
             "phase": self.name,
             "seconds": round(self.seconds, 2),
             "cpu_s": [round(each, 2) for each in self.cpu],
-            **self.stalls.milliseconds(),
+            **self.waits.milliseconds(),
             "problem": self.problem,
         }
 
@@ -127,11 +127,11 @@ class _Trial:
         act()
         problem = wait_until_held(self._watchers, self._held, _TIMEOUT)
         seconds = time.monotonic() - began
-        stalls, missing = self._prober.take()
+        waits, missing = self._prober.take()
         cpu = [(server.cpu() - then) / 1e9 for server, then in zip(self._servers, before, strict=True)]
         if problem is None and missing > 1 / 0.005:
             problem = f"{missing:,} messages are missing"
-        return PhaseResult(name, seconds, cpu, stalls, problem)
+        return PhaseResult(name, seconds, cpu, waits, problem)
 
     def _filters(self, count: int) -> list[str]:
         self._held += count

@@ -1,7 +1,7 @@
 """Processor time of a client's process per message, for each way to publish and to receive.
 
-A client is connected to a `Peer`. Every message that the peer receives is checked; of those that the client receives,
-their number, and the content of all that it reads.
+A client is connected to a `ClientPeer`. Every message that the peer receives is checked; of those that the client
+receives, their number, and the content of all that it reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.bench_input import Report
-from cbnet.lab.bench.client.peer import PAYLOAD, POOL, Peer, content
+from cbnet.lab.bench.client.peer import PAYLOAD, POOL, ClientPeer, content
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_subscription import Delivery
 from cbnet.network.client.client import Client, connect
@@ -53,7 +53,7 @@ def measure_clients(messages: int, rounds: int, report: Report) -> Iterator[Clie
 
 def _round(executor: Executor, run: Callable[[str, int], float], messages: int, expected: int) -> float:
     """Return the µs of processor time per message; expected: messages that the client publishes."""
-    with Peer(messages) as peer:
+    with ClientPeer(messages) as peer:
         seconds = executor.submit(run, peer.address, messages).result()
         published = peer.published()
     if published != expected:

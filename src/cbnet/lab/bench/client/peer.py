@@ -38,7 +38,7 @@ def content(number: int) -> dict[str, Any]:
     return {"dest": "MXP", "price": number % POOL, "seat": f"s{number % POOL}"}
 
 
-class Peer:
+class ClientPeer:
     """A peer for one client: a context manager."""
 
     def __init__(self, messages: int) -> None:

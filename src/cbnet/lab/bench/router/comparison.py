@@ -15,7 +15,7 @@ from cbnet.lab.bench.router.case_result import CaseResult, Round
 from cbnet.lab.bench.router.cases import Case
 from cbnet.lab.bench.router.generators import Generators
 from cbnet.lab.bench.router.load import Until
-from cbnet.lab.bench.router.rivals import Rival, start_rivals
+from cbnet.lab.bench.router.rivals import RivalServer, start_rivals
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def compare(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
     """Measure all servers in each case; they run until the iterator ends or is closed."""
     with ExitStack() as stack:
         generators = stack.enter_context(Generators())
-        shared: list[Rival] = []  # by the cases without servers of their own
+        shared: list[RivalServer] = []  # by the cases without servers of their own
         for case in plan.cases:
             if case.has_own_servers:
                 with ExitStack() as own:
@@ -46,7 +46,7 @@ def compare(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
 
 
 def _case_results(
-    case: Case, plan: RouterPlan, rivals: Sequence[Rival], generators: Generators, report: Report
+    case: Case, plan: RouterPlan, rivals: Sequence[RivalServer], generators: Generators, report: Report
 ) -> Iterator[CaseResult]:
     load = replace(case.load, seed=plan.seed)
     for rival in rivals:
@@ -68,7 +68,7 @@ def _case_results(
         )  # fmt: skip
 
 
-def _round(rival: Rival, case: Case, until: Until, generators: Generators) -> Round:
+def _round(rival: RivalServer, case: Case, until: Until, generators: Generators) -> Round:
     before = rival.cpu()
     sent, received, latencies = generators.run(rival.key, until, has_probe=case.has_probe)
     cpu = [(after - then) / 1000 for after, then in zip(rival.cpu(), before, strict=True)]

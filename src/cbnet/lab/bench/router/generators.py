@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.router.load import Load, Progress, Received, Sent, Target, Until
+from cbnet.lab.bench.router.load import Load, LoadProgress, Received, SentLoad, Target, Until
 from cbnet.lab.bench.router.probe import PROBE, Probe
 from cbnet.lab.bench.router.publisher import Publisher
 from cbnet.lab.bench.router.receiver import Receiver
@@ -66,7 +66,7 @@ class Generators:
 
     def __init__(self) -> None:
         shared = get_context("spawn").RawArray("q", 2)
-        self._progress = Progress(shared)
+        self._progress = LoadProgress(shared)
         self._receiver = GeneratorProcess(Receiver, shared)
         self._publisher = GeneratorProcess(Publisher, shared)
         self._probe = GeneratorProcess(Probe, shared)
@@ -87,14 +87,14 @@ class Generators:
         if has_probe:
             self._call(self._probe, key, "open", publish_at, replace(PROBE, seed=load.seed))
 
-    def run(self, key: str, until: Until, *, has_probe: bool) -> tuple[Sent, Received, Latencies]:
+    def run(self, key: str, until: Until, *, has_probe: bool) -> tuple[SentLoad, Received, Latencies]:
         """Publish, and wait for all deliveries."""
         self._progress.reset()
         self._receiver.begin(key, "run")
         if has_probe:
             self._probe.begin(key, "run")
         self._publisher.begin(key, "run", until)
-        sent: Sent = self._publisher.result()
+        sent: SentLoad = self._publisher.result()
         received: Received = self._receiver.result()
         return sent, received, self._probe.result() if has_probe else ()
 
@@ -119,7 +119,7 @@ def _serve(kind: Callable[..., Generator], shared: Any, pipe: Connection) -> Non
             return
         try:
             if method == "open":
-                generators[key] = kind(*arguments, Progress(shared))
+                generators[key] = kind(*arguments, LoadProgress(shared))
                 answer = None
             else:
                 answer = getattr(generators[key], method)(*arguments)

@@ -57,7 +57,7 @@ class Until:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentLoad:
     """Messages published in a run."""
 
     messages: int
@@ -74,7 +74,7 @@ class Received:
     problem: str | None = None  # the first wrong delivery
 
 
-class Progress:
+class LoadProgress:
     """Memory shared by the generators of a run."""
 
     def __init__(self, shared: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import select
 import time
 
-from cbnet.lab.bench.router.load import Load, Progress, Target
+from cbnet.lab.bench.router.load import Load, LoadProgress, Target
 from cbnet.lab.bench.router.publisher import Publisher
 from cbnet.lab.bench.router.receiver import Receiver
 
@@ -20,7 +20,7 @@ _TIMEOUT = 20.0  # seconds to wait for the last ones
 class Probe:
     """A publisher and a subscriber of one server, in one process."""
 
-    def __init__(self, target: Target, load: Load, progress: Progress) -> None:
+    def __init__(self, target: Target, load: Load, progress: LoadProgress) -> None:
         self._progress = progress  # of the load beside
         self._receiver = Receiver(target, load, progress)
         self._publisher = Publisher(target, load, progress)

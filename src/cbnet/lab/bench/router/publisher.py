@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.router.load import Load, Progress, Sent, Target, Until
+from cbnet.lab.bench.router.load import Load, LoadProgress, SentLoad, Target, Until
 from cbnet.lab.bench.router.message_pool import STAMP_BYTES
 from cbnet.lab.bench.router.raw_link import RawLink
 from cbnet.lab.bench.router.wire_formats import FORMATS
@@ -20,7 +20,7 @@ _DISCARD_EVERY = 16  # writes on a link
 class Publisher:
     """Publishes messages to one server, on one or more connections in turn."""
 
-    def __init__(self, target: Target, load: Load, progress: Progress) -> None:
+    def __init__(self, target: Target, load: Load, progress: LoadProgress) -> None:
         format, pool = FORMATS[target.format](load.channel), load.pool()
         self._load, self._progress = load, progress
         frames = b"".join(format.publication(content.tobytes()) for content in pool.contents)
@@ -37,7 +37,7 @@ class Publisher:
         self._next = 0  # stamp
         self._writes = 0
 
-    def run(self, until: Until) -> Sent:
+    def run(self, until: Until) -> SentLoad:
         """Publish until a number of messages or a time is reached."""
         first, began = self._next, time.monotonic_ns()
         problem = None
@@ -46,7 +46,7 @@ class Publisher:
         except (CbnetError, OSError) as error:
             problem = str(error)
         self._progress.total = self._next - first
-        return Sent(self._next - first, began, problem)
+        return SentLoad(self._next - first, began, problem)
 
     def write(self, batch: int) -> None:
         """Publish the next messages in one write."""

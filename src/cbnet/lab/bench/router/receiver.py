@@ -7,7 +7,7 @@ import time
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.router.delivery_stream import DeliveryStream
-from cbnet.lab.bench.router.load import Load, Progress, Received, Target
+from cbnet.lab.bench.router.load import Load, LoadProgress, Received, Target
 from cbnet.lab.bench.router.raw_link import RawLink
 from cbnet.lab.bench.router.wire_formats import FORMATS
 
@@ -19,7 +19,7 @@ _QUIET = 10.0  # seconds without a delivery before the wait for missing ones end
 class Receiver:
     """Subscribers of one server."""
 
-    def __init__(self, target: Target, load: Load, progress: Progress) -> None:
+    def __init__(self, target: Target, load: Load, progress: LoadProgress) -> None:
         format, pool = FORMATS[target.format](load.channel), load.pool()
         self._progress = progress
         self._poll = select.epoll()

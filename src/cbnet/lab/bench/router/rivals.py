@@ -24,7 +24,7 @@ _SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a
 
 
 @dataclass(frozen=True)
-class Rival:
+class RivalServer:
     """One or two servers to measure: publishers are at the first one, subscribers at the last one."""
 
     servers: Sequence[ServerProcess]
@@ -60,7 +60,7 @@ class Rival:
 
 def start_rivals(
     stack: ExitStack, case: Case, servers: Sequence[str], filters: Sequence[int], seed: int, report: Report
-) -> list[Rival]:
+) -> list[RivalServer]:
     """Start the servers of a case, and of all similar ones; routers once for each number of filters."""
     certificate = None
     if case.is_tls:
@@ -77,7 +77,7 @@ def start_rivals(
                 first = started[0].target.port
                 started.append(stack.enter_context(ServerProcess(name, certificate, neighbour=first)))
             holder = hold_filters(stack, started[-1].target, count - _SUBSCRIBERS, seed) if count else None
-            rivals.append(Rival(started, count, holder))
+            rivals.append(RivalServer(started, count, holder))
     return rivals
 
 

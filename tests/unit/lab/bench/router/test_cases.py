@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.lab.bench.router.cases import CASES, parse_cases
-from cbnet.lab.bench.router.load import Load, Progress
+from cbnet.lab.bench.router.load import Load, LoadProgress
 
 
 def test_cases_by_name():
@@ -44,7 +44,7 @@ def test_window_is_shared_by_the_subscribers():
 
 
 def test_progress_of_a_run():
-    progress = Progress([7, 7])
+    progress = LoadProgress([7, 7])
     progress.reset()
     assert (progress.received, progress.total, progress.is_aborted) == (0, None, False)
     progress.received, progress.total = 3, 5

@@ -9,7 +9,7 @@ MAX_MESSAGE = 0.25  # seconds that a message may take
 
 
 @dataclass
-class Stalls:
+class LongestWaits:
     """Longest waits, in seconds; what was probed in a phase counts there, even if the answer comes later."""
 
     ping: float = 0.0
@@ -17,8 +17,8 @@ class Stalls:
     connect: float = 0.0
     late: float = 0.0  # that the prober itself was not run by the machine: a bound of the error of the others
 
-    def add(self, other: Stalls) -> None:
-        """Take the longer waits of both."""
+    def add(self, other: LongestWaits) -> None:
+        """Keep the longer of both waits."""
         self.ping = max(self.ping, other.ping)
         self.message = max(self.message, other.message)
         self.connect = max(self.connect, other.connect)
