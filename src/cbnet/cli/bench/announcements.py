@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import number, ratio
+from cbnet.cli.bench.output.numbers import number, ratio
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, step_progress
 from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError

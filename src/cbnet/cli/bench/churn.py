@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import number, parse_numbers
+from cbnet.cli.bench.output.numbers import number, parse_numbers
 from cbnet.cli.console import add_cells, new_grid, print_json, step_progress
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError

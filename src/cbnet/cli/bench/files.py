@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import checked_seconds
+from cbnet.cli.bench.output.numbers import checked_seconds
 from cbnet.cli.console import print_json, step_progress
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import ONE_EACH, checked_seconds, number, parse_interface_count, ratio
+from cbnet.cli.bench.output.numbers import ONE_EACH, checked_seconds, number, parse_interface_count, ratio
 from cbnet.cli.console import add_cells, new_grid, plural, print_json
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError

@@ -28,7 +28,7 @@ def month(
 
     Example: cbnet bench month --hours 1 --trees 1,4,pif
     """
-    from cbnet.cli.bench.month_output import print_month
+    from cbnet.cli.bench.output.month import print_month
     from cbnet.lab.bench.routing import Routing
     from cbnet.lab.bench.soak.month import MonthPlan, bench_month
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import parse_numbers
+from cbnet.cli.bench.output.numbers import parse_numbers
 from cbnet.cli.console import print_json, print_note, step_progress
 from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError, InputError
@@ -97,7 +97,7 @@ def network(
 
 
 def _measure(plans: list[ThroughputPlan], *, as_json: bool) -> None:
-    from cbnet.cli.bench.network_output import print_network
+    from cbnet.cli.bench.output.network import print_network
     from cbnet.lab.bench.network.throughput import bench_network, wrong_runs
 
     with step_progress() as report:
@@ -112,7 +112,7 @@ def _measure(plans: list[ThroughputPlan], *, as_json: bool) -> None:
 
 
 def _compare(plan: ThroughputPlan, bindings: list[int], *, as_json: bool) -> None:
-    from cbnet.cli.bench.broker_output import missing_broker_note, print_comparison
+    from cbnet.cli.bench.output.broker import missing_broker_note, print_comparison
     from cbnet.lab.bench.network.broker_comparison import compare
     from cbnet.lab.bench.network.throughput import wrong_runs
 
@@ -133,7 +133,7 @@ def _compare(plan: ThroughputPlan, bindings: list[int], *, as_json: bool) -> Non
 
 
 def _fail(plans: list[ThroughputPlan], kind: str, *, as_json: bool) -> None:
-    from cbnet.cli.bench.failure_output import print_failure
+    from cbnet.cli.bench.output.failures import print_failure
     from cbnet.lab.bench.network.failures import bench_failure
 
     for plan in plans:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.bench.numbers import parse_numbers
+from cbnet.cli.bench.output.numbers import parse_numbers
 from cbnet.cli.console import print_json, print_note, step_progress
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError, InputError
@@ -49,7 +49,7 @@ def router(
 
     Example: cbnet bench router --cases fanout-1,fanout-10 --servers cbnet,nats --filters 10000
     """
-    from cbnet.cli.bench.router_output import print_comparison
+    from cbnet.cli.bench.output.router import print_comparison
     from cbnet.lab.bench.router.cases import parse_cases
     from cbnet.lab.bench.router.comparison import RouterPlan, compare
     from cbnet.lab.bench.router.load import Until

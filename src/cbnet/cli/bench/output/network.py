@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cbnet.cli.bench.numbers import number
+from cbnet.cli.bench.output.numbers import number
 from cbnet.cli.console import add_cells, new_grid, plural
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cbnet.cli.bench.network_output import speed_cells
-from cbnet.cli.bench.numbers import number, ratio
+from cbnet.cli.bench.output.network import speed_cells
+from cbnet.cli.bench.output.numbers import number, ratio
 from cbnet.cli.console import add_cells, new_grid, plural
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What benchmarks print: tables for people, JSON Lines for programs."""
