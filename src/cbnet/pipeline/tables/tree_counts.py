@@ -27,14 +27,21 @@ from cbnet.topology.trees.common_ancestors import CommonAncestors
 
 def minimal_counts(predicates: DataFrame, tree: Tree, partitions: int | None = None) -> EdgeCounts:
     """Return the number of minimal descriptors behind every edge; predicates: those of the nodes, PREDICATES."""
-    partitions = partitions or shuffle_partitions(predicates.sparkSession)
     ancestors = CommonAncestors.of(tree)
+    answers = subset_owners(predicates, tree, ancestors, partitions)
+    return _counts(answers.mapInArrow(partial(_mark_minimal, ancestors=ancestors), MARKS), tree)
+
+
+def subset_owners(
+    predicates: DataFrame, tree: Tree, ancestors: CommonAncestors, partitions: int | None = None
+) -> DataFrame:
+    """Return the answers about every set, in the same partition: TOPS, to be merged by `merged_answers`."""
+    partitions = partitions or shuffle_partitions(predicates.sparkSession)
     sent = with_prefixes(_with_owners(predicates, tree))
     queries = sent.repartition(partitions, F.element_at("tags", F.col("length")), "copy")
     columns = queries.select("tags", "positions", "length", "copy")
     answers = columns.mapInArrow(partial(_find_subset_owners, ancestors=ancestors), TOPS)
-    marks = answers.repartition(partitions, "tags").mapInArrow(partial(_mark_minimal, ancestors=ancestors), MARKS)
-    return _counts(marks, tree)
+    return answers.repartition(partitions, "tags")
 
 
 def distinct_counts(population: DataFrame, tree: Tree, partitions: int | None = None) -> EdgeCounts:
@@ -80,8 +87,13 @@ def _find_subset_owners(batches: Iterator[pa.RecordBatch], ancestors: CommonAnce
 def _mark_minimal(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:
     """Yield the marks of sets, from all answers about them."""
     rows = concatenated(batches)
-    if rows is None:
-        return
+    if rows is not None:
+        _, owners, inner = merged_answers(rows, len(ancestors))
+        yield _marks(owners, inner, ancestors)
+
+
+def merged_answers(rows: pa.RecordBatch, positions: int) -> tuple[TagSets, TagSets, SubsetOwners]:
+    """Return the sets of all answers, their owners, and those of their subsets; positions: the number of them."""
     sets, known, tops = (TagSets.from_arrow(rows.column(column)) for column in range(3))
     firsts, lasts = (np.asarray(rows.column(column)) for column in (3, 4))
     equal = first_equal(sets)
@@ -93,11 +105,11 @@ def _mark_minimal(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors)
     lowest = np.full(len(owners.tags), NONE, dtype=np.int64)
     index = np.arange(len(tops.tags)) + np.repeat(owners.offsets[number] - tops.offsets[:-1], tops.sizes)
     np.maximum.at(lowest, index, tops.tags)
-    begin, end = np.full(len(with_owners), len(ancestors)), np.full(len(with_owners), NONE)
+    begin, end = np.full(len(with_owners), positions), np.full(len(with_owners), NONE)
     inner = np.flatnonzero(firsts != NONE)
     np.minimum.at(begin, number[inner], firsts[inner])
     np.maximum.at(end, number[inner], lasts[inner])
-    yield _marks(owners, SubsetOwners(lowest, begin, end), ancestors)
+    return sets.take(with_owners), owners, SubsetOwners(lowest, begin, end)
 
 
 def _mark_distinct(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,9 @@ keep f are the paths up from its owners, each up to where it would join another:
       o   p              +1 at o, −1 at the lowest of these ancestors; summed below v: 1 if f is kept behind v, else 0
 
 Not below v, f is kept unless all owners of f and of its subsets are below v, or an owner of a subset is not: that is,
-unless the lowest common ancestor of the former is at v or below, or that of the latter is not.
+unless the lowest common ancestor of the former is at v or below, or that of the latter is not. So f gets +1 at the
+former and -1 at the latter; summed over all positions that are not below v: 1 if f is kept there, else 0. The sum over
+all positions is 1 for a set without subsets, else 0, on every tree: the marks below v suffice.
 
 All positions are in preorder. The marks of different sets add up, so they may be computed in parts.
 """
@@ -107,22 +109,65 @@ class SubsetOwners(NamedTuple):
         return cls(*(np.full(count, NONE) for count in (len(owners.tags), len(owners), len(owners))))
 
 
+class SetMarks(NamedTuple):
+    """The marks of single sets that are not 0: one row for each set and position."""
+
+    sets: Numbers
+    positions: Numbers
+    below: Numbers
+    above: Numbers
+
+    @classmethod
+    def of(cls, owners: TagSets, inner: SubsetOwners, ancestors: CommonAncestors) -> SetMarks:
+        """Return the marks of sets, by set and position; owners: the positions of the owners of each set."""
+        places, count = _Places.of(owners, inner, ancestors), len(ancestors)
+        is_stop, has_parts = places.stops != NONE, places.parts != NONE
+        each = np.arange(len(owners))
+        terms = [  # sets, positions, below, above
+            (owners.rows, owners.tags.astype(np.int64), 1, 0),
+            (owners.rows[is_stop], places.stops[is_stop], -1, 0),
+            (each, places.whole, 0, 1),
+            (each[has_parts], places.parts[has_parts], 0, -1),
+        ]
+        keys = np.concatenate([sets * count + positions for sets, positions, _, _ in terms])
+        keys, index = np.unique(keys, return_inverse=True)
+        sums, sizes = np.zeros((2, len(keys)), dtype=np.int64), [len(sets) for sets, *_ in terms]
+        for side in (0, 1):
+            np.add.at(sums[side], index, np.repeat([term[2 + side] for term in terms], sizes))
+        marked = sums.any(axis=0)
+        return cls(*np.divmod(keys[marked], count), *sums[:, marked])
+
+
 def edge_marks(owners: TagSets, inner: SubsetOwners, ancestors: CommonAncestors) -> Numbers:
-    """Return the marks of sets for below and above, by position: int64[2, positions].
+    """Return the marks of all sets together for below and above, by position: int64[2, positions].
 
     owners: the positions of the owners of each set, at least one.
     """
-    positions = owners.tags.astype(np.int64)
-    followed = np.flatnonzero(np.diff(owners.rows) == 0)
-    stops = inner.tops.astype(np.int64)
-    stops[followed] = np.maximum(stops[followed], ancestors.of_pairs(positions[followed], positions[followed + 1]))
-    first, last = positions[owners.offsets[:-1]], positions[owners.offsets[1:] - 1]
-    has_inner = inner.lasts != NONE
-    whole = ancestors.of_pairs(
-        np.minimum(first, np.where(has_inner, inner.firsts, first)), np.maximum(last, inner.lasts)
-    )
-    parts = ancestors.of_pairs(inner.firsts[has_inner], inner.lasts[has_inner])
-    count = len(ancestors)
-    below = np.bincount(positions, minlength=count) - np.bincount(stops[stops != NONE], minlength=count)
-    above = np.bincount(whole, minlength=count) - np.bincount(parts, minlength=count)
+    places, count = _Places.of(owners, inner, ancestors), len(ancestors)
+    stops, parts = (each[each != NONE] for each in (places.stops, places.parts))
+    below = np.bincount(owners.tags, minlength=count) - np.bincount(stops, minlength=count)
+    above = np.bincount(places.whole, minlength=count) - np.bincount(parts, minlength=count)
     return np.array([below, above])
+
+
+class _Places(NamedTuple):
+    """The positions of the marks of sets, beside those of their owners."""
+
+    stops: Numbers  # int64[owners]: where the path up from an owner ends: -1 below; or NONE
+    whole: Numbers  # int64[sets]: the lowest common ancestor of the owners of the set and of its subsets: +1 above
+    parts: Numbers  # int64[sets]: that of the owners of its subsets: -1 above; or NONE
+
+    @classmethod
+    def of(cls, owners: TagSets, inner: SubsetOwners, ancestors: CommonAncestors) -> _Places:
+        positions = owners.tags.astype(np.int64)
+        followed = np.flatnonzero(np.diff(owners.rows) == 0)
+        stops = inner.tops.astype(np.int64)
+        stops[followed] = np.maximum(stops[followed], ancestors.of_pairs(positions[followed], positions[followed + 1]))
+        first, last = positions[owners.offsets[:-1]], positions[owners.offsets[1:] - 1]
+        has_inner = inner.lasts != NONE
+        whole = ancestors.of_pairs(
+            np.minimum(first, np.where(has_inner, inner.firsts, first)), np.maximum(last, inner.lasts)
+        )
+        parts = np.full(len(whole), NONE, dtype=np.int64)
+        parts[has_inner] = ancestors.of_pairs(inner.firsts[has_inner], inner.lasts[has_inner])
+        return cls(stops, whole, parts)
