@@ -205,7 +205,7 @@ def test_unreachable_network_is_an_error(cbnet, monkeypatch):
     monkeypatch.setenv("CBNET_ROUTER", "127.0.0.1:1")
     outcome = cbnet("pub", "x=1")
     assert outcome.code == 1
-    assert "no router reachable at 127.0.0.1:1" in outcome.err
+    assert "no router listens on 127.0.0.1:1" in outcome.err
 
 
 def test_router_runs_until_sigterm(cbnet):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 
 import psutil
 import pytest
@@ -138,6 +139,13 @@ def test_unreachable_router_is_an_error():
         connect("127.0.0.1:1", timeout=0.3)
     with pytest.raises(InputError, match="is not an address"):
         connect("nowhere")
+
+
+def test_addresses_where_nobody_listens_are_reported_soon():
+    started = time.monotonic()
+    with pytest.raises(NotConnected, match=r"no router listens on 127.0.0.1:1, 127.0.0.1:2"):
+        connect("127.0.0.1:1,127.0.0.1:2", timeout=30)
+    assert time.monotonic() - started < 15
 
 
 def test_client_of_another_network_is_an_error(network):

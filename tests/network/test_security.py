@@ -1,6 +1,7 @@
 """TLS, tokens and rights between real routers and clients, in the event loops of asyncio and uvloop."""
 
 import asyncio
+import functools
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from support.certificates import Authority
 from support.waiting import wait_until_async
 
 from cbnet import InputError, connect, parse
-from cbnet.network import NotConnected, NotTrusted, Refused, Settings, TcpRouter, Tls, connect_async
+from cbnet.network import NotConnected, NotTrusted, Refused, Settings, TcpRouter, Tls, connect_async, statuses
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
@@ -172,6 +173,11 @@ def test_tls_on_one_side_only_is_explained(run, ours, caplog):
                 await connect_async(str(a.address), timeout=0.3)
             with pytest.raises(NotTrusted, match="does not use TLS; enable TLS on both sides"):
                 await connect_async(str(b.address), tls=ours.tls())
+
+            failures = {}
+            asking = functools.partial(statuses, {"a": a.address}, timeout=0.5, on_failure=failures.__setitem__)
+            assert await asyncio.to_thread(asking) == {}
+            assert "it may require TLS" in str(failures["a"])
 
     run(story())
     assert any("the peer uses TLS, which is not enabled here" in reason for reason in logged(caplog))

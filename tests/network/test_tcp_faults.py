@@ -10,7 +10,7 @@ import pytest
 from support.waiting import wait_until
 
 from cbnet import Message, connect, parse
-from cbnet.network import ProcessNetwork, Settings
+from cbnet.network import NotConfirmed, NotConnected, ProcessNetwork, Settings
 from cbnet.network.protocol.frames import Close, Hello, LinkRecord, Packet, Ping, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, encode
 
@@ -132,6 +132,37 @@ def test_client_leaves_a_stopped_router():
             client.publish({"x": 1}, b"m", wait=True)
             assert subscription.get(timeout=5).payload == b"m"
             pair.signal("a", signal.SIGCONT)
+
+
+def test_after_a_timeout_the_plain_client_holds_a_subscription_that_can_be_read():
+    with ProcessNetwork([Settings(name, dead=30.0) for name in "ab"], [("a", "b")]) as pair:
+        pair.wait()
+        with connect(str(pair.addresses["a"])) as client:
+            other = client.subscribe("y = 1", wait=True)
+            pair.signal("b", signal.SIGSTOP)
+            with pytest.raises(NotConfirmed, match="it stays active") as raised:
+                client.subscribe("x = 1", wait=True, timeout=0.3, queue=1)
+            with pytest.raises(NotConfirmed) as of_offer:
+                client.offer("z = 1", lambda _: None, wait=True, timeout=0.3)
+            pair.signal("b", signal.SIGCONT)
+            for number in range(3):
+                client.publish({"x": 1}, b"%d" % number)
+            client.publish({"y": 1})
+            kept = raised.value.subscription
+            assert [kept.get(timeout=5).payload for _ in range(3)] == [b"0", b"1", b"2"]
+            assert other.get(timeout=5).message == {"y": 1}
+            kept.unsubscribe()
+            of_offer.value.subscription.withdraw()
+            assert (client.status().subscriptions, client.status().offers) == (1, 0)
+
+
+def test_a_subscription_that_got_no_answer_does_not_stay_at_the_router():
+    with ProcessNetwork([Settings("a")], []) as alone, connect(str(alone.addresses["a"])) as client:
+        alone.signal("a", signal.SIGSTOP)
+        with pytest.raises(NotConnected, match="no answer"):
+            client.subscribe("x = 1", timeout=0.1)
+        alone.signal("a", signal.SIGCONT)
+        assert client.status().subscriptions == 0
 
 
 PREDICATES = ["k = 0", "k = 1", "k < 2", "k > 1", "k != 1", "k = 1 and #a", "#a", 's ^= "x"', "true"]

@@ -28,9 +28,14 @@ def print_json(row: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
+def printable(text: str) -> str:
+    """Return a text of others as one line for a terminal; control characters could forge output and are escaped."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def print_note(note: str) -> None:
-    """Print a line for people on standard error."""
-    print(note, file=sys.stderr)
+    """Print lines for people on standard error."""
+    print("\n".join(map(printable, note.split("\n"))), file=sys.stderr)
 
 
 def print_error(error: InputError, as_json: bool) -> None:
@@ -91,7 +96,7 @@ def add_cells(grid: Grid, *cells: object) -> None:
     """Add a row of cells as they are."""
     from rich.text import Text
 
-    grid.add_row(*(Text(str(cell)) for cell in cells))
+    grid.add_row(*(Text(printable(str(cell))) for cell in cells))
 
 
 def bar_grid(title: str, what: str, unit: str, rows: Sequence[tuple[object, int]], total: int | None = None) -> Grid:

@@ -10,6 +10,7 @@ from cbnet.errors import CbnetError
 if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer
     from cbnet.network.client.async_subscription import AsyncSubscription
+    from cbnet.network.client.client import Offer, Subscription
     from cbnet.network.protocol.frames import StepField
 
 
@@ -46,12 +47,13 @@ class NotConfirmed(NetworkError):  # noqa: N818
     def __init__(
         self, subscription: AsyncSubscription | AsyncOffer, routers: int, missing: Sequence[str], seconds: float
     ) -> None:
-        self.subscription = subscription
+        self.subscription: AsyncSubscription | AsyncOffer | Subscription | Offer = subscription
         self.routers = routers
         self.missing = list(missing)
         names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
         super().__init__(
-            f"not confirmed for all {routers} reachable routers within {seconds:g} s: no answer from {names}"
+            f"not confirmed for all {routers} reachable routers within {seconds:g} s: no answer from {names}; "
+            "it stays active, and messages of routers behind these links may not arrive yet"
         )
 
 

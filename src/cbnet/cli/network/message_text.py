@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from cbnet.cli.console import printable
 from cbnet.errors import FileError, InputError
 from cbnet.files import read_bytes
 from cbnet.language import Message
@@ -111,8 +112,8 @@ def payload_from_members(members: dict[str, Any]) -> bytes:
 
 def message_line(message: dict[str, Any], payload: bytes) -> str:
     """Return a message and its payload as a line for people."""
-    text = str(Message.from_dict(message)) or "(empty message)"
-    shown = payload_members(payload)["payload"]
+    text = printable(str(Message.from_dict(message))) or "(empty message)"
+    shown = printable(payload_members(payload)["payload"])
     return f"{text}  {shown}" if shown else text
 
 

@@ -28,7 +28,7 @@ _SNAPSHOT_INTERVAL = 0.5  # seconds between the two samples of a snapshot
 _DASH = "–"
 # Fits 80 columns. `--json` has more.
 _HEADS = ("links", "reach", "clients", "subs", "filters", "in/s", "out/s", "deliv.", "queued", "drops")
-_COUNTERS = 5  # of these heads, the last ones need the right `watch`
+_COUNTERS = 5  # of these heads, the last ones and the first need the right `watch`
 _INTERFACE_HEADS = ("neighbour", "trees", "routers", "held", "announced", "covered", "state")
 
 
@@ -57,7 +57,7 @@ def top(
     time.sleep(_SNAPSHOT_INTERVAL)
     rows = monitor.sample()
     if not any(row.answers for row in rows):
-        raise CbnetError(f"no router answers at {', '.join(row.address for row in rows)}")
+        raise CbnetError(f"no router answers at {', '.join(row.address for row in rows)}: {monitor.first_problem}")
     if json:
         for row in rows:
             print_json(row.members())
@@ -67,7 +67,7 @@ def top(
     Console(highlight=False).print(monitor.view())
     silent = [row.router for row in rows if not row.answers]
     if silent:
-        print_note(f"no answer from {', '.join(silent)} in 2 s: stopped, suspended or overloaded")
+        print_note(f"no answer from {', '.join(silent)}: {monitor.first_problem}")
     if not all(row.is_detailed for row in rows):
         print_note("– marks values that need the right `watch`")
 
@@ -120,13 +120,22 @@ class RouterMonitor:
         self._tls, self._token = connection.tls, connection.client_token
         self._last: dict[str, Status] = {}
         self.rows: list[RouterRates] = []
+        self.first_problem = ""  # of the routers that do not answer
 
     def sample(self) -> Sequence[RouterRates]:
         """Ask all routers for their status."""
         from cbnet.cli.network.status_rates import router_rates
         from cbnet.network import statuses
 
-        answers = statuses(self._routers, network=self._network, tls=self._tls, token=self._token)
+        problems: list[str] = []
+        answers = statuses(
+            self._routers,
+            network=self._network,
+            tls=self._tls,
+            token=self._token,
+            on_failure=lambda _, error: problems.append(str(error)),
+        )
+        self.first_problem = next(iter(problems), "")
         self.rows = [
             router_rates(name, address, self._last.get(name), answers.get(name))
             for name, address in self._routers.items()
@@ -183,7 +192,7 @@ def _cells(row: RouterRates) -> list[str]:
         return ["no answer", *[_DASH] * (len(_HEADS) - 1)]
     sizes = (len(row.neighbours), row.reachable, row.clients, row.subscriptions, row.filters)
     if not row.is_detailed:
-        return [*map(_short, sizes), *[_DASH] * _COUNTERS]
+        return [_DASH, *map(_short, sizes[1:]), *[_DASH] * _COUNTERS]
     counts = (row.delivered, row.waiting, sum((row.dropped or {}).values()))
     return [*map(_short, sizes), *map(_short, (row.in_per_s, row.out_per_s)), *map(_short, counts)]
 

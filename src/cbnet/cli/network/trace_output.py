@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import plural
+from cbnet.cli.console import plural, printable
 from cbnet.network.protocol.fields import LINK_DOWN, NOT_KNOWN
 
 if TYPE_CHECKING:
@@ -35,18 +35,18 @@ def _branch_row(branch: Branch) -> dict[str, Any]:
 def print_trace(traced: Traced, message: Message, *, is_dry: bool, hypothetical: Hypothetical | None) -> None:
     """Print the path of a message, and the outcome."""
     first = traced.hops[0]
-    print(f"message         {str(message) or '(empty)'}")
+    print(f"message         {printable(str(message)) or '(empty)'}")
     print(f"published at    router {first.router}" + (" (dry run: nothing is delivered)" if is_dry else ""))
     if first.root:
         print(f"tree            {first.tree}, rooted at {first.root}")
     if hypothetical is not None:
         print(f"assuming        a subscriber at router {hypothetical[1]} to {hypothetical[0]}")
     print(f"\nrouter {first.router}")
-    print("\n".join(_below(first, traced, "", is_dry=is_dry)))
+    print("\n".join(map(printable, _below(first, traced, "", is_dry=is_dry))))
     print()
     if hypothetical is not None:
-        print(_answer(traced, message, *hypothetical))
-    print("\n".join(_outcome(traced, is_dry=is_dry, is_hypothetical=hypothetical is not None)))
+        print(printable(_answer(traced, message, *hypothetical)))
+    print("\n".join(map(printable, _outcome(traced, is_dry=is_dry, is_hypothetical=hypothetical is not None))))
 
 
 def _below(hop: Hop, traced: Traced, indent: str, *, is_dry: bool) -> Iterator[str]:

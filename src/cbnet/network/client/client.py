@@ -21,7 +21,7 @@ from cbnet.network.client.async_client import TIMEOUT, AsyncClient, Traced, conn
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
-from cbnet.network.errors import NetworkError, NotConnected
+from cbnet.network.errors import NetworkError, NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
 from cbnet.network.protocol.frames import Status
 from cbnet.network.protocol.request_codec import RequestLike
@@ -127,7 +127,12 @@ class Client:
         and the subscription stays active. queue: number of messages. when_full: the policy when the queue is full.
         """
         subscribing = self._client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
-        return Subscription(self, self._call(subscribing))
+        try:
+            return Subscription(self, self._call(subscribing))
+        except NotConfirmed as error:
+            if isinstance(error.subscription, AsyncSubscription):
+                error.subscription = Subscription(self, error.subscription)
+            raise
 
     def subscribe_initial(
         self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
@@ -215,7 +220,12 @@ class Client:
         async def answer(request: Message) -> Answer:
             return await self._loop.run_in_executor(None, handler, request)
 
-        return Offer(self, self._call(self._client.offer(predicate, answer, wait=wait, timeout=timeout)))
+        try:
+            return Offer(self, self._call(self._client.offer(predicate, answer, wait=wait, timeout=timeout)))
+        except NotConfirmed as error:
+            if isinstance(error.subscription, AsyncOffer):
+                error.subscription = Offer(self, error.subscription)
+            raise
 
     def request(
         self,

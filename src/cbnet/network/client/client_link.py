@@ -31,6 +31,7 @@ GRACE: Final = 1.0  # seconds that an answer may arrive after the timeout sent t
 _SILENT, _DEAD = 1.0, 3.5  # seconds, as in routers
 _MAX_QUEUED = 1 << 26  # bytes; publishers block long before
 _STABLE = 3.0  # seconds after which a connection counts as successful
+_PATIENCE = 1.0  # seconds for a router that is just starting, if no router listens
 _PROBE = frames.Ping(1)  # its Pong shows that the Hello before was accepted; all other Pings have the number 0
 
 Call: TypeAlias = tuple[int, int]  # the tag of a frame that awaits an answer, and its id or number
@@ -90,6 +91,7 @@ class ClientLink:
         self._fatal: CbnetError | None = None  # why no attempt can succeed
         self._changed = asyncio.Event()
         self._is_closed = False
+        self._nobody_listens = False  # every attempt so far was refused by the system
         self._tasks = [self._loop.create_task(task) for task in (self._keep(), self._watch())]
 
     async def close(self) -> None:
@@ -127,6 +129,8 @@ class ClientLink:
                 raise self._fatal
             if self._is_closed:
                 raise NotConnected("the client is closed")
+            if self._nobody_listens and not self.router:
+                raise NotConnected(f"no router listens on {', '.join(map(str, self._addresses))}")
             self._changed.clear()
             try:
                 async with asyncio.timeout_at(end):
@@ -325,6 +329,7 @@ class ClientLink:
     async def _keep(self) -> None:
         """Keep a connection: when one closes, open another."""
         backoff = Backoff()
+        started, unheard = self._loop.time(), 0  # attempts that met no router
         for attempt, address in enumerate(cycle(self._addresses)):
             if self._fatal is not None:
                 return
@@ -335,6 +340,10 @@ class ClientLink:
                 self._refusal = error
             except OSError as error:
                 self._problem = error.strerror or str(error) or "no answer"
+                unheard += isinstance(error, ConnectionRefusedError)
+            if unheard == attempt + 1 and self._loop.time() - started > _PATIENCE:
+                self._nobody_listens = True
+                self._changed.set()
             self._check_refusals(address)
             is_stable = self._loop.time() - began > _STABLE
             if is_stable:

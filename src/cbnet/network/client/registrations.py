@@ -61,8 +61,12 @@ class Registrations:
             answer: frames.Subscribed | frames.Offered = await self._link.call(
                 kind, entry.id, send, timeout, is_restored=True
             )
-        except BaseException:
+        except BaseException as error:
             entries.pop(entry.id, None)
+            if not isinstance(error, Refused):  # the router may have registered it
+                self._link.send(
+                    frames.Withdraw(entry.id) if isinstance(entry, AsyncOffer) else frames.Unsubscribe(entry.id)
+                )
             raise
         finally:
             self._deadlines.pop(entry.id, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from cbnet.network.client.async_client import connect_async
 from cbnet.network.errors import NetworkError
@@ -20,23 +20,26 @@ def statuses(
     timeout: float = 2.0,
     tls: Tls | None = None,
     token: str | None = None,
+    on_failure: Callable[[str, NetworkError], None] = lambda *_: None,
 ) -> dict[str, Status]:
-    """Return the status of each router that answers before the timeout."""
-    return run(_all(routers, network, timeout, tls, token))
+    """Return the status of each router that answers before the timeout; on_failure: called for each other router."""
 
+    async def one(address: Address) -> Status | NetworkError:
+        try:
+            async with await connect_async(
+                str(address), network=network, timeout=timeout, tls=tls, token=token
+            ) as client:  # fmt: skip
+                return await client.status(timeout)
+        except NetworkError as error:
+            return error
 
-async def _all(
-    routers: Mapping[str, Address], network: str, timeout: float, tls: Tls | None, token: str | None
-) -> dict[str, Status]:
-    answers = await asyncio.gather(*(_one(address, network, timeout, tls, token) for address in routers.values()))
-    return {name: answer for name, answer in zip(routers, answers, strict=True) if answer is not None}
+    async def all() -> list[Status | NetworkError]:
+        return await asyncio.gather(*map(one, routers.values()))
 
-
-async def _one(
-    address: Address, network: str, timeout: float, tls: Tls | None, token: str | None
-) -> Status | None:  # fmt: skip
-    try:
-        async with await connect_async(str(address), network=network, timeout=timeout, tls=tls, token=token) as client:
-            return await client.status(timeout)
-    except NetworkError:
-        return None
+    found: dict[str, Status] = {}
+    for name, answer in zip(routers, run(all()), strict=True):
+        if isinstance(answer, Status):
+            found[name] = answer
+        else:
+            on_failure(name, answer)
+    return found

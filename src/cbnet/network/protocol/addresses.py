@@ -43,8 +43,8 @@ def parse_address(text: str) -> Address:
 
 
 def parse_addresses(texts: str | Iterable[str]) -> list[Address]:
-    """Parse one address or several; raise an `InputError` if one is invalid or there is none."""
-    addresses = [parse_address(text) for text in ([texts] if isinstance(texts, str) else texts)]
+    """Parse addresses, in a list or separated by commas; raise an `InputError` if one is invalid or there is none."""
+    addresses = [parse_address(text) for text in (texts.split(",") if isinstance(texts, str) else texts)]
     if not addresses:
         raise InputError("no router address given", hint=f"give an address such as {DEFAULT_ADDRESS}")
     return addresses

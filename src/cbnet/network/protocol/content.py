@@ -55,6 +55,11 @@ class Content(Message):
         return frozenset(self._fields.tags)
 
     @property
+    def repeated_tags(self) -> Tags:
+        """The tags as sent: a frame may repeat a tag."""
+        return self._fields.tags
+
+    @property
     def is_nested(self) -> bool:
         """Whether some value is an object or an array."""
         return is_nested(self._fields.attributes)

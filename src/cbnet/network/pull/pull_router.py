@@ -61,7 +61,7 @@ class PullRouter:
 
     def begin(self, link: int, frame: PullFrame) -> None:
         """Send a request of a local client; raise a `LimitError` if too many are open."""
-        self._visit(self.requesters.begin(link, frame))
+        self._visit(self.requesters.begin(link, frame, self._links.of_same_client(link)))
 
     def request(self, _: int, frame: Request) -> None:
         """Handle a request of a neighbour."""

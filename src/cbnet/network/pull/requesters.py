@@ -6,7 +6,7 @@ a reply finds back by its locator: the name of this router, its life, and the nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,10 +47,13 @@ class Requesters:
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, link: int, frame: PullFrame) -> Request:
-        """Return the request frame for a client's request; raise a `LimitError` if too many are open."""
+    def begin(self, link: int, frame: PullFrame, links: Iterable[int]) -> Request:
+        """Return the request frame for a client's request; raise a `LimitError` if too many are open.
+
+        links: all links of the client.
+        """
         for what, count, limit in (
-            ("open requests of a client", self._counts.get(link, 0) + 1, MAX_CLIENT_REQUESTS),
+            ("open requests of a client", sum(self._counts.get(each, 0) for each in links) + 1, MAX_CLIENT_REQUESTS),
             ("open requests at a router", len(self._open) + 1, MAX_ROUTER_REQUESTS),
         ):
             if count > limit:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
-    """Return the router's status; interfaces, peers and counters, which reveal data of others, only if `is_whole`."""
+    """Return the router's status; neighbours, interfaces, peers and counters, which others own, only if `is_whole`."""
     counters = router.counters + router.subscriptions.table.times()
     peers = [_peer(link) for link in router.links.all()]
     return Status(
@@ -27,7 +27,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         scheme=context.settings.routing,
         life=context.life,
         uptime=context.now,  # the clock starts with the router
-        neighbours=router.links.weights(),
+        neighbours=router.links.weights() if is_whole else {},
         reachable=len(router.version),
         records=len(router.database),
         is_complete=router.is_complete,

@@ -144,7 +144,8 @@ def text_length(message: Message) -> int:
     values: Iterable[tuple[str, object]] = message.attributes.items()
     if any(type(value) in (dict, list) for _, value in values):
         values = ((name, leaf.value) for name, leaves in message.leaves.items() for leaf in leaves)
-    length = sum(map(len, message.tags))
+    tags = message.repeated_tags if isinstance(message, Content) else message.tags
+    length = sum(map(len, tags))
     for name, value in values:
         length += len(name) + (len(value) if type(value) is str else 0)
     return length

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cbnet.cli.network.message_text import first_item, message_and_payload, parse_message, read_items
+from cbnet.cli.network.message_text import first_item, message_and_payload, message_line, parse_message, read_items
 from cbnet.errors import FileError, InputError
 from cbnet.language import Message
 
@@ -141,3 +141,22 @@ def test_every_mistake_is_told_with_its_line(tmp_path, line, problem):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         read_items(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("payload", "shown"),
+    [
+        (b"seat 7A", "seat 7A"),
+        ("Zürich → 東京".encode(), "Zürich → 東京"),
+        (b"done\nx = 2  forged", r"done\nx = 2  forged"),
+        (b"\x1b]0;title\x07\x1b[2Kforged\r", r"\x1b]0;title\x07\x1b[2Kforged\r"),
+        ("a\u202eb\x9bc\u2028d".encode(), r"a\u202eb\x9bc\u2028d"),
+    ],
+)
+def test_a_message_is_one_line_whatever_its_payload(payload, shown):
+    assert message_line({"x": 1}, payload) == f"x = 1  {shown}"
+
+
+def test_names_and_values_of_a_message_cannot_forge_output():
+    line = message_line({"a\x1b[2K": "b\nc", "#": ["t\x9b"]}, b"")
+    assert line.isprintable()

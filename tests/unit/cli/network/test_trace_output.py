@@ -92,3 +92,11 @@ def test_a_network_without_a_report_is_named(capsys):
 def test_json_has_the_networks_it_was_passed_to():
     row = trace_row(NETWORKS[1])
     assert row["passed_to"] == [{"neighbour": "south", "is_sent": True, "routers": 0, "why": ["x > 5"]}]
+
+
+def test_names_of_others_cannot_forge_a_line(capsys):
+    hops = [hop("a", "", 0, delivered=["subscription 1 of c\x1b[1A\nforged: x = 1"])]
+    print_trace(Traced(hops, ["d\x1b[2K"]), Message({"x": 1}), is_dry=False, hypothetical=None)
+    out = capsys.readouterr().out
+    assert r"c\x1b[1A\nforged: x = 1" in out
+    assert all(line.isprintable() for line in out.split("\n"))

@@ -12,7 +12,7 @@ from cbnet.network.protocol.frames import (
     StreamAck,
     Subscribe,
 )
-from cbnet.network.router.status import interfaces
+from cbnet.network.router.status import interfaces, router_status
 
 
 def asked(new, link=9):
@@ -41,6 +41,15 @@ def test_a_router_says_how_it_is():
     assert [(peer.name, peer.role) for peer in status.peers] == [("b", "router"), ("asker", "client"), ("c", "client")]
     assert status.counters["published"] == 1
     assert status.counters["delivered"] == 1
+
+
+def test_a_client_that_may_not_watch_sees_nothing_of_others():
+    new = Alone("a", weights={"b": 7})
+    new.leaf(1, "b", wants=["x > 9"], offers=["#o"])
+    new.client_link(2, "c")
+    status = router_status(new.router, new.router._context, 1, is_whole=False)
+    assert (status.neighbours, status.interfaces, status.peers, status.counters, status.silent) == ({}, [], [], {}, {})
+    assert status.reachable == 2
 
 
 def test_an_interface_has_the_filters_of_its_side_and_those_announced_to_it():

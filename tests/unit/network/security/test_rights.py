@@ -10,6 +10,7 @@ from cbnet.network.protocol.frames import (
     Hello,
     Publish,
     Published,
+    PullFrame,
     RefusedFrame,
     Status,
     StatusRequest,
@@ -19,6 +20,8 @@ from cbnet.network.protocol.frames import (
     TraceEnd,
     Unsubscribe,
 )
+from cbnet.network.protocol.request_codec import as_request, request_to_bytes
+from cbnet.network.pull import requesters
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights, read_rights, text_length, within
@@ -136,7 +139,34 @@ def test_constraints_of_a_client_are_limited_over_all_subscriptions():
     assert new.router.counters["denied.subscribe"] == 2
 
 
+def test_repeated_tags_of_a_frame_count_each_time():
+    new = alone(text=10)
+    assert sent(new.say(1, Publish(1, {}, ["abcde"] * 2, b"", True)), Published)
+    (refused,) = sent(new.say(1, Publish(2, {}, ["abcde"] * 3, b"", True)), RefusedFrame)
+    assert refused.reason.startswith("a message with 15 characters of text; your limit is 10")
+
+
 # --- from a file
+
+
+def test_the_open_requests_of_a_client_are_those_of_all_its_links(monkeypatch):
+    monkeypatch.setattr(requesters, "MAX_CLIENT_REQUESTS", 3)
+    made = {name: new_token(name) for name in ("ticker", "card")}
+    rights = read_rights({"request": "true"}, "t")
+    router = Router(Settings("a"), 7, Access({name: Account(rights, token.hash) for name, token in made.items()}))
+    for link, name in ((1, "ticker"), (2, "ticker"), (3, "card")):
+        router.opened(link, 0.0)
+        greeting = Hello(
+            low=4, high=4, role="client", name="any", network="cbnet", life=0, link=0, scheme="", token=made[name].token
+        )
+        router.received(link, greeting, 0.0)
+    item = request_to_bytes(as_request("#a"))
+    monkeypatch.setattr(router.pulls, "_visit", lambda _: None)  # they stay open
+    for link in (1, 2, 2):
+        assert not sent(router.received(link, PullFrame(link, item, 5.0, 1, False, False), 0.0), RefusedFrame)
+    (refused,) = sent(router.received(1, PullFrame(9, item, 5.0, 1, False, False), 0.0), RefusedFrame)
+    assert "open requests of a client" in refused.reason
+    assert not sent(router.received(3, PullFrame(1, item, 5.0, 1, False, False), 0.0), RefusedFrame)
 
 
 def test_the_constraints_of_a_client_are_those_of_all_its_links():
