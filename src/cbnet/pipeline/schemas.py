@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     DoubleType,
     IntegerType,
@@ -24,7 +25,7 @@ from pyspark.sql.types import (
 
 _TYPES: dict[str, DataType] = {
     "string": StringType(), "int": IntegerType(), "long": LongType(),
-    "double": DoubleType(), "bytes": BinaryType(),
+    "double": DoubleType(), "bytes": BinaryType(), "bool": BooleanType(),
     "strings": ArrayType(StringType()), "ints": ArrayType(IntegerType()), "longs": ArrayType(LongType()),
 }  # fmt: skip
 
@@ -60,6 +61,10 @@ TABLE1 = _schema(
     tags="long", descriptors="long", kept="long", bytes="long",
 )  # [2014 Table 1]; interface null: all interfaces  # fmt: skip
 
+# The tables of every router: see `descriptor_marks`
+NUMBERED = _schema(descriptor="long", tags="ints", minimal="bool")  # minimal: among all descriptors
+ROUTER_TABLES = _schema(tree="int", range="int", position="int", descriptor="long", below="int", above="int")
+
 # Inside `minimal_descriptors`: a group is an interface or a node; `trees` and `covered` have a bit for each tree.
 GROUPED = _schema(group="int", tags="ints", trees="long")
 ANSWERS = _schema(group="int", tags="ints", trees="long", covered="long")
@@ -67,6 +72,8 @@ ANSWERS = _schema(group="int", tags="ints", trees="long", covered="long")
 # Inside `tree_counts`: positions in the preorder of a tree.
 TOPS = _schema(tags="ints", positions="ints", tops="ints", first="int", last="int")
 MARKS = _schema(position="int", below="long", above="long")
+SET_MARKS = _schema(tags="ints", position="ints", below="ints", above="ints")  # inside `descriptor_marks`
+BRANCH_MARKS = _schema(group="int", descriptor="long", tree="int", mark="int")  # inside `router_tables`
 
 OUTCOMES = _schema(task="long", outcome="bytes")  # inside `parallelism`
 

@@ -52,11 +52,21 @@ def minimal_descriptors(rows: DataFrame, targets: Targets, partitions: int | Non
     partitions = partitions or shuffle_partitions(rows.sparkSession)
     reduced = rows.select("node", "tags").mapInArrow(partial(_reduce_parts, targets=targets), GROUPED)
     by_rarest = reduced.repartition(partitions, "group", F.element_at("tags", -1))
-    sent = with_prefixes(by_rarest.mapInArrow(_reduce_whole, GROUPED))
+    kept = covered_on_trees(by_rarest.mapInArrow(_reduce_whole, GROUPED), partitions)
+    return kept.where(F.expr("trees & ~covered") != 0)
+
+
+def covered_on_trees(sets: DataFrame, partitions: int | None = None) -> DataFrame:
+    """Return the sets of each group with the trees on which another set of the group covers them: ANSWERS.
+
+    sets: GROUPED, each once in its group.
+    """
+    partitions = partitions or shuffle_partitions(sets.sparkSession)
+    sent = with_prefixes(sets)
     queries = sent.repartition(partitions, "group", F.element_at("tags", F.col("length")), "copy")
     answers = queries.select("group", "tags", "trees", "length", "copy").mapInArrow(_answer, ANSWERS)
     unions = [F.bit_or(column).alias(column) for column in ("trees", "covered")]
-    return answers.groupBy("group", "tags").agg(*unions).where(F.expr("trees & ~covered") != 0)
+    return answers.groupBy("group", "tags").agg(*unions)
 
 
 def with_prefixes(sets: DataFrame) -> DataFrame:

@@ -41,6 +41,11 @@ class Targets:
         """Return targets with a group for each node."""
         return cls(np.arange(nodes + 1), np.arange(nodes, dtype=np.int32), np.ones(nodes, dtype=np.uint64))
 
+    @classmethod
+    def of_one_group(cls, nodes: int) -> Targets:
+        """Return targets with one group of all nodes."""
+        return cls(np.arange(nodes + 1), np.zeros(nodes, dtype=np.int32), np.ones(nodes, dtype=np.uint64))
+
 
 @dataclass(frozen=True, eq=False)
 class RouterInterfaces:

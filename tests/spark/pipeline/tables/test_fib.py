@@ -1,5 +1,6 @@
 import pytest
 from support.crowds import behind, columns, crowd, minimal, sets_by_node
+from support.table_reference import entries, expected_folded, expected_tables, neighbours
 
 from cbnet.pipeline.schemas import FIB, POPULATION, PREDICATES
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables, node_predicates
@@ -17,43 +18,6 @@ def trees():
 @pytest.fixture(scope="module")
 def rows():
     return crowd(NODES, 900)
-
-
-def neighbours(tree, router):
-    return {*tree.children(router).tolist(), int(tree.parents[router])} - {-1}
-
-
-def entries(frame):
-    table = [(row.tree, row.router, row.interface, tuple(row.tags)) for row in frame.collect()]
-    assert len({*table}) == len(table)
-    return {*table}
-
-
-def expected_tables(rows, tree, routers):
-    return {
-        (0, router, neighbour, tags)
-        for router in routers
-        for neighbour in neighbours(tree, router)
-        for tags in minimal(behind(rows, tree, router, neighbour))
-    }
-
-
-def expected_folded(rows, trees, routers):
-    """Return the folded entries [2014 §3.2.3]: without a tree if all trees lead there, else by tree."""
-    table = set()
-    for router in routers:
-        for neighbour in set().union(*(neighbours(tree, router) for tree in trees)):
-            by_tree = [
-                {*behind(rows, tree, router, neighbour)} if neighbour in neighbours(tree, router) else set()
-                for tree in trees
-            ]
-            kept = [minimal(sets) for sets in by_tree]
-            for tags in set().union(*kept):
-                if all(any({*other} <= {*tags} for other in sets) for sets in by_tree):
-                    table.add((None, router, neighbour, tags))
-                else:
-                    table |= {(tree, router, neighbour, tags) for tree, sets in enumerate(kept) if tags in sets}
-    return table
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])

@@ -1,0 +1,143 @@
+"""Tables of some routers, from the stored marks of all (see `descriptor_marks`).
+
+A branch is what lies behind an interface of a router on one tree. Both kinds are given by an interval of positions:
+
+    behind a child       the positions of the child and of all below it         sum of the marks `below`
+    behind the parent    all but the positions of the router and of all below   minimal descriptors of the network,
+                                                                                minus the sum of the marks `above`
+
+So only the ranges of positions below the router are read. The marks at its own position are those of its own
+descriptors, which are behind no interface of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from cbnet.pipeline.schemas import BRANCH_MARKS, GROUPED, arrow_schema
+from cbnet.pipeline.tables.fib import folded, named
+from cbnet.pipeline.tables.minimal_descriptors import covered_on_trees
+from cbnet.topology import ROOT, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """The branches of several routers on several trees; a position p of tree t is given as t * nodes + p."""
+
+    routers: NDArray[np.int32]  # of each interface
+    neighbours: NDArray[np.int32]  # likewise
+    groups: NDArray[np.int32]  # of each branch, the number of its interface
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    is_above: NDArray[np.bool_]
+    nodes: int
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], routers: Sequence[int], numbers: Sequence[int]) -> Branches:
+        """Return the branches of routers on trees; numbers: those of the trees."""
+        nodes = len(trees[0].preorder)
+        rows = [
+            (router, neighbour, number * nodes + int(tree.positions[top]), int(tree.sizes[top]), neighbour != top)
+            for number, tree in zip(numbers, trees, strict=True)
+            for router in routers
+            for neighbour, top in _sides(tree, router)
+        ]
+        router, neighbour, starts, sizes, is_above = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+        interfaces, groups = np.unique(np.stack([router, neighbour]), axis=1, return_inverse=True)
+        routers_, neighbours = interfaces.astype(np.int32)
+        return cls(
+            routers_, neighbours, groups.astype(np.int32), starts, starts + sizes, is_above.astype(np.bool_), nodes
+        )
+
+    def ranges(self, count: int) -> list[int]:
+        """Return the ranges with positions of these branches, as tree * count + range."""
+        tree, first = np.divmod(self.starts, self.nodes)
+        last = self.ends - 1 - tree * self.nodes
+        spans = np.stack([tree * count + position * count // self.nodes for position in (first, last)], axis=1)
+        return sorted({number for begin, end in spans.tolist() for number in range(begin, end + 1)})
+
+    def parents(self) -> list[tuple[int, int]]:
+        """Return the interfaces to parents, each with a mask of the trees on which it is one."""
+        masks: dict[int, int] = {}
+        for group, start in zip(self.groups[self.is_above].tolist(), self.starts[self.is_above].tolist(), strict=True):
+            masks[group] = masks.get(group, 0) | 1 << start // self.nodes
+        return [*masks.items()]
+
+
+def _sides(tree: Tree, router: int) -> Iterator[tuple[int, int]]:
+    """Yield the neighbours of a router, each with the top of the subtree that is behind it, or is all that is not."""
+    if tree.parents[router] != ROOT:
+        yield int(tree.parents[router]), router
+    for child in tree.children(router).tolist():
+        yield child, child
+
+
+@dataclass(frozen=True)
+class RouterTables:
+    """The stored tables of all routers."""
+
+    descriptors: DataFrame  # NUMBERED
+    marks: DataFrame  # ROUTER_TABLES
+    trees: Sequence[Tree]
+    ranges: int
+
+    def of(self, routers: Sequence[int], tree: int | None = None, *, partitions: int | None = None) -> DataFrame:
+        """Return the tables of routers on a tree, or folded over all trees as `fib.folded_tables` does: FIB."""
+        numbers = [*range(len(self.trees))] if tree is None else [tree]
+        branches = Branches.of([self.trees[number] for number in numbers], routers, numbers)
+        kept = self._kept(branches)
+        if len(numbers) > 1:
+            kept = covered_on_trees(kept, partitions)
+            return named(folded(kept, len(numbers)), branches.routers, branches.neighbours)
+        number = F.lit(tree).cast("int")
+        return named(kept.withColumn("tree", number), branches.routers, branches.neighbours)
+
+    def _kept(self, branches: Branches) -> DataFrame:
+        """Return the descriptors of each interface, with the trees on which they are minimal: GROUPED."""
+        is_read = (F.col("tree") * self.ranges + F.col("range")).isin(branches.ranges(self.ranges))
+        marks = self.marks.where(is_read).select("tree", "position", "descriptor", "below", "above")
+        sums = marks.mapInArrow(partial(_branch_marks, branches=branches), BRANCH_MARKS)
+        sums = sums.groupBy("group", "descriptor", "tree").agg(F.sum("mark").alias("mark"))
+        changes = sums.select(
+            "group", "descriptor", _nothing().alias("minimal"), _trees(1, "added"), _trees(-1, "removed")
+        )
+        parents = self.marks.sparkSession.createDataFrame(branches.parents(), "group int, minimal long")
+        everywhere = self.descriptors.where("minimal").select("descriptor").crossJoin(F.broadcast(parents))
+        both = changes.unionByName(everywhere.withColumns({"added": _nothing(), "removed": _nothing()}))
+        unions = [F.bit_or(name).alias(name) for name in ("minimal", "added", "removed")]
+        masks = both.groupBy("group", "descriptor").agg(*unions)
+        kept = masks.withColumn("trees", F.expr("(minimal | added) & ~removed")).where("trees != 0")
+        return kept.join(self.descriptors.select("descriptor", "tags"), "descriptor").select(*GROUPED.names)
+
+
+def _nothing() -> Column:
+    return F.lit(0).cast("long")  # not a constant: a column needs a session
+
+
+def _trees(mark: int, name: str) -> Column:
+    """Return the bit of the tree if its marks add up to `mark`, else none."""
+    return F.expr(f"if(mark = {mark}, shiftleft(1L, tree), 0L)").alias(name)
+
+
+def _branch_marks(batches: Iterator[pa.RecordBatch], branches: Branches) -> Iterator[pa.RecordBatch]:
+    """Yield the marks of each branch: BRANCH_MARKS. Those behind a parent have the opposite sign."""
+    for batch in batches:
+        tree, position, descriptor, below, above = (np.asarray(column) for column in batch.columns)
+        keys = tree.astype(np.int64) * branches.nodes + position
+        order = np.argsort(keys, kind="stable")
+        first, last = (np.searchsorted(keys[order], bounds) for bounds in (branches.starts, branches.ends))
+        branch = np.repeat(np.arange(len(first)), last - first)
+        rows = order[np.arange(len(branch)) - np.repeat(np.cumsum(last - first) - last, last - first)]
+        marks = np.where(branches.is_above[branch], -above[rows], below[rows]).astype(np.int32)
+        kept = np.flatnonzero(marks)
+        rows, branch = rows[kept], branch[kept]
+        columns = [branches.groups[branch], descriptor[rows], tree[rows], marks[kept]]
+        yield pa.RecordBatch.from_arrays([pa.array(each) for each in columns], schema=arrow_schema(BRANCH_MARKS))
