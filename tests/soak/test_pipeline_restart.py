@@ -7,7 +7,7 @@ from support.clusters import kill_group
 from support.pipeline_runs import CONFIG, STAGES, rows_of, start_run, wait_for
 
 from cbnet.pipeline.run.configuration import read_config
-from cbnet.pipeline.run.runner import StageState, states
+from cbnet.pipeline.run.plan import StageState, states
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def test_killed_run_resumes_and_gives_the_same_rows(spark, reference, start, tmp
     config = read_config(tmp_path / "run.toml")
     killed = start("--master", "local[2]", "--conf", "spark.default.parallelism=7")
     # the rows of the stage are being written, or computed for that
-    wait_for(lambda: (Path(config.out) / "predicates" / "_temporary").exists(), killed)
+    wait_for(lambda: any(Path(config.out).glob("predicates/snapshot-*/_temporary")), killed)
     kill_group(killed)
-    stored = {name: state for name, state, _ in states(config)}
+    stored = {each.name: each.state for each in states(config)}
     assert [stored[name] for name in STAGES] == [*[StageState.DONE] * 3, *[StageState.MISSING] * 3]
     resumed = start("--master", "local[1]", "--json")  # other cores, other partitions
     output, _ = resumed.communicate(timeout=600)

@@ -1,3 +1,5 @@
+from secrets import token_hex
+
 import pytest
 
 
@@ -26,3 +28,12 @@ def small_blocks(spark):
     yield
     for key, value in before.items():
         spark.conf.set(key, value)
+
+
+@pytest.fixture
+def remote(spark, tmp_path):
+    """The URI of the test's folder on a file system that Python cannot read: a mount table of Hadoop."""
+    name = f"mounted{token_hex(4)}"
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration.set(f"fs.viewfs.mounttable.{name}.link./here", tmp_path.as_uri())
+    return f"viewfs://{name}/here"

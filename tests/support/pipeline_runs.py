@@ -4,6 +4,8 @@ import subprocess
 import sys
 from time import monotonic, sleep
 
+from cbnet.pipeline.spark.results import read_result
+
 COMMAND = [sys.executable, "-m", "cbnet", "pipeline", "run"]
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # the fastest start
 QUICK = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=3"]
@@ -41,4 +43,4 @@ def wait_for(condition, process, seconds=600):
 
 def rows_of(spark, out, stage):
     """Return all rows of a result, sorted by their text."""
-    return sorted(str(row) for row in spark.read.parquet(f"{out}/{stage}").collect())
+    return sorted(str(row) for row in read_result(spark, f"{out}/{stage}").frame(spark).collect())

@@ -65,10 +65,10 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None, *, coun
     from cbnet.cli.demo.delivery_probe import compare_deliveries, probe_deliveries
     from cbnet.matching.reference import match
     from cbnet.network import ProcessNetwork, statuses
-    from cbnet.network.service.network_file import read_folder
+    from cbnet.network.service.network_file import read_folder, snapshot_folder
 
     plan = read_folder(folder)
-    predicates = read_predicates(folder)
+    predicates = read_predicates(snapshot_folder(folder))
     published = random_messages(predicates, [str(name) for name in plan.graph.names], count)
     report(f"brute force: {len(published)} messages against every filter")
     receivers = [match(predicates, message) for _, message in published]

@@ -34,7 +34,7 @@ def run_small_pipeline(folder: Path, report: StepReport = lambda _: None) -> lis
 
     report("starting Spark")
     with LazySession("cbnet demo", conf=_SETTINGS) as session:
-        return [*run(_config(folder), session.start, lambda name: report(f"Spark: {name}"))]
+        return [*run(_config(folder), session.start, lambda status: report(f"Spark: {status.name}"))]
 
 
 def show_small_pipeline(outcomes: list[StageOutcome], console: Console) -> None:

@@ -43,7 +43,7 @@ def run(config: File, master: Master = None, conf: Conf = None, output: Output =
 
     plan = read_config(config, out=output)
     with LazySession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
-        outcomes = [*run_stages(plan, session.start, lambda name: print_note(f"{name} …"))]
+        outcomes = [*run_stages(plan, session.start, lambda status: print_note(f"{status.name} …"))]
     if json:
         print_outcomes(outcomes)
     else:
@@ -69,10 +69,10 @@ def init(
 
 @pipeline.command(cls=CommandHelp)
 def status(config: File, master: Master = None, conf: Conf = None, output: Output = None, json: Json = False) -> None:
-    """Show the state of each stage: done, stale (its parameters or inputs have changed) or missing."""
+    """Show the state of each stage: done, stale (parameters or inputs changed), damaged (files are lost) or missing."""
     from cbnet.cli.pipeline.pipeline_output import show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
-    from cbnet.pipeline.run.runner import needs_spark, states
+    from cbnet.pipeline.run.plan import needs_spark, states
     from cbnet.pipeline.spark.session import LazySession
 
     plan = read_config(config, out=output)
@@ -80,7 +80,7 @@ def status(config: File, master: Master = None, conf: Conf = None, output: Outpu
         rows = [*states(plan, session.start() if needs_spark(plan) else None)]
     if json:
         for each in rows:
-            print_json(state_members(*each))
+            print_json(state_members(each))
     else:
         show_states(plan.out, rows)
 

@@ -5,7 +5,7 @@ All values come from the stages' manifests (`_cbnet.json`), so results of earlie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-    from cbnet.pipeline.run.runner import StageOutcome, StageState
+    from cbnet.pipeline.run.plan import StageStatus
+    from cbnet.pipeline.run.runner import StageOutcome
     from cbnet.pipeline.spark.results import StoredResult
 
 _COUNTS = {
@@ -46,25 +47,29 @@ _YIELD_KEYS = ("read", "users_read", "tags_read", "kept", "derived", "users", "t
 
 def stage_members(name: str, result: StoredResult) -> dict[str, Any]:
     """Return the members of a stage's JSON object."""
-    facts = {key: value for key, value in result.facts.items() if key != "cost"}
-    members = {"stage": name, "rows": result.rows, "seconds": result.seconds, **result.facts.get("cost", {})}
-    return {**members, "facts": facts}
+    members = {"stage": name, "rows": result.rows, "seconds": result.seconds, **result.cost}
+    return {**members, "snapshot": result.snapshot.folder, "facts": result.facts}
 
 
-def state_members(name: str, state: StageState, result: StoredResult | None) -> dict[str, Any]:
+def state_members(status: StageStatus) -> dict[str, Any]:
     """Return the state of a stage as the members of a JSON object."""
-    rows, seconds = (None, None) if result is None else (result.rows, result.seconds)
-    return {"stage": name, "state": str(state), "rows": rows, "seconds": seconds}
+    members = {"stage": status.name, "state": str(status.state), "reason": status.reason}
+    stored: dict[str, Any] = {"rows": None, "seconds": None, "snapshot": None}
+    if status.result is not None:
+        result = status.result
+        stored = {"rows": result.rows, "seconds": result.seconds, "snapshot": result.snapshot.folder}
+    return members | stored
 
 
-def show_states(out: str, states: Sequence[tuple[str, StageState, StoredResult | None]]) -> None:
+def show_states(out: str, states: Sequence[StageStatus]) -> None:
     """Print a row for each stage."""
     from rich.console import Console
 
     grid = new_grid(out, "stage", "state", "rows", "seconds")
-    for name, state, result in states:
-        cells = ("", "") if result is None else (f"{result.rows:,}", f"{result.seconds:,.1f}")
-        add_cells(grid, name, state, *cells)
+    for each in states:
+        state = f"{each.state}: {each.reason}" if each.reason else each.state
+        cells = ("", "") if each.result is None else (f"{each.result.rows:,}", f"{each.result.seconds:,.1f}")
+        add_cells(grid, each.name, state, *cells)
     Console(highlight=False).print(grid)
 
 
@@ -123,22 +128,21 @@ def stage_grid(outcomes: Sequence[StageOutcome]) -> Grid:
         tight=True,
     )
     for each in outcomes:
-        cost = each.result.facts.get("cost", {})
         add_cells(
             grid,
             each.name,
             f"{each.result.rows:,}",
             f"{each.result.seconds:,.1f}",
-            *_costs(cost),
+            *_costs(each.result.cost),
             "" if each.is_new else "earlier",
         )
-    costs = [each.result.facts.get("cost", {}) for each in outcomes]
+    costs = [each.result.cost for each in outcomes]
     seconds = sum(each.result.seconds for each in outcomes)
     add_cells(grid, "all", "", f"{seconds:,.1f}", *_costs(_total_cost(costs)), "")
     return grid
 
 
-def _total_cost(costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _total_cost(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sum of the costs; for memory, the maximum."""
     total: dict[str, Any] = {}
     for cost in costs:
@@ -149,7 +153,7 @@ def _total_cost(costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return total
 
 
-def _costs(cost: dict[str, Any]) -> Iterator[str]:
+def _costs(cost: Mapping[str, Any]) -> Iterator[str]:
     for key in ("java_cpu_seconds", "python_cpu_seconds"):
         yield f"{cost[key]:,.1f}" if cost.get(key) is not None else "–"
     for key in ("peak_bytes", "shuffle_bytes"):

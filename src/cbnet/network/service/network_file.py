@@ -29,18 +29,20 @@ A folder written by the pipeline has more:
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys, read_toml
+from cbnet.files import check_keys, read_text, read_toml
 from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import Graph, topology
 from cbnet.topology.graph.generators import GENERATORS
 
 VERSION = 1
 NAME = "network.toml"
+_MANIFEST = "_cbnet.json"  # of a result of the pipeline
 _KEYS = {
     "": ("version", "predicates", "topology", "network", "ports", "tables"),
     "topology": ("graph", "seed", "largest", "roots"),
@@ -75,7 +77,7 @@ class NetworkPlan:
 
 def read_folder(folder: Path, seed: int | None = None) -> NetworkPlan:
     """Read the network of a folder that the pipeline wrote."""
-    file = folder / NAME
+    file = snapshot_folder(folder) / NAME
     if not file.exists():
         problem = "there is no network.toml in this folder" if folder.exists() else "there is no such folder"
         hint = "give the folder `live` of a run whose pipeline.toml has a section [live]"
@@ -85,6 +87,18 @@ def read_folder(folder: Path, seed: int | None = None) -> NetworkPlan:
         hint = "start the network with `cbnet up network.toml`, or run the pipeline with a section [live]"
         raise InputError("this network has no initial predicates", hint=hint, file=str(file))
     return plan
+
+
+def snapshot_folder(folder: Path) -> Path:
+    """Return the snapshot that the manifest of a folder names; the folder itself if it has no manifest."""
+    manifest = folder / _MANIFEST
+    if not manifest.is_file():
+        return folder
+    try:
+        return folder / str(json.loads(read_text(manifest))["snapshot"])
+    except (ValueError, KeyError, TypeError):
+        hint = "run the pipeline again"
+        raise InputError("this is not the manifest of a result", hint=hint, file=str(manifest)) from None
 
 
 def read_network(path: Path, seed: int | None = None) -> NetworkPlan:

@@ -19,7 +19,7 @@ from cbnet.pipeline.derive.topics import TopicModel
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import population
 from cbnet.pipeline.run.tree_curves import KS
-from cbnet.pipeline.spark.results import is_local
+from cbnet.pipeline.spark.filesystem import needs_session, scheme_of
 from cbnet.pipeline.tables.router_interfaces import MAX_TREES
 from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties
@@ -280,7 +280,7 @@ def _with_absolute_paths(config: Config, path: Path, document: TomlDocument) -> 
     if network.users:
         network = msgspec.structs.replace(network, users=_absolute(network.users, path))
     for section in ("tables", "live"):
-        if getattr(config, section) is not None and not is_local(config.out):
+        if getattr(config, section) is not None and needs_session(config.out):
             document.note((section,), "this section needs a local output folder", "set `out` to a local path")
     document.finish()
     sources = {name: _source_with_absolute_paths(source, path) for name, source in config.sources.items()}
@@ -297,4 +297,4 @@ def _source_with_absolute_paths(source: Source, path: Path) -> Source:
 
 def _absolute(name: str, config: Path) -> str:
     """Resolve a path against the folder of the configuration."""
-    return os.path.abspath(config.parent / Path(name).expanduser()) if is_local(name) else name  # noqa: PTH100
+    return os.path.abspath(config.parent / Path(name).expanduser()) if scheme_of(name) is None else name  # noqa: PTH100

@@ -11,19 +11,23 @@ from collections.abc import Iterator, Sequence
 from glob import glob
 from os.path import getmtime, getsize
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.spark.results import is_local
+from cbnet.pipeline.spark.filesystem import local_path, spark_path
+from cbnet.pipeline.spark.hadoop_files import HadoopFiles
 
 FileStatus: TypeAlias = tuple[str, int, int]  # name below the path, bytes, milliseconds
 
 
 def files_fingerprint(paths: Sequence[str], spark: SparkSession | None = None) -> str:
     """Return a fingerprint of the files of paths, folders and patterns; remote ones need a session."""
-    listed = [sorted(_local_files(path) if is_local(path) else _remote_files(path, spark)) for path in paths]
+    listed = []
+    for path in paths:
+        local = local_path(spark_path(path))
+        listed.append(sorted(_remote_files(path, spark) if local is None else _local_files(str(local))))
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
@@ -42,14 +46,9 @@ def _local_files(path: str) -> Iterator[FileStatus]:
 def _remote_files(path: str, spark: SparkSession | None) -> Iterator[FileStatus]:
     if spark is None:
         raise CbnetError(f"{path}: only Spark can read this path; no session was given")
-    java: Any = spark.sparkContext._jvm
-    hadoop_path = java.org.apache.hadoop.fs.Path(path)
-    files = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    matches = files.globStatus(hadoop_path)
-    if not matches:
+    found = [*HadoopFiles(spark).matches(path)]
+    if not found:
         raise InputError(f"no file matches {path!r}")
-    for each in matches:
-        below = files.listFiles(each.getPath(), True)
-        while below.hasNext():
-            file = below.next()
-            yield file.getPath().getName(), file.getLen(), file.getModificationTime()
+    for name, size, modified in found:
+        if not name.rpartition("/")[2].startswith((".", "_")):
+            yield name, size, modified

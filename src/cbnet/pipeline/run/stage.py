@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.pipeline.population.users_per_as import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.run.configuration import Config
-from cbnet.pipeline.spark.results import Facts, StoredResult, spark_path
+from cbnet.pipeline.spark.results import Facts, Snapshot, StoredResult
 from cbnet.pipeline.tables.router_interfaces import RouterInterfaces
 from cbnet.pipeline.tables.tree_centrality import most_central_routers
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, topology
@@ -28,11 +28,10 @@ from cbnet.topology.graph.generators import GENERATORS
 
 @dataclass(frozen=True)
 class Output:
-    """Rows to be written, or None if the stage has filled its folder itself; and facts, called after the write."""
+    """The result of a stage, and facts of what is written."""
 
-    frame: DataFrame | None
-    facts: Callable[[], Facts] = dict
-    rows: int = 0  # of a stage without a frame
+    content: DataFrame | Callable[[str], int]  # rows, or a function that writes files to a folder and returns a count
+    facts: Callable[[Snapshot], Facts] = lambda _: {}
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Stage:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  # names of stages before it
     files: tuple[str, ...] = ()  # input files
+    version: int = 1  # to be raised when the rows change for equal inputs
 
 
 def network_parameters(config: Config) -> dict[str, Any]:
@@ -72,10 +72,6 @@ class StageContext:
     def frame(self, stage: str) -> DataFrame:
         """Return the rows of a stage that is done."""
         return self.results[stage].frame(self.spark)
-
-    def written(self, stage: str) -> DataFrame:
-        """Return the rows that the running stage has written, for its facts."""
-        return self.spark.read.parquet(spark_path(self.folder(stage)))
 
     def folder(self, stage: str) -> str:
         """Return the folder of the result of a stage."""

@@ -1,18 +1,29 @@
-"""Small files on any file system that Spark can write to: a disk, HDFS, S3.
+"""Files on any file system that Spark can use: a disk, HDFS, an object store.
 
-A written file appears complete or not at all, where the file system can rename.
+Paths with the scheme `file` are read and written by Python and need no session; all others by Hadoop's file systems. A
+written file appears complete or not at all, and replaces an earlier one in one operation.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
+import os
+import re
 import shutil
 import tempfile
 from functools import cache
+from os.path import abspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+from cbnet.errors import CbnetError, InputError
+from cbnet.pipeline.spark.hadoop_files import HadoopFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 @cache
@@ -23,82 +34,133 @@ def process_folder() -> Path:
     return folder
 
 
-def read_text(spark: SparkSession, path: str) -> str | None:
+def scheme_of(path: str) -> str | None:
+    """Return the scheme of a URI such as s3a://bucket/key; None for a plain path."""
+    found = _SCHEME.match(path)
+    return found[1].lower() if found else None
+
+
+def spark_path(path: str) -> str:
+    """Return a path as a URI: a plain path is local; Spark may take it for one of HDFS."""
+    return f"file://{abspath(path)}" if scheme_of(path) is None else path  # noqa: PTH100, which would follow links
+
+
+def local_path(path: str) -> Path | None:
+    """Return the path of a URI with the scheme `file`; None for others."""
+    return Path(re.sub("^file:/+", "/", path)) if scheme_of(path) == "file" else None
+
+
+def needs_session(path: str) -> bool:
+    """Return whether only Spark can read a path; a plain path is local."""
+    return scheme_of(path) not in (None, "file")
+
+
+def read_text(spark: SparkSession | None, path: str) -> str | None:
     """Return the text of a file; None if there is no such file."""
-    files, hadoop_path = _hadoop(spark, path)
-    if not files.exists(hadoop_path):
-        return None
-    java: Any = spark.sparkContext._jvm
-    stream = files.open(hadoop_path)
-    try:
-        return bytes(java.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
-    finally:
-        stream.close()
+    local = local_path(path)
+    if local is not None:
+        return local.read_text(encoding="utf-8", errors="replace") if local.is_file() else None
+    data = _hadoop(spark, path).read(path)
+    return None if data is None else data.decode(errors="replace")
 
 
-def write_text(spark: SparkSession, path: str, text: str) -> None:
+def write_text(spark: SparkSession | None, path: str, text: str) -> None:
     """Write a file; replace an existing one."""
-    files, draft = _hadoop(spark, _draft(path))
-    stream = files.create(draft, True)
+    local = local_path(path)
+    if local is None:
+        _hadoop(spark, path).write(path, text.encode())
+        return
+    local.parent.mkdir(parents=True, exist_ok=True)
+    draft = local.with_name(f".{local.name}.draft")
+    with draft.open("wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(local)
+    local.with_name(f".{local.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of the file before
+
+
+def create_text(spark: SparkSession | None, path: str, text: str) -> bool:
+    """Write a new file; return False if there is one already."""
+    local = local_path(path)
+    if local is None:
+        return _hadoop(spark, path).create(path, text.encode())
+    local.parent.mkdir(parents=True, exist_ok=True)
     try:
-        stream.write(bytearray(text.encode()))
-        stream.hsync()
-    finally:
-        stream.close()
-    _rename(spark, path)
+        with local.open("xb") as file:
+            file.write(text.encode())
+    except FileExistsError:
+        return False
+    return True
 
 
-def list_names(spark: SparkSession, folder: str) -> list[str]:
+def list_names(spark: SparkSession | None, folder: str) -> list[str]:
     """Return the sorted names in a folder; an empty list if there is no such folder."""
-    files, hadoop_path = _hadoop(spark, folder)
-    if not files.exists(hadoop_path):
-        return []
-    return sorted(str(status.getPath().getName()) for status in files.listStatus(hadoop_path))
+    local = local_path(folder)
+    if local is None:
+        return sorted(_hadoop(spark, folder).names(folder))
+    return sorted(each.name for each in local.iterdir()) if local.is_dir() else []
 
 
-def exists(spark: SparkSession, path: str) -> bool:
+def list_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
+    """Return the sizes of all files below a folder, by name; without hidden ones, whose names begin with . or _."""
+    local = local_path(folder)
+    if local is None:
+        sizes = _hadoop(spark, folder).sizes(folder)
+    else:
+        sizes = {str(each.relative_to(local)): each.stat().st_size for each in local.rglob("*") if each.is_file()}
+    return {name: sizes[name] for name in sorted(sizes) if not re.search("(^|/)[._]", name)}
+
+
+def exists(spark: SparkSession | None, path: str) -> bool:
     """Return whether a file or folder exists."""
-    files, hadoop_path = _hadoop(spark, path)
-    return bool(files.exists(hadoop_path))
+    local = local_path(path)
+    return _hadoop(spark, path).exists(path) if local is None else local.exists()
 
 
-def delete(spark: SparkSession, path: str) -> None:
+def delete(spark: SparkSession | None, path: str) -> None:
     """Delete a file or a folder with its contents, if it exists."""
-    files, hadoop_path = _hadoop(spark, path)
-    files.delete(hadoop_path, True)
+    local = local_path(path)
+    if local is None:
+        _hadoop(spark, path).delete(path)
+    elif local.is_dir():
+        shutil.rmtree(local)
+    else:
+        local.unlink(missing_ok=True)
 
 
 def upload(spark: SparkSession, local: Path, path: str) -> None:
     """Copy a local file to a path."""
-    files, draft = _hadoop(spark, _draft(path))
-    java: Any = spark.sparkContext._jvm
-    files.copyFromLocalFile(False, True, java.org.apache.hadoop.fs.Path(local.absolute().as_uri()), draft)
-    _rename(spark, path)
+    HadoopFiles(spark).upload(local, path)
 
 
 def download(spark: SparkSession, path: str, local: Path) -> None:
     """Copy a file from a path to a local file."""
-    files, hadoop_path = _hadoop(spark, path)
-    java: Any = spark.sparkContext._jvm
     draft = local.with_name(f"{local.name}.draft")
-    files.copyToLocalFile(False, hadoop_path, java.org.apache.hadoop.fs.Path(draft.absolute().as_uri()), True)
+    HadoopFiles(spark).download(path, draft)
     draft.replace(local)
 
 
-def _draft(path: str) -> str:
-    folder, _, name = path.rpartition("/")
-    return f"{folder}/.{name}.draft"
+def fetch(spark: SparkSession | None, path: str) -> Path:
+    """Return a local file with the content of a path: the file itself if it is local, else a copy.
+
+    A copy is made once per process and keeps the name, by which readers know the format.
+    """
+    local = local_path(spark_path(path))
+    if local is not None:
+        return local
+    if not exists(spark, path):
+        raise InputError("there is no such file", file=path)
+    folder = process_folder() / hashlib.sha256(path.encode()).hexdigest()[:16]
+    copy = folder / path.rpartition("/")[2]
+    if not copy.exists():
+        folder.mkdir(exist_ok=True)
+        assert spark is not None  # or `exists` has raised an error
+        download(spark, path, copy)
+    return copy
 
 
-def _rename(spark: SparkSession, path: str) -> None:
-    files, hadoop_path = _hadoop(spark, path)
-    draft = _hadoop(spark, _draft(path))[1]
-    files.delete(hadoop_path, False)
-    files.rename(draft, hadoop_path)
-
-
-# Hadoop's objects have no Python types.
-def _hadoop(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    java: Any = spark.sparkContext._jvm
-    hadoop_path = java.org.apache.hadoop.fs.Path(path)
-    return hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), hadoop_path
+def _hadoop(spark: SparkSession | None, path: str) -> HadoopFiles:
+    if spark is None:
+        raise CbnetError(f"{path}: only Spark can read this path; no session was given")
+    return HadoopFiles(spark)

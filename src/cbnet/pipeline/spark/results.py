@@ -1,30 +1,47 @@
-"""Stored results of stages, with manifests.
+"""Stored results of stages: snapshots, and a manifest that names the current one.
 
-A result is a folder, usually of Parquet files, with the manifest `_cbnet.json`, which is written last: a folder with a
-manifest is complete. Its fingerprint covers the stage, its parameters, the fingerprints of its inputs and the version
-of cbnet; the rows of a stage depend on nothing else.
+    out/population/_cbnet.json                           the manifest: snapshot, files, provenance, cost, facts
+    out/population/snapshot-20260731T201500-3f9a/part-…  rows, usually as Parquet
 
-Folders may be on any file system that Spark can write to. Local manifests are read without Spark.
+A new snapshot is written beside the old one; then the manifest is replaced in one operation; then old snapshots are
+deleted. A run that is killed before that leaves the old result as it was. Results are read by the files that the
+manifest lists, with sizes and numbers of rows, so a lost file is noticed.
+
+The fingerprint of a result covers the stage, its version, its parameters and the fingerprints of its inputs; the rows
+depend on nothing else. Folders may be on any file system that Spark can write to. Local ones are read without Spark.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from os.path import abspath
-from pathlib import Path
+from datetime import UTC, datetime
+from secrets import token_hex
 from time import monotonic
 from typing import Any
+from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-import cbnet
-from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.spark.filesystem import delete, read_text, write_text
+from cbnet.errors import InputError
+from cbnet.pipeline.spark.filesystem import (
+    delete,
+    list_files,
+    list_names,
+    local_path,
+    read_text,
+    spark_path,
+    write_text,
+)
 
 MANIFEST = "_cbnet.json"
+SNAPSHOT = "snapshot-"  # the names of snapshots begin with it
 
 Facts = Mapping[str, Any]
 
@@ -36,7 +53,7 @@ class Provenance:
     stage: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)  # name -> fingerprint
-    version: str = cbnet.__version__
+    version: int = 1  # of the stage
 
     @property
     def fingerprint(self) -> str:
@@ -45,94 +62,180 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class StoredFile:
+    """A file of a snapshot."""
+
+    name: str  # below the folder of the snapshot
+    bytes: int
+    rows: int | None = None  # if it is a Parquet file of the result
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The files of a result."""
+
+    folder: str
+    files: Sequence[StoredFile]
+    schema: Mapping[str, Any] | None = None  # of the rows, as Spark's JSON; None: the files are no rows
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the rows."""
+        assert self.schema is not None, f"{self.folder} has no rows"
+        schema = StructType.fromJson({**self.schema})
+        if not self.files:  # Spark writes no file for a partitioned frame without rows
+            return spark.createDataFrame([], schema)
+        folder = spark_path(self.folder)
+        paths = [_without_patterns(f"{folder}/{file.name}") for file in self.files]
+        return spark.read.schema(schema).option("basePath", folder).parquet(*paths)
+
+
+@dataclass(frozen=True)
 class StoredResult:
     """A complete result."""
 
     folder: str
     provenance: Provenance
+    snapshot: Snapshot
     rows: int
     seconds: float
+    written: str  # time in UTC
+    cost: Facts = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)  # counts and measures of the stage
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.bytes for file in self.snapshot.files)
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows."""
-        return spark.read.parquet(spark_path(self.folder))
-
-
-def is_local(path: str) -> bool:
-    """Return whether a path is on this machine."""
-    return "://" not in path
-
-
-def spark_path(path: str) -> str:
-    """Return a path as a URI; Spark may take a plain path for one of HDFS."""
-    return f"file://{abspath(path)}" if is_local(path) else path  # noqa: PTH100, which would follow links
+        return self.snapshot.frame(spark)
 
 
 def write_result(
-    frame: DataFrame,
+    spark: SparkSession,
+    content: DataFrame | Callable[[str], int],
     folder: str,
     provenance: Provenance,
     *,
     started: float | None = None,
-    facts: Callable[[], Facts] = dict,
+    facts: Callable[[Snapshot], Facts] = lambda _: {},
+    cost: Callable[[], Facts] = dict,
 ) -> StoredResult:
-    """Write the rows of a stage to a folder; replace its contents.
+    """Write the result of a stage to its folder, in place of an earlier one.
 
-    Its time counts from `started` (of `time.monotonic`), by default from this call. `facts` is called once the rows are
-    written; if it raises an error, the result stays incomplete.
+    `content` is the rows, or a function that writes files to the folder of a snapshot and returns the number of rows.
+    The time counts from `started` (of `time.monotonic`), by default from this call. `facts` and `cost` are called once
+    the files are written; if one raises an error, the earlier result stays.
     """
-    spark = frame.sparkSession
     started = monotonic() if started is None else started
-    delete(spark, spark_path(f"{folder}/{MANIFEST}"))  # the old result is no longer complete
-    frame.write.mode("overwrite").parquet(spark_path(folder))
-    rows = spark.read.parquet(spark_path(folder)).count()
-    return write_manifest(spark, StoredResult(folder, provenance, rows, 0.0), started, facts)
-
-
-def write_manifest(
-    spark: SparkSession, result: StoredResult, started: float, facts: Callable[[], Facts] = dict
-) -> StoredResult:
-    """Write the manifest of a filled folder; return the result with its time since `started` and its facts."""
-    values = facts()
-    provenance, seconds = result.provenance, round(monotonic() - started, 3)
-    manifest = {**asdict(provenance), "fingerprint": provenance.fingerprint}
-    manifest |= {"rows": result.rows, "seconds": seconds, "facts": values}
-    write_text(spark, spark_path(f"{result.folder}/{MANIFEST}"), json.dumps(manifest, indent=2) + "\n")
-    return StoredResult(result.folder, provenance, result.rows, seconds, values)
+    written = datetime.now(UTC)
+    name = f"{SNAPSHOT}{written:%Y%m%dT%H%M%S}-{token_hex(2)}"
+    snapshot, rows = _write_snapshot(spark, content, f"{folder}/{name}")
+    values, costs = facts(snapshot), cost()
+    seconds = round(monotonic() - started, 3)
+    time = written.isoformat(timespec="seconds")
+    result = StoredResult(folder, provenance, snapshot, rows, seconds, time, costs, values)
+    write_text(spark, spark_path(f"{folder}/{MANIFEST}"), json.dumps(_members(result), indent=2) + "\n")
+    for old in superseded(spark, result):
+        delete(spark, spark_path(old))
+    return result
 
 
 def read_result(spark: SparkSession | None, folder: str) -> StoredResult | None:
-    """Return the result in a folder; None if there is none or it is incomplete.
-
-    Without a session only local folders can be read.
-    """
-    text = _read(spark, f"{folder}/{MANIFEST}")
+    """Return the result in a folder; None if there is none. Without a session only local folders can be read."""
+    text = read_text(spark, spark_path(f"{folder}/{MANIFEST}"))
     if text is None:
         return None
     try:
-        manifest = json.loads(text)
-        provenance = Provenance(manifest["stage"], manifest["parameters"], manifest["inputs"], manifest["version"])
-        return StoredResult(folder, provenance, manifest["rows"], manifest["seconds"], manifest["facts"])
+        return _of_members(folder, json.loads(text))
     except (ValueError, KeyError, TypeError):
-        hint = "delete the folder and run the stage again"
+        hint = "run the stage again"
         raise InputError("this is not the manifest of a result", hint=hint, file=f"{folder}/{MANIFEST}") from None
 
 
-def current_result(spark: SparkSession | None, folder: str, provenance: Provenance) -> StoredResult | None:
-    """Return the result in a folder if it has this provenance."""
-    stored = read_result(spark, folder)
-    return stored if stored is not None and stored.provenance.fingerprint == provenance.fingerprint else None
+def damage(spark: SparkSession | None, result: StoredResult) -> str | None:
+    """Return what is wrong with the files of a result: a lost or changed one; None if all are as they were written.
+
+    Names and sizes are compared, and the numbers of rows of local Parquet files.
+    """
+    found = list_files(spark, spark_path(result.snapshot.folder))
+    files = result.snapshot.files
+    lost = [file.name for file in files if file.name not in found]
+    if lost:
+        return f"{len(lost)} of {len(files)} files missing: {lost[0]}{', …' if len(lost) > 1 else ''}"
+    for file in files:
+        if found[file.name] != file.bytes:
+            return f"{file.name} has {found[file.name]:,} bytes, not {file.bytes:,}"
+        rows = None if file.rows is None else _local_rows(f"{result.snapshot.folder}/{file.name}")
+        if rows not in (None, file.rows):
+            return f"{file.name} is not the file that was written"
+    return None
 
 
-def _read(spark: SparkSession | None, path: str) -> str | None:
-    if is_local(path):
-        try:
-            return Path(path).read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except UnicodeDecodeError:
-            return ""
-    if spark is None:
-        raise CbnetError(f"{path}: only Spark can read this path; no session was given")
-    return read_text(spark, path)
+def superseded(spark: SparkSession | None, result: StoredResult) -> Iterator[str]:
+    """Yield the snapshots in the folder of a result that are not its own."""
+    for name in list_names(spark, spark_path(result.folder)):
+        if name.startswith(SNAPSHOT) and result.snapshot.folder != f"{result.folder}/{name}":
+            yield f"{result.folder}/{name}"
+
+
+def _write_snapshot(
+    spark: SparkSession, content: DataFrame | Callable[[str], int], folder: str
+) -> tuple[Snapshot, int]:
+    path = spark_path(folder)
+    if not isinstance(content, DataFrame):
+        rows = content(path)
+        return Snapshot(folder, [StoredFile(*file) for file in list_files(spark, path).items()]), rows
+    content.write.parquet(path)
+    snapshot = Snapshot(
+        folder, [StoredFile(*file) for file in list_files(spark, path).items()], content.schema.jsonValue()
+    )
+    counts = _row_counts(spark, snapshot)
+    files = [StoredFile(file.name, file.bytes, counts.get(file.name, 0)) for file in snapshot.files]
+    return Snapshot(folder, files, snapshot.schema), sum(counts.values())
+
+
+def _row_counts(spark: SparkSession, snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of rows of each file, by their footers; files without rows may lack."""
+    local = {file.name: _local_rows(f"{snapshot.folder}/{file.name}") for file in snapshot.files}
+    if all(rows is not None for rows in local.values()):
+        return {name: rows for name, rows in local.items() if rows is not None}
+    rows = snapshot.frame(spark).groupBy("_metadata.file_path").count().collect()
+    above = snapshot.folder.rpartition("/")[2] + "/"
+    return {unquote(path).partition(above)[2]: count for path, count in rows}
+
+
+def _local_rows(path: str) -> int | None:
+    """Return the number of rows of a local Parquet file, -1 if it is none; None if the file is not local."""
+    local = local_path(spark_path(path))
+    if local is None:
+        return None
+    try:
+        return int(pq.read_metadata(local).num_rows)
+    except (OSError, pa.ArrowException):
+        return -1
+
+
+def _members(result: StoredResult) -> dict[str, Any]:
+    provenance, snapshot = result.provenance, result.snapshot
+    return {
+        **asdict(provenance), "fingerprint": provenance.fingerprint,
+        "snapshot": snapshot.folder.rpartition("/")[2], "written": result.written,
+        "rows": result.rows, "bytes": result.bytes, "seconds": result.seconds,
+        "cost": result.cost, "facts": result.facts, "schema": snapshot.schema,
+        "files": [asdict(file) for file in snapshot.files],
+    }  # fmt: skip
+
+
+def _of_members(folder: str, members: dict[str, Any]) -> StoredResult:
+    provenance = Provenance(members["stage"], members["parameters"], members["inputs"], members["version"])
+    files = [StoredFile(**file) for file in members["files"]]
+    snapshot = Snapshot(f"{folder}/{members['snapshot']}", files, members["schema"])
+    measures = (members["rows"], members["seconds"], members["written"], members["cost"], members["facts"])
+    return StoredResult(folder, provenance, snapshot, *measures)
+
+
+def _without_patterns(path: str) -> str:
+    """Return a path that Spark does not take for a pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)

@@ -37,14 +37,16 @@ def test_times_and_names_count_and_locations_do_not(folder, tmp_path):
     assert files_fingerprint([str(moved.rename(moved.with_name("c.tsv")))]) != before
 
 
-def test_files_read_through_spark_have_fingerprints(spark, folder):
-    pattern = f"file://{folder}/*.tsv"
+def test_files_read_through_spark_have_fingerprints(spark, folder, remote):
+    for path in (f"{remote}/in/*.tsv", f"{remote}/in", f"{remote}/in/a.tsv"):
+        local = path.replace(remote, str(folder.parent))
+        assert files_fingerprint([path], spark) == files_fingerprint([local]) == files_fingerprint([f"file://{local}"])
+    pattern = f"{remote}/in/*.tsv"
     before = files_fingerprint([pattern], spark)
-    assert before == files_fingerprint([pattern], spark)
     (folder / "b.tsv").write_text("22")
     assert files_fingerprint([pattern], spark) != before
     with pytest.raises(InputError, match="no file matches"):
-        files_fingerprint([f"file://{folder}/*.csv"], spark)
+        files_fingerprint([f"{remote}/in/*.csv"], spark)
     with pytest.raises(CbnetError, match="only Spark can read"):
         files_fingerprint([pattern])
 

@@ -4,9 +4,12 @@ import pytest
 from support.crowds import behind, minimal
 
 from cbnet.errors import InputError
+from cbnet.network.service.network_file import read_folder, snapshot_folder
 from cbnet.pipeline.run.configuration import read_config
-from cbnet.pipeline.run.runner import StageState, run, states
+from cbnet.pipeline.run.plan import StageState, states
+from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.run.stage import StageContext
+from cbnet.pipeline.spark.results import read_result
 from cbnet.topology import shortest_path_tree, topology
 
 SMALL = """
@@ -40,12 +43,16 @@ def new_stages(config, spark):
     return [outcome.name for outcome in run(config, lambda: spark) if outcome.is_new]
 
 
+def stored(spark, config, stage):
+    return read_result(spark, f"{config.out}/{stage}").frame(spark)
+
+
 def no_session():
     raise AssertionError("Spark was started")
 
 
 def state_of(config):
-    return {name: state for name, state, _ in states(config)}
+    return {each.name: each.state for each in states(config)}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +66,7 @@ def small(spark, folder):
 
 def test_table_1_equals_a_plain_computation_from_the_population(spark, small):
     context = StageContext(spark, small)
-    rows = [tuple(row) for row in spark.read.parquet(f"{small.out}/population").collect()]
+    rows = [tuple(row) for row in stored(spark, small, "population").collect()]
     assert rows
     graph = topology("aslike:40", 3)
     tree = shortest_path_tree(graph, context.tree.root)
@@ -84,7 +91,7 @@ def test_second_run_needs_no_spark(small):
     again = [*run(small, no_session)]
     assert [(outcome.name, outcome.is_new) for outcome in again] == [(name, False) for name in MADE]
     assert {*state_of(small).values()} == {StageState.DONE}
-    assert all(outcome.result.facts["cost"]["shuffle_bytes"] >= 0 for outcome in again)
+    assert all(outcome.result.cost["shuffle_bytes"] >= 0 for outcome in again)
 
 
 @pytest.mark.usefixtures("small")
@@ -118,9 +125,11 @@ def test_only_stale_and_new_stages_run(spark, folder):
             assert facts["all_routers"]["kept"][name] == row["kept"]
             assert facts["folded/1"]["rows"][[3, 0].index(row["router"])]["entries"] == row["kept"]
             assert row["kept"] <= facts["distinct"]["distinct"][name] <= row["descriptors"]
-    assert {file.name for file in (folder / "run" / "tables").glob("*.cbt")} == {"3.cbt", "0.cbt"}
-    assert "trees" not in (folder / "run" / "live" / "network.toml").read_text()
-    assert (folder / "run" / "live" / "tables" / "3.cbt").exists()
+    assert {file.name for file in (folder / "run" / "tables").glob("*/*.cbt")} == {"3.cbt", "0.cbt"}
+    live = snapshot_folder(folder / "run" / "live")
+    assert "trees" not in (live / "network.toml").read_text()
+    assert (live / "tables" / "3.cbt").exists()
+    assert read_folder(folder / "run" / "live").trees == 2
 
 
 def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
@@ -130,6 +139,20 @@ def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
     assert (whole["descriptors"], whole["kept"], whole["destinations"]) == (0, 0, 4)  # of nobody
     (tmp_path / "run" / "loads" / "_cbnet.json").unlink()
     assert new_stages(config, spark) == ["loads"]
+
+
+def test_lost_part_file_is_noticed_and_computed_again(spark, tmp_path):
+    config = config_of(tmp_path, SMALL)
+    new_stages(config, spark)
+    before = sorted(stored(spark, config, "population").collect())
+    lost = next((tmp_path / "run" / "population").glob("snapshot-*/part-*.parquet"))
+    lost.unlink()
+    damaged = {each.name: each.reason for each in states(config) if each.state is StageState.DAMAGED}
+    assert damaged.keys() == {"population"}
+    assert damaged["population"].endswith(f"files missing: {lost.name}")
+    assert new_stages(config, spark) == ["population"]  # the stages after it were computed from the whole
+    assert sorted(stored(spark, config, "population").collect()) == before
+    assert {*state_of(config).values()} == {StageState.DONE}
 
 
 BOOKMARKS = [
@@ -190,7 +213,7 @@ def test_too_many_malformed_rows_stop_a_run_and_are_stored(spark, tmp_path):
     with pytest.raises(InputError, match="too many malformed rows") as raised:
         new_stages(config, spark)
     assert f"the rows are in {tmp_path}/run/rejected/bookmarks" in str(raised.value)
-    ((file, row, reason, text),) = spark.read.parquet(f"{config.out}/rejected/bookmarks").collect()
+    ((file, row, reason, text),) = stored(spark, config, "rejected/bookmarks").collect()
     assert (file, row, text) == (f"{tmp_path}/bookmarks.tsv", 10, "torn line")
     assert reason
     assert state_of(config)["sources/bookmarks"] is StageState.MISSING
@@ -211,14 +234,12 @@ def test_from_traces_to_table_1(spark, tmp_path):
     # late, new, now describe l1: eve subscribes to it once, and fay, who follows both, once
     assert (followed["read"], followed["kept"], followed["derived"], followed["users"]) == (3, 2, 2, 2)
     assert results["descriptors/blog"].facts["yield"]["read"] == 8
-    tags = {row.tag: row.id for row in spark.read.parquet(f"{config.out}/tags").collect()}
+    tags = {row.tag: row.id for row in stored(spark, config, "tags").collect()}
     assert tags["news"] < tags["jazz"]
-    population_tags = {
-        tuple(row.tags) for row in spark.read.parquet(f"{config.out}/population").where("app = 'web'").collect()
-    }
+    population_tags = {tuple(row.tags) for row in stored(spark, config, "population").where("app = 'web'").collect()}
     own = [{"news", "jazz"}, {"news", "vinyl"}, {"news"}, {"piano"}, {"run", "shoe"}, {"run", "news"}, {"news", "cat"}]
     assert population_tags <= {tuple(sorted(tags[tag] for tag in row)) for row in own}
-    rows = [tuple(row) for row in spark.read.parquet(f"{config.out}/population").collect()]
+    rows = [tuple(row) for row in stored(spark, config, "population").collect()]
     context = StageContext(spark, config)
     (router,), tree = context.routers, context.tree
     neighbours = {*tree.children(router).tolist(), int(tree.parents[router])} - {-1}

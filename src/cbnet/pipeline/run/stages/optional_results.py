@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
 from cbnet.pipeline.run.tree_curves import tree_curves
+from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
 from cbnet.topology.survey.claims import claims
@@ -48,32 +49,39 @@ def _curves(context: StageContext) -> Output:
     rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in findings]
     claim_members = [claim.members() for claim in claims(findings, in_hops=graph.is_unit)]
     frame = context.spark.createDataFrame([(row["ties"], row["k"], json.dumps(row)) for row in rows], _CURVES)
-    return Output(frame.coalesce(1), lambda: {"findings": rows, "claims": claim_members})
+    return Output(frame.coalesce(1), lambda _: {"findings": rows, "claims": claim_members})
 
 
 _CURVES = "ties string, k int, findings string"  # findings: JSON as of `cbnet lab trees --json`
 
 
 def _tables(context: StageContext) -> Output:
+    return Output(partial(_write_tables, context), partial(_table_sizes, context))
+
+
+def _write_tables(context: StageContext, folder: str) -> int:
     config = context.config.tables
     assert config is not None
     tags = context.frame("tags") if context.config.has_traces else None
-    folder = _empty_folder(context.folder("tables"))
-    files = compile_tables(context.frame("fib"), context.routers, folder, tags=tags, engine=config.engine)
-    sizes = {
-        str(context.graph.name(router)): file.stat().st_size
-        for router, file in zip(context.routers, files, strict=True)
-    }
-    return Output(None, lambda: {"bytes": sizes}, len(files))
+    local = Path(folder.removeprefix("file://"))  # the configuration allows no other
+    return len(compile_tables(context.frame("fib"), context.routers, local, tags=tags, engine=config.engine))
+
+
+def _table_sizes(context: StageContext, snapshot: Snapshot) -> Facts:
+    sizes = {file.name: file.bytes for file in snapshot.files}
+    return {"bytes": {str(context.graph.name(router)): sizes[f"{router}.cbt"] for router in context.routers}}
 
 
 def _live(context: StageContext) -> Output:
+    return Output(partial(_write_live, context))
+
+
+def _write_live(context: StageContext, folder: str) -> int:
     live, network = context.config.live, context.config.network
     assert live is not None
-    compiled = Path(context.folder("tables"))
-    tables = {router: compiled / f"{router}.cbt" for router in context.routers} if context.config.tables else {}
+    compiled = Path(context.results["tables"].snapshot.folder) if context.config.tables else None
     write_network_folder(
-        _empty_folder(context.folder("live")),
+        Path(folder.removeprefix("file://")),
         network.graph,
         context.graph,
         context.roots(live.trees),
@@ -81,13 +89,6 @@ def _live(context: StageContext) -> Output:
         seed=context.config.seed,
         largest=network.largest,
         tags=context.frame("tags") if context.config.has_traces else None,
-        tables=tables,
+        tables={router: compiled / f"{router}.cbt" for router in context.routers} if compiled else {},
     )
-    return Output(None, rows=context.results["predicates"].rows)
-
-
-def _empty_folder(folder: str) -> Path:
-    """Return a local folder, created or emptied."""
-    shutil.rmtree(folder, ignore_errors=True)
-    Path(folder).mkdir(parents=True)
-    return Path(folder)
+    return context.results["predicates"].rows

@@ -13,7 +13,7 @@ from cbnet.pipeline.population.tag_model import TagModel
 from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
-from cbnet.pipeline.spark.results import Facts
+from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.fib import node_predicates
 from cbnet.pipeline.tables.table_1 import node_loads
 
@@ -45,7 +45,7 @@ def _models(context: StageContext) -> Output:
     return Output(context.spark.createDataFrame(model_table(models)), partial(_fits, models))
 
 
-def _fits(models: Mapping[str, TagModel]) -> Facts:
+def _fits(models: Mapping[str, TagModel], _: Snapshot) -> Facts:
     """Compare each model with its trace."""
     return {"fits": {app: {"sets": len(model.sets), "measures": compare(model)} for app, model in models.items()}}
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import ROLES, TABLE1
-from cbnet.pipeline.spark.results import Facts
+from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables
 from cbnet.pipeline.tables.table_1 import collect_loads, table1, table1_of_all
 from cbnet.pipeline.tables.tree_counts import distinct_counts, minimal_counts
@@ -45,10 +45,10 @@ def _table1(context: StageContext) -> Output:
     return Output(rows, partial(_table1_facts, context))
 
 
-def _table1_facts(context: StageContext) -> Facts:
+def _table1_facts(context: StageContext, snapshot: Snapshot) -> Facts:
     """Return the rows of Table 1 for each router: all interfaces, and the one with most destinations."""
     rows: list[dict[str, Any]] = []
-    written = [row.asDict() for row in context.written("table1").collect()]  # one row per interface
+    written = [row.asDict() for row in snapshot.frame(context.spark).collect()]  # one row per interface
     for router in context.routers:
         own = [row for row in written if row["router"] == router]
         single = [row for row in own if row["interface"] is not None]
@@ -78,7 +78,7 @@ def _all_routers(context: StageContext) -> Output:
     loads = collect_loads(context.frame("loads"), len(context.graph))
     kept = minimal_counts(context.frame("predicates"), context.tree)
     rows = table1_of_all(context.spark, kept, loads, context.tree)
-    return Output(rows.coalesce(1), lambda: {"kept": _router_entries(context, kept)})
+    return Output(rows.coalesce(1), lambda _: {"kept": _router_entries(context, kept)})
 
 
 def _distinct(context: StageContext) -> Output:
@@ -86,7 +86,7 @@ def _distinct(context: StageContext) -> Output:
     distinct = distinct_counts(context.frame("population"), context.tree)
     rows = table1_of_all(context.spark, distinct, loads, context.tree)
     rows = rows.drop("bytes").withColumnRenamed("kept", "distinct")
-    return Output(rows.coalesce(1), lambda: {"distinct": _router_entries(context, distinct)})
+    return Output(rows.coalesce(1), lambda _: {"distinct": _router_entries(context, distinct)})
 
 
 def _router_entries(context: StageContext, counts: EdgeCounts) -> dict[str, int]:
@@ -101,9 +101,9 @@ def _folded(context: StageContext, k: int) -> Output:
     return Output(tables, partial(_folded_facts, context, k))
 
 
-def _folded_facts(context: StageContext, k: int) -> Facts:
+def _folded_facts(context: StageContext, k: int, snapshot: Snapshot) -> Facts:
     counts = [F.count("*").alias("entries"), F.count("tree").alias("of_one_tree")]
-    by_router = context.written(f"folded/{k}").groupBy("router").agg(*counts)
+    by_router = snapshot.frame(context.spark).groupBy("router").agg(*counts)
     rows = {row["router"]: row for row in by_router.collect()}
     return {
         "k": k,

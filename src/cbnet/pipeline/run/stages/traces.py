@@ -19,8 +19,8 @@ from cbnet.pipeline.population.trace_models import SYNTHETIC_SETS, synthetic_des
 from cbnet.pipeline.run.configuration import ApplicationConfig, Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import DESCRIPTORS
-from cbnet.pipeline.spark.filesystem import delete
-from cbnet.pipeline.spark.results import Facts, spark_path
+from cbnet.pipeline.spark.filesystem import delete, spark_path
+from cbnet.pipeline.spark.results import Facts, Provenance, Snapshot, write_result
 from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
 
@@ -59,14 +59,14 @@ def _ingest(context: StageContext, name: str, source: Source) -> Output:
     vocabulary = spark_path(source.vocabulary) if source.vocabulary else ""
     paths = tuple(map(spark_path, source.paths))
     reading = read(context.spark, msgspec.structs.replace(source, path=paths, vocabulary=vocabulary))
-    return Output(reading.rows, partial(_check, context, reading, context.folder(f"rejected/{name}")))
+    return Output(reading.rows, partial(_check, context, reading, f"rejected/{name}"))
 
 
-def _check(context: StageContext, reading: Reading, folder: str) -> Facts:
+def _check(context: StageContext, reading: Reading, name: str, _: Snapshot) -> Facts:
     """Write malformed rows to a folder and return their counts; raise an error if there are too many."""
-    counts = reading.counts()
+    counts, folder = reading.counts(), context.folder(name)
     if counts.rejected:
-        reading.rejected().write.mode("overwrite").parquet(spark_path(folder))
+        write_result(context.spark, reading.rejected(), folder, Provenance(name))
     else:
         delete(context.spark, spark_path(folder))
     try:
@@ -100,7 +100,7 @@ def _derive(context: StageContext, name: str, app: ApplicationConfig) -> Output:
         topics=context.config.topics,
     )
     named = derivation.descriptors.withColumn("app", F.lit(name)).select(*DESCRIPTORS.names)
-    return Output(named, lambda: {"yield": asdict(derivation.counts())})
+    return Output(named, lambda _: {"yield": asdict(derivation.counts())})
 
 
 def _synthesize(context: StageContext, name: str, app: ApplicationConfig) -> Output:
