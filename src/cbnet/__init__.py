@@ -58,12 +58,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the network on first use: it is large."""
+    """Import the network and Spark on first use: they are large."""
     if name in ("connect", "connect_async"):
         return getattr(import_module("cbnet.network"), name)
+    if name == "spark":
+        return import_module("cbnet.spark")
     raise AttributeError(f"module 'cbnet' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return [*__all__, "__version__"]
+    return [*__all__, "__version__", "spark"]

@@ -59,7 +59,13 @@ def test_every_public_name_exists():
 
 def test_dir_lists_the_public_names_only():
     assert {"connect", "connect_async", "parse"} <= {*dir(cbnet)}
-    assert {name for name in dir(cbnet) if not name.startswith("__")} == {*cbnet.__all__}
+    assert {name for name in dir(cbnet) if not name.startswith("__")} == {*cbnet.__all__, "spark"}
+
+
+def test_spark_is_a_public_name_that_import_star_does_not_load():
+    assert "pyspark" in _modules_after("import cbnet; cbnet.spark.match, cbnet.spark.register")
+    assert "pyspark" in _modules_after("from cbnet.spark import match, register")
+    assert "pyspark" not in _modules_after("from cbnet import *")
 
 
 def test_version_is_the_installed_one(cbnet):

@@ -14,7 +14,7 @@ from cbnet.pipeline.run.configuration import read_config
 
 PROGRAM = """
 import json, os, sys
-from cbnet.pipeline.match import match
+from cbnet.spark import match
 from cbnet.pipeline.spark.session import spark_session
 
 master, table, messages, options = sys.argv[1:]

@@ -31,6 +31,7 @@ def match(
     column: options.Columns = None,
     filters: options.Filters = False,
     buckets: options.Buckets = 16,
+    on_error: options.OnError = options.ErrorPolicy.COLUMN,
     master: options.Master = "local[*]",
     conf: options.Conf = None,
     dry_run: options.DryRun = False,
@@ -38,7 +39,7 @@ def match(
 ) -> None:
     """Match messages on Spark; write OUTPUT/matches by interface, and OUTPUT/counts.
 
-    Messages that cannot be read or contain NaN are counted by reason and skipped; the exit code is then 2.
+    Messages that cannot be read or contain NaN are counted by reason; the exit code is then 2.
 
     Example: cbnet spark match trades.parquet --rules rules.cbt -o routed --select id
     """
@@ -59,6 +60,7 @@ def match(
         columns=column,
         filters=filters,
         buckets=buckets,
+        on_error=on_error.value,
     )
     with borrowed_session("cbnet match", master=master, conf=options.key_values("--conf", conf)) as spark:
         if dry_run:

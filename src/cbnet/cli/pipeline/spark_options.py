@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cbnet.errors import InputError
+
+
+class ErrorPolicy(StrEnum):
+    """Policy for rows that are not valid messages."""
+
+    FAIL = "fail"
+    DROP = "drop"
+    COLUMN = "column"
+
 
 Tables = Annotated[
     list[str],
@@ -54,6 +64,13 @@ Master = Annotated[
 Conf = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; repeatable.", show_default=False),
+]
+OnError = Annotated[
+    ErrorPolicy,
+    typer.Option(
+        "--on-error",
+        help="Policy for invalid messages; column: write them to OUTPUT/rejected, with the reason in a column.",
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the attributes of the columns, and match nothing.")]
 

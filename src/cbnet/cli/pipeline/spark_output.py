@@ -19,7 +19,8 @@ def show_dry_run(result: DryRun, *, as_json: bool) -> None:
         for each in result.attributes:
             row = {"attribute": each.name, "type": each.type, "kind": each.kind, "several": each.is_several}
             print_json({**row, "used": each.is_used})
-        print_json({"version": result.version, "table_bytes": result.table_bytes, "memory_share": result.memory_share})
+        size = {"table_bytes": result.table_bytes, "memory_share": result.memory_share}
+        print_json({"version": result.version, **size, "warning": result.warning})
         return
     from rich.console import Console
 
@@ -34,10 +35,14 @@ def show_dry_run(result: DryRun, *, as_json: bool) -> None:
     print(f"each host needs this much memory outside Java's heap; this one has {result.memory_share / 2**30:.1f} GiB")
     if result.table_bytes > result.memory_share:
         print_note("warning: the tables do not fit; match with one after the other")
+    if result.warning:
+        print_note(f"warning: {result.warning}")
 
 
 def show_summary(summary: MatchSummary, output: str | None, *, as_json: bool) -> None:
     """Print the summary of a job."""
+    if summary.warning:
+        print_note(f"warning: {summary.warning}")
     if as_json:
         print_json(summary.members())
         return

@@ -41,6 +41,11 @@ def stream(
     column: options.Columns = None,
     filters: options.Filters = False,
     buckets: options.Buckets = 4,
+    on_error: options.OnError = options.ErrorPolicy.COLUMN,
+    compact: Annotated[
+        int,
+        typer.Option("--compact", metavar="N", min=0, help="Merge the files of N batches into those of one; 0: never."),
+    ] = 0,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -84,6 +89,8 @@ def stream(
         columns=column,
         filters=filters,
         buckets=buckets,
+        on_error=on_error.value,
+        compact=compact,
     )
     with borrowed_session("cbnet stream", master=master, conf=options.key_values("--conf", conf)) as spark:
         matching = MatchStream(

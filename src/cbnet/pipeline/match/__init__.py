@@ -1,5 +1,1 @@
-"""Matching of batches and streams of records against compiled tables."""
-
-from cbnet.pipeline.match.dataframe_matcher import match
-
-__all__ = ["match"]
+"""Matching of batches and streams of records against compiled tables; `cbnet.spark` is the public name."""

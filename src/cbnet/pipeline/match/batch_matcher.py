@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from time import thread_time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from cbnet._kernels.message_encoding import Batch
+from cbnet.errors import InputError
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
+from cbnet.pipeline.match.match_counts import COUNTS, MatchCounts
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
 
 _FIRST_ROWS = 256
 _MATCHES_PER_BATCH = 200_000  # returned to Spark, roughly
+_MAX_LIST = 2**31 - 1  # elements of all lists of an Arrow column
 
-
-@dataclass(frozen=True)
-class MatchCounts:
-    """Counts of matching; seconds are processor time of all workers together."""
-
-    records: int = 0
-    matches: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)  # by reason
-    encode_s: float = 0.0
-    match_s: float = 0.0
-
-    def __add__(self, other: MatchCounts) -> MatchCounts:
-        return MatchCounts(
-            self.records + other.records,
-            self.matches + other.matches,
-            self.rejected + other.rejected,
-            self.encode_s + other.encode_s,
-            self.match_s + other.match_s,
-        )
-
-
-AddCounts = Callable[[MatchCounts], None]
+OnError = Literal["fail", "drop", "column"]  # policy for rows that are not valid messages
+FAIL: OnError = "fail"
+DROP: OnError = "drop"
+COLUMN: OnError = "column"
+INTERFACE, FILTER, ERROR = "interface", "filter", "_error"  # columns of the result; _error: why a row was rejected
 
 
 @dataclass(frozen=True)
@@ -48,42 +33,84 @@ class MatchPlan:
     """The inputs of a worker."""
 
     tables: tuple[ShippedTable, ...]
-    keys: int  # number of first columns, which are copied to the result
+    keys: tuple[str, ...]  # names of the first columns, which are copied to the result
     attributes: tuple[str, ...]  # names of the columns after them
-    has_corrupt: bool  # the last column marks unreadable rows
-    names: tuple[str, ...]  # of the result's columns
-    are_ints: bool  # all interfaces are ints
-    with_filters: bool
+    result: pa.Schema  # of the columns after the keys: some of interface, filter, ERROR and COUNTS
     is_overlapping: bool  # an interface is in several tables
+    on_error: OnError
+    has_corrupt: bool = False  # the last column marks unreadable rows
 
 
-def match_batches(
-    batches: Iterable[pa.RecordBatch], plan: MatchPlan, add_counts: AddCounts | None = None
-) -> Iterator[pa.RecordBatch]:
+def match_batches(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterator[pa.RecordBatch]:
     """Match batches of rows; yield batches of the result."""
     tables = [table.open() for table in plan.tables]
-    counts = MatchCounts()
+    counts, last = MatchCounts(), None
     for batch in batches:
         start = thread_time()
         messages, rejected = _encode(batch, tables, plan)
-        counts += MatchCounts(batch.num_rows, 0, Counter(rejected.values()), thread_time() - start)
+        counts += MatchCounts(batch.num_rows, 0, len(rejected), thread_time() - start)
+        if rejected and plan.on_error == FAIL:
+            raise _failure(batch, rejected, plan)
+        if rejected and plan.on_error == COLUMN:
+            yield _result(batch, [*rejected], {ERROR: pa.array(rejected.values(), pa.string())}, plan)
         for rows, columns, match_s in _matches(messages, [*rejected], tables, plan):
             counts += MatchCounts(matches=len(rows), match_s=match_s)
-            keys = [batch.column(key).take(pa.array(rows)) for key in range(plan.keys)]
-            yield pa.RecordBatch.from_arrays([*keys, *columns], names=[*plan.names])
-    if add_counts is not None:
-        add_counts(counts)
+            yield _result(batch, rows, columns, plan)
+        last = batch
+    if COUNTS in plan.result.names and last is not None:
+        yield _result(last, [None], {COUNTS: counts.as_arrow()}, plan)
+
+
+def match_lists(batch: pa.RecordBatch, plan: MatchPlan) -> pa.ListArray:
+    """Return the interfaces of each row as strings; null for rejected rows."""
+    tables = [table.open() for table in plan.tables]
+    messages, rejected = _encode(batch, tables, plan)
+    if rejected and plan.on_error == FAIL:
+        raise _failure(batch, rejected, plan)
+    parts = [(rows, columns[INTERFACE]) for rows, columns, _ in _matches(messages, [*rejected], tables, plan)]
+    rows = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in parts)])
+    interfaces = pa.chunked_array([interfaces.cast(pa.string()) for _, interfaces in parts], pa.string())
+    if len(rows) > _MAX_LIST:
+        hint = "use the table function, or set spark.sql.execution.arrow.maxRecordsPerBatch to a smaller number"
+        raise InputError(
+            f"{batch.num_rows:,} rows have {len(rows):,} matches: more than an Arrow list holds", hint=hint
+        )
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=batch.num_rows))]).astype(np.int32)
+    in_order = interfaces.take(pa.array(np.argsort(rows, kind="stable"))).combine_chunks()
+    is_null = np.zeros(batch.num_rows, bool)
+    is_null[[*rejected]] = True
+    return pa.ListArray.from_arrays(pa.array(offsets), in_order, mask=pa.array(is_null))
+
+
+def _result(batch: pa.RecordBatch, rows: Any, columns: Mapping[str, pa.Array], plan: MatchPlan) -> pa.RecordBatch:
+    """Return the keys of some rows and columns of the result; other columns are null."""
+    indexes = pa.array(rows, pa.int64())
+    keys = [batch.column(key).take(indexes) for key in range(len(plan.keys))]
+    others = [columns[name] if name in columns else pa.nulls(len(indexes), type) for name, type in _types(plan)]
+    return pa.RecordBatch.from_arrays([*keys, *others], names=[*plan.keys, *plan.result.names])
+
+
+def _types(plan: MatchPlan) -> Iterator[tuple[str, pa.DataType]]:
+    return zip(plan.result.names, plan.result.types, strict=True)
+
+
+def _failure(batch: pa.RecordBatch, rejected: Mapping[int, str], plan: MatchPlan) -> InputError:
+    """Return the error of the first rejected row, which is identified by its key."""
+    row = min(rejected)
+    keys = ", ".join(f"{name} = {str(batch.column(key)[row])[:40]}" for key, name in enumerate(plan.keys[:3]))
+    place = f"the row with {keys}" if keys else "a row"
+    return InputError(f"{place} is not a valid message: {rejected[row]}", hint='use on_error="drop" or "column"')
 
 
 EncodedMessages = list[tuple[Batch, Any]]  # of each table, with what must be kept alive
-Matches = tuple[NDArray[np.int64], list[pa.Array], float]  # row and new columns of each match; seconds
+Matches = tuple[NDArray[np.int64], dict[str, pa.Array], float]  # row and new columns of each match; seconds
 
 
 def _encode(
     batch: pa.RecordBatch, tables: Sequence[OpenTable], plan: MatchPlan
 ) -> tuple[EncodedMessages, dict[int, str]]:
     """Return the messages, encoded for each table, and the reasons of rejected rows."""
-    columns = batch.columns[plan.keys :][: len(plan.attributes)]
+    columns = batch.columns[len(plan.keys) :][: len(plan.attributes)]
     # A batch without columns would have no number of rows.
     messages = pa.RecordBatch.from_arrays([*columns, pa.nulls(batch.num_rows)], [*plan.attributes, ""])
     errors: Rejected = {}
@@ -96,7 +123,9 @@ def _encode(
 def _matches(
     messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
 ) -> Iterator[Matches]:
-    """Yield matches of rows that are not rejected, in parts of bounded size."""
+    """Yield matches of rows that are not rejected, in parts of bounded size; none if the result has no interfaces."""
+    if INTERFACE not in plan.result.names:
+        return
     parts = _parts(messages, rejected, tables, plan)
     if not plan.is_overlapping:
         yield from parts
@@ -120,17 +149,16 @@ def _parts(
             if rejected:
                 is_kept = np.isin(rows, rejected, invert=True)
                 rows, targets = rows[is_kept], targets[is_kept]
-            filters = [table.filters(targets)] if plan.with_filters else []
-            interfaces = table.interfaces(targets).cast(pa.int64() if plan.are_ints else pa.string())
-            yield rows, [interfaces, *filters], match_s
+            filters = {FILTER: table.filters(targets)} if FILTER in plan.result.names else {}
+            interfaces = table.interfaces(targets).cast(plan.result.field(INTERFACE).type)
+            yield rows, {INTERFACE: interfaces, **filters}, match_s
             first = end
 
 
 def _distinct(parts: Sequence[Matches]) -> Matches:
     """Return matches without duplicates of several tables."""
     rows = np.concatenate([rows for rows, _, _ in parts])
-    names = [str(column) for column in range(len(parts[0][1]))]
-    columns = [pa.concat_arrays([columns[index] for _, columns, _ in parts]) for index in range(len(names))]
-    table = pa.table([pa.array(rows), *columns], ["row", *names]).group_by(["row", *names]).aggregate([])
+    columns = {name: pa.concat_arrays([columns[name] for _, columns, _ in parts]) for name in parts[0][1]}
+    table = pa.table({"row": rows, **columns}).group_by(["row", *columns]).aggregate([])
     seconds = sum(seconds for _, _, seconds in parts)
-    return np.asarray(table["row"]), [table[name].combine_chunks() for name in names], seconds
+    return np.asarray(table["row"]), {name: table[name].combine_chunks() for name in columns}, seconds

@@ -3,27 +3,45 @@
     match(trades, "table.cbt", key="id")    # id, interface
 
 Rows go to the Python workers as Arrow batches, with only the columns that filters use, and are matched by the kernels.
+All of this works under Spark Connect too.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from cbnet.errors import InputError
-from cbnet.pipeline.match.batch_matcher import AddCounts, MatchPlan, match_batches
-from cbnet.pipeline.match.message_columns import UsedNames, column, used_columns
+from cbnet.pipeline.match.batch_matcher import (
+    COLUMN,
+    DROP,
+    ERROR,
+    FAIL,
+    FILTER,
+    INTERFACE,
+    MatchPlan,
+    OnError,
+    match_batches,
+)
+from cbnet.pipeline.match.match_counts import COUNTS, COUNTS_TYPE, observe_counts
+from cbnet.pipeline.match.message_columns import UsedNames, column, unknown_attributes, used_columns
 from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.schemas import arrow_schema
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
-_RESERVED = ("interface", "filter", "version", "bucket", "batch")  # columns of the result and of its folders
+_RESERVED = (INTERFACE, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
+
+
+class UnknownAttributeWarning(UserWarning):
+    """Filters use an attribute that no column holds."""
 
 
 def match(
@@ -34,6 +52,8 @@ def match(
     columns: Sequence[str] | None = None,
     filters: bool = False,
     version: bool = False,
+    on_error: OnError = FAIL,
+    observation: Observation | None = None,
 ) -> DataFrame:
     """Return a row for each row of `df` and each interface that it matches: key, interface.
 
@@ -42,10 +62,18 @@ def match(
     filter, with its text in the column `filter`; with `version` a column with the version of the table.
 
     Columns mean the same as in `Table.match_frame`; only those that filters use are read. A row that is not a valid
-    message, for example because of a NaN, matches nothing.
+    message, for example because of a NaN, fails the query; with `on_error="drop"` it matches nothing; with "column" it
+    is in the result once, with the reason in the column `_error` and without an interface.
+
+    observation: receives the numbers of records, matches and rejected rows with the first action on the result.
     """
     tables = ship_tables(df.sparkSession, table, filters=filters)
-    return match_shipped(df, tables, key=key, columns=columns, version=version)
+    rows = match_shipped(
+        df, tables, key=key, columns=columns, version=version, on_error=on_error, is_counted=observation is not None
+    )
+    if unknown := unknown_attributes(message_columns_of(df), columns, used_names(tables)):
+        warnings.warn(unknown, UnknownAttributeWarning, stacklevel=2)
+    return rows if observation is None else observe_counts(rows, observation)
 
 
 def match_shipped(
@@ -55,28 +83,56 @@ def match_shipped(
     key: str | Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     version: bool = False,
-    add_counts: AddCounts | None = None,
+    on_error: OnError = DROP,
+    is_counted: bool = False,
 ) -> DataFrame:
-    """Match with shipped tables; workers call `add_counts` with the counts of each partition."""
+    """Match with shipped tables; counts are in rows of their own, for `observe_counts`."""
+    check_policy(on_error)
     keys = _keys(df, key)
+    opened = [table.open_here() for table in tables]
+    result = StructType([StructField(INTERFACE, interface_type(opened), on_error == COLUMN or is_counted)])
+    if tables[0].with_filters:
+        result.add(FILTER, StringType(), result[INTERFACE].nullable)
+    if on_error == COLUMN:
+        result.add(ERROR, StringType())
+    if is_counted:
+        result.add(COUNTS, COUNTS_TYPE)
+    rows = _mapped(df, tables, keys, columns, result, on_error)
+    return rows.withColumn("version", F.lit(joint_version(tables))) if version else rows
+
+
+def dead_letters(df: DataFrame, tables: Sequence[ShippedTable], *, columns: Sequence[str] | None = None) -> DataFrame:
+    """Return the rows that are not valid messages, with the reason in the column `_error`."""
+    keys = [field.name for field in df.schema if field.name != ERROR and _is_arrow(field)]
+    return _mapped(df, tables, keys, columns, StructType().add(ERROR, StringType()), COLUMN)
+
+
+def _mapped(
+    df: DataFrame,
+    tables: Sequence[ShippedTable],
+    keys: Sequence[str],
+    columns: Sequence[str] | None,
+    result: StructType,
+    on_error: OnError,
+) -> DataFrame:
     used = used_columns(message_columns_of(df), columns, used_names(tables))
-    opened = [table.open() for table in tables]
-    schema = _result_schema(df, keys, opened, filters=tables[0].with_filters)
     plan = MatchPlan(
         tables=tuple(tables),
-        keys=len(keys),
+        keys=tuple(keys),
         attributes=tuple(used),
+        result=arrow_schema(result),
+        is_overlapping=overlap([table.open_here() for table in tables]),
+        on_error=on_error,
         has_corrupt=CORRUPT in df.columns,
-        names=tuple(schema.names),
-        are_ints=isinstance(schema["interface"].dataType, LongType),
-        with_filters=tables[0].with_filters,
-        is_overlapping=_overlap(opened),
     )
     corrupt = [F.col(CORRUPT).isNotNull()] if plan.has_corrupt else []
     selected = [*map(column, keys), *used.values(), *corrupt] or [F.lit(1)]
     rows = df.select(*(each.alias(f"c{index}") for index, each in enumerate(selected)))
-    result = rows.mapInArrow(partial(match_batches, plan=plan, add_counts=add_counts), schema)
-    return result.withColumn("version", F.lit(joint_version(tables))) if version else result
+    # The keys are null in rows with counts.
+    copied = [
+        StructField(name, df.schema[name].dataType, COUNTS in result.names or df.schema[name].nullable) for name in keys
+    ]
+    return rows.mapInArrow(partial(match_batches, plan=plan), StructType([*copied, *result]))
 
 
 def message_columns_of(df: DataFrame) -> StructType:
@@ -86,9 +142,26 @@ def message_columns_of(df: DataFrame) -> StructType:
 
 def used_names(tables: Sequence[ShippedTable]) -> UsedNames:
     """Return the attributes that the filters of tables use."""
-    opened = [table.open() for table in tables]
+    opened = [table.open_here() for table in tables]
     names = frozenset(name for table in opened for name in table.names)
     return UsedNames(names, any(table.has_tags for table in opened))
+
+
+def check_policy(on_error: str) -> None:
+    """Raise an error for an unknown policy."""
+    if on_error not in (FAIL, DROP, COLUMN):
+        raise InputError(f"unknown error policy {on_error!r}", hint='use "fail", "drop" or "column"')
+
+
+def interface_type(tables: Sequence[OpenTable]) -> LongType | StringType:
+    """Return the type of the interfaces of tables."""
+    return LongType() if all(pa.types.is_integer(table.labels.type) for table in tables) else StringType()
+
+
+def overlap(tables: Sequence[OpenTable]) -> bool:
+    """Return whether an interface is in several tables, which could match it twice."""
+    labels = [table.labels.cast(pa.string()) for table in tables] if len(tables) > 1 else []
+    return len(pa.chunked_array(labels, pa.string()).unique()) < sum(map(len, labels))
 
 
 def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
@@ -100,22 +173,16 @@ def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
             raise InputError(f"no column {name!r} for the key", hint=f"columns: {', '.join(df.columns)}")
         if name in _RESERVED:
             raise InputError(f"the key column {name!r} is a column of the result", hint="rename the key column")
-        try:
-            to_arrow_type(df.schema[name].dataType, timezone="UTC")
-        except PySparkTypeError:
+        if not _is_arrow(df.schema[name]):
             problem = f"the key column {name!r}: Spark cannot pass {df.schema[name].dataType.simpleString()} to Python"
-            raise InputError(problem, hint="cast it to string, or select the columns of the result") from None
+            raise InputError(problem, hint="cast it to string, or select the columns of the result")
     return keys
 
 
-def _result_schema(df: DataFrame, keys: Sequence[str], tables: Sequence[OpenTable], *, filters: bool) -> StructType:
-    are_ints = all(pa.types.is_integer(table.labels.type) for table in tables)
-    interface = StructField("interface", LongType() if are_ints else StringType(), False)
-    more = [StructField("filter", StringType(), False)] if filters else []
-    return StructType([*(df.schema[name] for name in keys), interface, *more])
-
-
-def _overlap(tables: Sequence[OpenTable]) -> bool:
-    """Return whether an interface is in several tables, which could match it twice."""
-    labels = [table.labels.cast(pa.string()) for table in tables] if len(tables) > 1 else []
-    return len(pa.chunked_array(labels, pa.string()).unique()) < sum(map(len, labels))
+def _is_arrow(field: StructField) -> bool:
+    """Return whether Spark can pass a column to Python."""
+    try:
+        to_arrow_type(field.dataType, timezone="UTC")
+    except PySparkTypeError:
+        return False
+    return True

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import zlib
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import DataType, StructType
+
+from cbnet.pipeline.match.match_counts import observe_counts
 
 BUCKETS = 16
 _ROWS_PER_FILE = 5_000_000
@@ -24,22 +27,22 @@ def bucket_of(interface: str | int, buckets: int = BUCKETS) -> int:
     return zlib.crc32(str(interface).encode()) % buckets
 
 
-def write_matches(matches: DataFrame, folder: str, *, buckets: int = BUCKETS) -> None:
-    """Write matches to a folder, replacing its content; with `buckets=0`, one file per partition."""
-    if not buckets:
-        matches.write.mode("overwrite").option("maxRecordsPerFile", _ROWS_PER_FILE).parquet(folder)
-        return
-    bucket = F.pmod(F.crc32(F.col("interface").cast("string").cast("binary")), F.lit(buckets)).cast("int")
-    spread = matches.withColumn("bucket", bucket).repartition(buckets, "bucket")
-    sorted_rows = spread.sortWithinPartitions("bucket", "interface")
-    sorted_rows.write.mode("overwrite").option("maxRecordsPerFile", _ROWS_PER_FILE).partitionBy("bucket").parquet(
-        folder
-    )
+def write_matches(
+    rows: DataFrame, folder: str, observation: Observation, *, buckets: int = BUCKETS, mode: str = "overwrite"
+) -> None:
+    """Write counted matches to a folder, replacing its content; with `buckets=0`, one file per partition."""
+    if buckets:
+        bucket = F.pmod(F.crc32(F.col("interface").cast("string").cast("binary")), F.lit(buckets)).cast("int")
+        spread = rows.withColumn("bucket", bucket).repartition(buckets, "bucket")
+        rows = spread.sortWithinPartitions("bucket", "interface")
+    # Counts are observed after the shuffle: there repeated tasks count once, and an empty plan is not optimized away.
+    writer = observe_counts(rows, observation).write.mode(mode).option("maxRecordsPerFile", _ROWS_PER_FILE)
+    (writer.partitionBy("bucket") if buckets else writer).parquet(folder)
 
 
-def interface_counts(spark: SparkSession, folder: str) -> DataFrame:
-    """Return the number of matches of each interface: interface, matches. Only one column is read."""
-    rows = spark.read.parquet(folder)
+def interface_counts(spark: SparkSession, folder: str, type: DataType) -> DataFrame:
+    """Return the number of matches of each interface, of a type: interface, matches. Only one column is read."""
+    rows = spark.read.schema(StructType().add("interface", type)).parquet(folder)  # without matches, there are no files
     return rows.groupBy("interface").agg(F.count("*").alias("matches"))
 
 

@@ -1,18 +1,20 @@
 """The match stream: records matched exactly once as they arrive, while the table may change.
 
     out/matches/batch=7/bucket=2/…    the matches of micro-batch 7, each with the version of the table
+    out/rejected/batch=7              the rows of it that are not valid messages, each with its `_error`
     out/_cbnet.json                   the identity of the stream
     out/_checkpoint                   the state for a restart: Spark's, and that of `table_versions`
 
 Spark records the offsets of a batch before it is matched. After a crash the same batch is matched again, with the same
 version of the table, and its folder is overwritten. So nothing is lost or duplicated if the source can be replayed, as
 files and Kafka can. (A live network cannot: messages delivered to a stream that crashes are lost, and counted after
-the restart; see `router_source`.) A batch is complete when its folder has the file `_SUCCESS`.
+the restart; see `router_source`.) A batch is complete when its folder has the file `_SUCCESS`; see `batch_folders`.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import monotonic
@@ -23,22 +25,24 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
+from pyspark.sql.utils import is_remote
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.match.batch_matcher import MatchCounts
-from cbnet.pipeline.match.dataframe_matcher import match_shipped
+from cbnet.pipeline.match.batch_folders import batch_path, compact_batches
+from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, FAIL, OnError
+from cbnet.pipeline.match.dataframe_matcher import message_columns_of, used_names
 from cbnet.pipeline.match.interface_buckets import write_matches
-from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns
+from cbnet.pipeline.match.match_counts import MatchCounts, new_observation, observed_counts
+from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns, job_errors, rejected_reasons
+from cbnet.pipeline.match.message_columns import unknown_attributes
 from cbnet.pipeline.match.message_dataframes import message_schema, read_stream
-from cbnet.pipeline.match.shipped_tables import joint_version, ship_tables
-from cbnet.pipeline.match.table_versions import TableVersions
-from cbnet.pipeline.match.worker_counts import WorkerCounts
-from cbnet.pipeline.spark.filesystem import exists, list_names, read_text, write_text
+from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.match.table_versions import TableVersions, match_versioned
+from cbnet.pipeline.spark.filesystem import read_text, write_text
 from cbnet.pipeline.spark.results import MANIFEST
 
 CHECKPOINT = "_checkpoint"
 BUCKETS = 4  # files of each micro-batch, at most
-_DONE = "_SUCCESS"
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class StreamJob:
     columns: Sequence[str] | None = None
     filters: bool = False
     buckets: int = BUCKETS
+    on_error: OnError = COLUMN
+    compact: int = 0  # merge the folders of so many batches; 0: never
 
 
 @dataclass(frozen=True)
@@ -106,14 +112,16 @@ class MatchStream:
         report: Callable[[BatchReport], None] = lambda _: None,
         remark: Callable[[str], None] = lambda _: None,
     ) -> None:
+        if is_remote():
+            hint = "use match(stream, table) and a sink of Spark, or a classic session"
+            raise InputError("this stream does not run under Spark Connect", hint=hint)
         self._spark, self._job, self._out = spark, job, out
         self._checkpoint = checkpoint or f"{out}/{CHECKPOINT}"
-        self._report = report
-        self._pinned = TableVersions(spark, f"{self._checkpoint}/cbnet", job.tables, remark)
-        self._counts = WorkerCounts.new(spark)
-        self._total = MatchCounts()
+        self._report, self._remark = report, remark
+        self._pinned = TableVersions([*job.tables], f"{self._checkpoint}/cbnet", remark)
+        self._total, self._rejected = MatchCounts(), Counter[str]()
         self._versions: dict[str, None] = {}
-        self._steps = {"pin and ship the table": 0.0, "match and write": 0.0}
+        self._steps = {"pin and ship the table": 0.0, "match and write": 0.0, "compact": 0.0}
         self._batches = 0
         self._failure: CbnetError | None = None
         self._source: Mapping[str, int] = {}
@@ -154,31 +162,50 @@ class MatchStream:
     def _match(self, rows: DataFrame, batch: int) -> None:
         """Match a micro-batch; overwrite its folder, which an earlier attempt may have left."""
         try:
-            began = monotonic()
-            files = self._pinned.of_batch(batch)
-            tables = ship_tables(self._spark, [*files], filters=self._job.filters)
-            pinned = monotonic()
-            self._counts.clear()
-            matches = match_shipped(
-                rows, tables, key=self._job.key, columns=self._job.columns, version=True, add_counts=self._counts.add
-            )
-            write_matches(matches, f"{self._out}/matches/batch={batch}", buckets=self._job.buckets)
-            self._report_batch(batch, joint_version(tables), (pinned - began, monotonic() - pinned))
+            times = [monotonic()]
+            tables = self._pinned.ship(self._spark, batch, filters=self._job.filters)
+            version = joint_version(tables)
+            if version not in self._versions:
+                self._warn(rows, tables)
+                self._versions[version] = None
+            times.append(monotonic())
+            with job_errors():
+                counts, rejected = self._write(rows, tables, batch)
+            times.append(monotonic())
+            if self._job.compact:
+                compact_batches(self._spark, self._out, batch, at_least=self._job.compact)
+            times.append(monotonic())
+            self._report_batch(batch, version, counts, rejected, times)
         except CbnetError as error:
             self._failure = error  # Spark would raise it as a Java stack trace
             raise
 
-    def _report_batch(self, batch: int, version: str, seconds: tuple[float, float]) -> None:
-        counts = self._counts.total()
+    def _warn(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> None:
+        if warning := unknown_attributes(message_columns_of(rows), self._job.columns, used_names(tables)):
+            self._remark(f"warning: {warning}")
+
+    def _write(self, rows: DataFrame, tables: Sequence[ShippedTable], batch: int) -> tuple[MatchCounts, Counter[str]]:
+        """Write the matches of a batch, and its rejected rows; return the counts, and the reasons of rejected rows."""
+        job, observation = self._job, new_observation()
+        policy: OnError = FAIL if job.on_error == FAIL else DROP
+        matches = match_versioned(rows, tables, key=job.key, columns=job.columns, on_error=policy, is_counted=True)
+        write_matches(matches, batch_path(self._out, batch), observation, buckets=job.buckets)
+        counts = observed_counts(observation)
+        if not counts.rejected:
+            return counts, Counter()
+        folder = f"{self._out}/rejected/batch={batch}" if job.on_error == COLUMN else None
+        return counts, rejected_reasons(rows, tables, job.columns, folder)
+
+    def _report_batch(
+        self, batch: int, version: str, counts: MatchCounts, rejected: Counter[str], times: Sequence[float]
+    ) -> None:
         self._total += counts
+        self._rejected += rejected
         self._batches += 1
-        self._versions[version] = None
-        for step, spent in zip(self._steps, seconds, strict=True):
-            self._steps[step] += spent
-        report = BatchReport(
-            batch, counts.records, counts.matches, dict(counts.rejected), version, round(sum(seconds), 3)
-        )
-        self._report(report)
+        for step, begin, end in zip(self._steps, times, times[1:], strict=False):
+            self._steps[step] += end - begin
+        seconds = round(times[-1] - times[0], 3)
+        self._report(BatchReport(batch, counts.records, counts.matches, dict(rejected), version, seconds))
 
     def _summary(self, seconds: float) -> StreamSummary:
         rest = seconds - sum(self._steps.values())
@@ -187,7 +214,7 @@ class MatchStream:
             batches=self._batches,
             records=self._total.records,
             matches=self._total.matches,
-            rejected=dict(self._total.rejected),
+            rejected=dict(self._rejected),
             versions=[*self._versions],
             seconds=round(seconds, 3),
             steps={step: round(spent, 3) for step, spent in steps.items()},
@@ -239,14 +266,3 @@ def _source_counters(query: StreamingQuery) -> Mapping[str, int]:
     progress = query.lastProgress
     offset = json.loads(progress["sources"][0]["endOffset"] or "null") if progress else None
     return offset if isinstance(offset, dict) and offset.keys() >= {"taken", "lost"} else {}
-
-
-def read_complete_batches(spark: SparkSession, out: str) -> DataFrame | None:
-    """Return the matches of all complete batches; None if there are none yet."""
-    folder = f"{out}/matches"
-    complete = [
-        f"{folder}/{name}"
-        for name in list_names(spark, folder)
-        if exists(spark, f"{folder}/{name}/{_DONE}") and len(list_names(spark, f"{folder}/{name}")) > 1
-    ]
-    return spark.read.option("basePath", folder).parquet(*complete) if complete else None

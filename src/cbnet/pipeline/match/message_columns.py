@@ -57,6 +57,7 @@ _KINDS: list[tuple[tuple[type[DataType], ...], str]] = [
     ((DateType, TimestampType, TimestampNTZType), "time"),
     ((NullType,), "absent"),
 ]
+_MAX_NAMED = 5
 _HINT = "cast it to string, a number, boolean or timestamp, or select the columns to match"
 
 
@@ -89,8 +90,13 @@ class UsedNames:
             return self.has_tags
         if None not in path:
             return ".".join(map(str, path)) in self.names
-        pattern = re.compile(r"\.".join(".*" if part is None else re.escape(part) for part in path), re.DOTALL)
+        pattern = re.compile(_pattern(path), re.DOTALL)
         return any(map(pattern.fullmatch, self.names))
+
+
+def _pattern(path: Path) -> str:
+    """Return a regular expression of the attributes at a path."""
+    return r"\.".join(".*" if part is None else re.escape(part) for part in path)
 
 
 def attributes_of(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> list[AttributeColumn]:
@@ -103,6 +109,28 @@ def attributes_of(schema: StructType, columns: Sequence[str] | None, uses: Uses)
             problem, hint='the column "#" holds the tags: make it an array of strings' if is_tags else _HINT
         )
     return found
+
+
+def unknown_attributes(schema: StructType, columns: Sequence[str] | None, used: UsedNames) -> str | None:
+    """Return a warning that names used attributes that no column holds, and near spellings; None if there are none."""
+    found = attributes_of(schema, columns, used)
+    known = {each.name for each in found}
+    inside_maps = [re.compile(_pattern(each.path), re.DOTALL) for each in found if None in each.path]
+    missing = sorted(name for name in used.names - known if not any(map_.fullmatch(name) for map_ in inside_maps))
+    notes = [f"{name!r}{_near(name, known)}" for name in missing[:_MAX_NAMED]]
+    if len(missing) > _MAX_NAMED:
+        notes.append(f"and {len(missing) - _MAX_NAMED:,} more")
+    if used.has_tags and TAGS not in {each.path for each in found}:
+        notes.append('tags, which only the column "#" holds')
+    return f"filters use attributes that no column has: {', '.join(notes)}" if notes else None
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """Return a question about the columns of nearly this name; nothing if there are none."""
+    folded = {other: re.sub(r"[\W_]", "", other).casefold() for other in known}
+    own = re.sub(r"[\W_]", "", name).casefold()
+    near = [other for other in folded if folded[other] == own] or get_close_matches(name, folded, 2)
+    return f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
 
 
 def used_columns(schema: StructType, columns: Sequence[str] | None, uses: Uses) -> dict[str, Column]:

@@ -27,7 +27,7 @@ from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.rule_files import is_compiled
 from cbnet.matching.storage.columns import Texts
 from cbnet.pipeline.spark.filesystem import process_folder
-from cbnet.pipeline.spark.shipped_data import ship_file
+from cbnet.pipeline.spark.shipped_data import has_other_hosts, ship_file
 
 AnyTable = Table[Any] | str | Path
 _DIGITS = 16  # of a version: a billion versions collide with probability 1/40
@@ -39,20 +39,19 @@ class ShippedTable:
     """A table that every executor has."""
 
     version: str
-    path: str  # on all executors; only the name if Spark ships the file
+    path: str  # in the driver, and in the workers unless Spark ships the file
     is_shipped: bool
     with_filters: bool  # with a table of its single filters beside it
     size: int  # of its file, in bytes
 
     def open(self) -> OpenTable:
         """Return the table, mapped; to be called in a task."""
-        return _open(SparkFiles.get(self.path) if self.is_shipped else self.path, self._filters())
+        path = SparkFiles.get(Path(self.path).name) if self.is_shipped else self.path
+        return _open(path, with_filters=self.with_filters)
 
-    def _filters(self) -> str | None:
-        if not self.with_filters:
-            return None
-        path = str(_by_filter(Path(self.path)))
-        return SparkFiles.get(path) if self.is_shipped else path
+    def open_here(self) -> OpenTable:
+        """Return the table, mapped; to be called in the driver."""
+        return _open(self.path, with_filters=self.with_filters)
 
 
 def ship_tables(spark: SparkSession, tables: AnyTable | Sequence[AnyTable], *, filters: bool) -> list[ShippedTable]:
@@ -118,12 +117,10 @@ def joint_version(tables: Sequence[ShippedTable]) -> str:
 
 def _ship(spark: SparkSession, kept: Path, filters: bool) -> ShippedTable:
     files = [kept, *([_filter_table(kept)] if filters else [])]
-    is_local = bool(spark.sparkContext._jsc.sc().isLocal())  # no other hosts
-    if not is_local:
-        for file in files:
-            ship_file(spark, file)
-    version = kept.stem.removeprefix("cbnet-")
-    return ShippedTable(version, str(kept) if is_local else kept.name, not is_local, filters, kept.stat().st_size)
+    is_shipped = has_other_hosts(spark)
+    for file in files if is_shipped else ():
+        ship_file(spark, file)
+    return ShippedTable(kept.stem.removeprefix("cbnet-"), str(kept), is_shipped, filters, kept.stat().st_size)
 
 
 def _by_filter(path: Path) -> Path:
@@ -148,9 +145,9 @@ def _filter_table(kept: Path) -> Path:
 class OpenTable:
     """A mapped table, its interfaces as an Arrow array and, optionally, its single filters."""
 
-    def __init__(self, path: str, filters: str | None) -> None:
-        self.compiled = CompiledTable.open(Path(path))
-        self.matcher = self.compiled if filters is None else CompiledTable.open(Path(filters))
+    def __init__(self, path: Path, *, with_filters: bool) -> None:
+        self.compiled = CompiledTable.open(path)
+        self.matcher = CompiledTable.open(_by_filter(path)) if with_filters else self.compiled
         self._texts: dict[int, str] = {}
 
     @cached_property
@@ -189,5 +186,5 @@ class OpenTable:
 
 
 @lru_cache(maxsize=_MAX_OPEN)
-def _open(path: str, filters: str | None) -> OpenTable:
-    return OpenTable(path, filters)
+def _open(path: str, *, with_filters: bool) -> OpenTable:
+    return OpenTable(Path(path), with_filters=with_filters)

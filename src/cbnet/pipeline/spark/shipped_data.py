@@ -7,13 +7,16 @@ per host. A broadcast variable would be copied into each worker.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from cbnet.pipeline.spark.filesystem import process_folder
 
@@ -46,14 +49,20 @@ def ship_table(spark: SparkSession, table: pa.Table) -> ShippedData:
 
 
 def ship_file(spark: SparkSession, path: Path) -> None:
-    """Send a file to all executors of a session, once; its name must identify its content, and it must stay there."""
-    shipped = _shipped.setdefault(spark.sparkContext.applicationId, set())
+    """Send a file to all workers of a session, once; its name must identify its content, and it must stay there."""
+    session: Any = spark
+    shipped = _shipped.setdefault(session.session_id if is_remote() else session._jsparkSession.sessionUUID(), set())
     if path.name not in shipped:
-        spark.sparkContext.addFile(str(path))
+        spark.addArtifact(str(path), file=True)  # unlike addFile, this works under Spark Connect too
         shipped.add(path.name)
 
 
-_shipped: dict[str, set[str]] = {}  # application -> names of files
+_shipped: dict[str, set[str]] = {}  # session -> names of files
+
+
+def has_other_hosts(spark: SparkSession) -> bool:
+    """Return whether workers may run on another host, where the files of this one are not."""
+    return is_remote() or not re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master))
 
 
 @lru_cache(maxsize=4)

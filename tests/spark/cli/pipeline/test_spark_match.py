@@ -32,12 +32,40 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     assert (summary["records"], summary["matches"]) == (4, 4)
     assert summary["rejected"] == {"the row cannot be read": 1}
     assert summary["interfaces"] == 3
-    assert [*summary["steps"]] == ["ship tables", "read the schema", "match and write", "count by interface"]
+    steps = ["ship tables", "read the schema", "match and write", "count by interface", "collect rejected rows"]
+    assert [*summary["steps"]] == steps
     rows = {(row.id, row.interface) for row in spark.read.parquet(f"{out}/matches").collect()}
     assert rows == {(1, "cheap"), (1, "zug"), (1, "new"), (4, "zug")}
     counts = {row.interface: row.matches for row in spark.read.parquet(f"{out}/counts").collect()}
     assert counts == {"cheap": 1, "zug": 2, "new": 1}
     assert json.loads((out / "_cbnet.json").read_text())["summary"] == summary
+
+
+def test_rejected_rows_are_written_dropped_or_fail_the_job(cbnet, files, tmp_path, spark):
+    out = tmp_path / "out"
+    assert cbnet("spark", "match", *files, "--output", out).code == 2
+    [letter] = spark.read.parquet(f"{out}/rejected").collect()
+    assert (letter["_corrupt_record"], letter["_error"]) == (LINES[2], "the row cannot be read")
+    dropped = cbnet("spark", "match", *files, "--output", out, "--on-error", "drop", "--json")
+    assert json.loads(dropped.out)["rejected"] == {"the row cannot be read": 1}
+    assert not (out / "rejected").exists()
+    failed = cbnet("spark", "match", *files, "--output", out, "--on-error", "fail", "--select", "id")
+    assert (failed.code, failed.out) == (1, "")
+    assert "the job failed: the row with id = None is not a valid message: the row cannot be read" in failed.err
+
+
+def test_records_are_counted_where_nothing_matches(cbnet, files, tmp_path, spark):
+    """Spark replaces an empty join or shuffle by nothing, counts included, unless this rule is switched off."""
+    rules = spark.conf.get("spark.sql.adaptive.optimizer.excludedRules", "")
+    spark.conf.set("spark.sql.adaptive.optimizer.excludedRules", "")
+    Table.build({"none": "Price > 1000000"}).save(tmp_path / "table.cbt")
+    try:
+        done = cbnet("spark", "match", *files, "--output", tmp_path / "out", "--on-error", "drop", "--json")
+    finally:
+        spark.conf.set("spark.sql.adaptive.optimizer.excludedRules", rules)
+    summary = json.loads(done.out)
+    assert (summary["records"], summary["matches"], summary["interfaces"]) == (4, 0, 0)
+    assert "warning: filters use attributes that no column has: 'Price' (did you mean 'price'?)" in done.err
 
 
 def test_the_dry_run_shows_the_mapping_and_writes_nothing(cbnet, files, tmp_path):

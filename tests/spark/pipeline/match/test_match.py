@@ -6,15 +6,18 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import Observation
+from pyspark.sql.types import StructType
 
 from cbnet import Message, Table, parse, parse_filter
 from cbnet.errors import InputError
 from cbnet.matching import reference
-from cbnet.pipeline.match import match
-from cbnet.pipeline.match.batch_matcher import MatchCounts, MatchPlan, match_batches
-from cbnet.pipeline.match.dataframe_matcher import match_shipped
-from cbnet.pipeline.match.shipped_tables import ship_tables, store_table
-from cbnet.pipeline.match.worker_counts import WorkerCounts
+from cbnet.pipeline.match.batch_matcher import MatchPlan, match_batches
+from cbnet.pipeline.match.match_counts import COUNTS, COUNTS_TYPE
+from cbnet.pipeline.match.shipped_tables import store_table
+from cbnet.pipeline.schemas import arrow_schema
+from cbnet.spark import UnknownAttributeWarning, match
 
 COLUMNS = {
     "id": "bigint", "s": "string", "flag": "boolean", "b": "tinyint", "h": "smallint", "i": "int", "l": "bigint",
@@ -132,7 +135,7 @@ PREDICATES = {
     "exists": "exists inner.deep.y and exists s",
     "absent": 's != "a"',
     "all": "true",
-    "none": "nothing = 1",
+    "none": "i = 7",
     "mixed": 'i > 0 and s = "ab" and #q or day > "2024-02-28" and d > 1',
 }
 
@@ -235,29 +238,82 @@ def test_empty_frames_and_empty_partitions_match_nothing(spark):
     assert found(match(few, table), "x", "interface") == [(x, name) for x in range(3) for name in ("all", "x")]
 
 
-def test_rows_with_nan_match_nothing_if_a_filter_uses_the_column(spark):
-    frame = spark.createDataFrame([(1, float("nan")), (2, 0.5)], "id int, x double")
-    assert found(match(frame, Table.build({"x": "x < 1", "all": "true"}), key="id"), "id", "interface") == [
-        (2, "all"),
-        (2, "x"),
-    ]
-    assert len(match(frame, Table.build({"all": "true"}), key="id").collect()) == 2
+@pytest.fixture
+def with_nan(spark):
+    return spark.createDataFrame([(1, float("nan")), (2, 0.5)], "id int, x double")
 
 
-def test_rejected_rows_are_counted_by_reason_and_the_others_go_on(spark):
+NAN = "column 'x': NaN and infinity are not values"
+
+
+def test_rows_that_are_not_messages_fail_the_query_by_default(with_nan):
+    with pytest.raises(PySparkException, match=f"the row with id = 1 is not a valid message: {NAN}"):
+        match(with_nan, Table.build({"x": "x < 1"}), key="id").collect()
+    with pytest.raises(PySparkException, match=f"a row is not a valid message: {NAN}"):
+        match(with_nan, Table.build({"x": "x < 1"}), key=[]).collect()
+    assert len(match(with_nan, Table.build({"all": "true"}), key="id").collect()) == 2  # no filter uses the NaN
+
+
+def test_rows_that_are_not_messages_are_dropped_or_kept_with_the_reason(with_nan):
+    table = Table.build({"x": "x < 1", "all": "true"})
+    matches = [(2, "all"), (2, "x")]
+    assert found(match(with_nan, table, key="id", on_error="drop"), "id", "interface") == matches
+    kept = match(with_nan, table, key="id", on_error="column", version=True)
+    assert {tuple(row)[:3] for row in kept.collect()} == {(1, None, NAN), *((*pair, None) for pair in matches)}
+    with pytest.raises(InputError, match=r'unknown error policy \'skip\'; use "fail", "drop" or "column"'):
+        match(with_nan, table, on_error="skip")
+
+
+def test_observation_counts_records_matches_and_rejected_rows(with_nan):
+    for policy, rows in (("drop", 2), ("column", 3)):
+        observation = Observation()
+        matched = match(with_nan, Table.build({"x": "x < 1", "all": "true"}), on_error=policy, observation=observation)
+        assert matched.count() == rows
+        counts = observation.get
+        assert (counts["records"], counts["matches"], counts["rejected"]) == (2, 2, 1)
+        assert counts["encode_s"] > 0
+
+
+def test_rejected_rows_have_their_reason_and_the_others_go_on(spark):
     texts = ["cast(null as date)", "date'10000-01-01'", "date'2024-05-01'", "date'2024-05-01'"]
     rows = " union all ".join(f"select {text} day, array({number}D) n" for number, text in enumerate(texts))
     frame = spark.sql(f"select * from ({rows})").selectExpr(
         "day", "if(n[0] = 3, array(1D, double('NaN')), n) n", "make_ym_interval(1) unused"
     )
-    counts = WorkerCounts.new(spark)
-    tables = ship_tables(spark, [Table.build({"day": "exists day"}), Table.build({"n": "n >= 0"})], filters=False)
-    matched = match_shipped(frame, tables, key="n", add_counts=counts.add)
-    assert found(matched, "n", "interface") == [([0.0], "n"), ([2.0], "day"), ([2.0], "n")]
-    assert counts.total().rejected == {
-        "column 'day': the time is not in the years 1 to 9999": 1,
-        "column 'n': NaN and infinity are not values": 1,
-    }
+    tables = [Table.build({"day": "exists day"}), Table.build({"n": "n >= 0"})]
+    matched = match(frame, tables, key="n", on_error="column")
+    assert found(matched.where("_error is null"), "n", "interface") == [([0.0], "n"), ([2.0], "day"), ([2.0], "n")]
+    assert found(matched.where("_error is not null"), "_error", "interface") == [
+        ("column 'day': the time is not in the years 1 to 9999", None),
+        ("column 'n': NaN and infinity are not values", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ddl", "predicate", "warning"),
+    [
+        ("price double", "Price > 1", r"'Price' \(did you mean 'price'\?\)"),
+        ("ID int, id2 int", "id = 1", r"'id' \(did you mean 'ID'\?\)"),
+        (
+            "venue struct<city_name:string>",
+            "venue.cityName = 1",
+            r"'venue.cityName' \(did you mean 'venue.city_name'\?\)",
+        ),
+        ("x int", "whole = 1", "no column has: 'whole'$"),
+        ("x int", "x = 1 and #a", 'tags, which only the column "#" holds'),
+        ("x int", " or ".join(f"a{n} = 1" for n in range(8)), "'a0', 'a1', 'a2', 'a3', 'a4', and 3 more$"),
+    ],
+)
+def test_warning_names_attributes_that_no_column_has(spark, ddl, predicate, warning):
+    with pytest.warns(UnknownAttributeWarning, match=warning):
+        match(spark.createDataFrame([], ddl), Table.build({"a": predicate}))
+
+
+def test_no_warning_where_a_column_may_hold_the_attribute(spark):
+    frame = spark.createDataFrame([], "labels map<string,map<string,int>>, l array<struct<x:int>>, `#` array<string>")
+    match(frame, Table.build({"a": "labels.x.y = 1 and l.x = 1 and #a"}))
+    with pytest.warns(UnknownAttributeWarning, match=r"'l\.x'"):
+        match(frame, Table.build({"a": "l.x = 1"}), columns=["labels"])
 
 
 def test_stream_is_matched_like_a_batch(spark, tmp_path):
@@ -337,22 +393,21 @@ class Local:
     def open(self):
         from cbnet.pipeline.match.shipped_tables import OpenTable
 
-        return OpenTable(str(self.path), None)
+        return OpenTable(self.path, with_filters=False)
 
 
 def test_worker_counts_matches_and_bounds_its_batches(tmp_path):
     interfaces = 3000
     Table.build({number: "true" if number % 2 else "x >= 0" for number in range(interfaces)}).save(tmp_path / "t.cbt")
-    plan = MatchPlan((Local(tmp_path / "t.cbt"),), 1, ("x",), False, ("id", "interface"), True, False, False)
+    result = arrow_schema(StructType().add("interface", "long").add(COUNTS, COUNTS_TYPE))
+    plan = MatchPlan((Local(tmp_path / "t.cbt"),), ("id",), ("x",), result, False, "drop")
     values = [1.0, float("nan"), None] * 200
     batch = pa.RecordBatch.from_arrays([pa.array(range(600)), pa.array(values)], ["c0", "c1"])
-    notes = []
-    batches = [*match_batches([batch, batch.slice(0, 0)], plan, notes.append)]
+    *batches, last = match_batches([batch, batch.slice(0, 0)], plan)
     assert max(part.num_rows for part in batches) <= 256 * interfaces
     assert min(part.num_rows for part in batches[1:3]) <= 200_000
-    [counts] = notes
-    assert (counts.records, counts.matches) == (600, 200 * interfaces + 200 * interfaces // 2)
-    assert sum(part.num_rows for part in batches) == counts.matches
-    assert counts.rejected == {"column 'x': NaN and infinity are not values": 200}
-    assert counts.match_s > 0
-    assert MatchCounts() + counts == counts
+    [counts] = last.column(COUNTS).to_pylist()
+    assert (counts["records"], counts["matches"]) == (600, 200 * interfaces + 200 * interfaces // 2)
+    assert sum(part.num_rows for part in batches) == counts["matches"]
+    assert counts["rejected"] == 200
+    assert counts["match_s"] > 0

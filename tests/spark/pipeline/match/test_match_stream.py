@@ -6,13 +6,14 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from cbnet import Table, connect
 from cbnet.errors import CbnetError, InputError
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.pipeline.match import match_stream
-from cbnet.pipeline.match.match_stream import MatchStream, StreamJob, read_complete_batches
-from cbnet.pipeline.match.table_versions import TableVersions
+from cbnet.pipeline.match import batch_folders, match_stream
+from cbnet.pipeline.match.batch_folders import compact_batches
+from cbnet.spark import MatchStream, StreamJob, TableVersions, read_complete_batches
 
 SMALL, LARGE = "x * 2 < 10", "x >= 5"
 
@@ -88,9 +89,9 @@ def test_replayed_batch_uses_its_first_table_version(spark, folders, monkeypatch
     """The stream dies in batch 0, and the table is exchanged before it is started again."""
     write = match_stream.write_matches
 
-    def failing(matches, folder, *, buckets):
+    def failing(matches, folder, observation, *, buckets):
         if dies == "after it has written":
-            write(matches, folder, buckets=buckets)
+            write(matches, folder, observation, buckets=buckets)
         raise CbnetError("died")
 
     monkeypatch.setattr(match_stream, "write_matches", failing)
@@ -106,28 +107,28 @@ def test_replayed_batch_uses_its_first_table_version(spark, folders, monkeypatch
 
 def test_damaged_table_is_skipped(spark, folders):
     remarks = []
-    pinned = TableVersions(spark, str(folders / "pins"), [str(folders / "table.cbt")], remarks.append)
-    [first] = pinned.of_batch(0)
+    pinned = TableVersions(folders / "table.cbt", str(folders / "pins"), remarks.append)
+    [first] = pinned.of_batch(spark, 0)
     whole = (folders / "table.cbt").read_bytes()
     (folders / "table.cbt").unlink()
-    assert pinned.of_batch(1) == [first]
+    assert pinned.of_batch(spark, 1) == [first]
     (folders / "table.cbt").write_bytes(whole[:1000])
-    assert pinned.of_batch(2) == [first]
+    assert pinned.of_batch(spark, 2) == [first]
     assert len(remarks) == 2
     assert all("using the previous table" in remark for remark in remarks)
     save_table(folders, LARGE)
-    assert pinned.of_batch(3) != [first]
-    assert pinned.of_batch(1) == [first]
+    assert pinned.of_batch(spark, 3) != [first]
+    assert pinned.of_batch(spark, 1) == [first]
     with pytest.raises(InputError, match="cannot read"):
-        TableVersions(spark, str(folders / "none"), [str(folders / "no.cbt")]).of_batch(0)
+        TableVersions(folders / "no.cbt", str(folders / "none")).of_batch(spark, 0)
 
 
 def test_unused_versions_are_deleted(spark, folders, monkeypatch):
     monkeypatch.setattr("cbnet.pipeline.match.table_versions._KEPT_BATCHES", 2)
-    pinned = TableVersions(spark, str(folders / "pins"), [str(folders / "table.cbt")])
+    pinned = TableVersions([folders / "table.cbt"], str(folders / "pins"))
     for batch in range(6):
         save_table(folders, f"x < {batch}")
-        pinned.of_batch(batch)
+        pinned.of_batch(spark, batch)
     assert len([*(folders / "pins" / "tables").glob("[!.]*.cbt")]) == 3
     assert sorted(path.stem for path in (folders / "pins" / "versions").glob("[!.]*.json")) == ["3", "4", "5"]
 
@@ -158,6 +159,93 @@ def test_malformed_lines_are_counted_and_dry_run_maps_columns(spark, folders):
     summary = stream(spark, folders).run(once=True)
     assert summary.rejected == {"the row cannot be read": 1}
     assert summary.records == 12
+    [letter] = spark.read.parquet(str(folders / "out" / "rejected")).collect()
+    assert (letter["_corrupt_record"], letter["_error"]) == ('{"file": 9,', "the row cannot be read")
+
+
+def test_stream_may_fail_or_drop_rows_that_are_not_messages(spark, folders):
+    (folders / "in" / "bad.json").write_text('{"file": 9,\n')
+    with pytest.raises(CbnetError, match="the row cannot be read"):
+        stream(spark, folders, on_error="fail").run(once=True)
+    assert stream(spark, folders, on_error="drop").run(once=True).rejected == {"the row cannot be read": 1}
+    assert not (folders / "out" / "rejected").exists()
+
+
+def test_compaction_keeps_every_match_and_few_folders(spark, folders):
+    for number in range(1, 6):
+        write_file(folders, number)
+    expected = {(file, x) for file in range(6) for x in range(5)}
+    assert stream(spark, folders, compact=3).run(once=True).batches == 6
+    names = sorted(path.name for path in (folders / "out" / "matches").glob("batch=*"))
+    assert names == ["batch=0-2", "batch=3", "batch=4", "batch=5"]
+    assert {(file, x) for file, x, _ in rows(spark, folders)} == expected  # a plain reader
+    assert compact_batches(spark, str(folders / "out"), 5) == 2
+    found = read_complete_batches(spark, str(folders / "out"))
+    assert sorted((row.file, row.x) for row in found.collect()) == sorted(expected)
+    assert compact_batches(spark, str(folders / "out"), 5) == 0
+
+
+def test_crash_during_compaction_loses_and_repeats_nothing(spark, folders, monkeypatch):
+    write_file(folders, 1)
+    stream(spark, folders).run(once=True)
+    out, expected = str(folders / "out"), {(file, x) for file in range(2) for x in range(5)}
+
+    def found():
+        return sorted((row.file, row.x) for row in read_complete_batches(spark, out).collect())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch_folders, "delete", die)  # the new folder is written, the old ones are still there
+        with pytest.raises(CbnetError):
+            compact_batches(spark, out, 2)
+    assert found() == sorted(expected)
+    (folders / "out" / "matches" / "batch=0-1" / "_SUCCESS").unlink()  # the new folder is not complete
+    assert found() == sorted(expected)
+    assert compact_batches(spark, out, 2) == 2
+    assert found() == sorted(expected)
+    assert [path.name for path in (folders / "out" / "matches").glob("batch=*")] == ["batch=0-1"]
+
+
+def die(*_):
+    raise CbnetError("died")
+
+
+def test_versions_in_a_batch_function_of_the_user_survive_a_replay(spark, folders):
+    """The sink is any: here a dict by batch. Batch 0 fails after the table was read, and is matched again."""
+    versions = TableVersions(folders / "table.cbt", str(folders / "state"))
+    sink, attempts = {}, []
+
+    def write(batch_rows, batch):
+        attempts.append(batch)
+        matched = versions.match(batch_rows, batch, key=["file", "x"])
+        sink[batch] = [(row.file, row.x, row.interface, row.version) for row in matched.collect()]
+        if len(attempts) == 1:
+            raise CbnetError("died")
+
+    def run():
+        source = spark.readStream.schema("file int, x int").option("maxFilesPerTrigger", 1).json(str(folders / "in"))
+        query = source.writeStream.foreachBatch(write).option("checkpointLocation", str(folders / "check"))
+        started = query.trigger(availableNow=True).start()
+        started.awaitTermination()
+
+    with pytest.raises(StreamingQueryException):
+        run()
+    save_table(folders, LARGE)
+    write_file(folders, 1)
+    run()
+    assert attempts == [0, 0, 1]
+    assert [[row[:3] for row in sorted(sink[batch])] for batch in (0, 1)] == [
+        [(0, x, "it") for x in range(5)],
+        [(1, x, "it") for x in range(5, 10)],
+    ]
+    assert len({version for batch in sink.values() for *_, version in batch}) == 2
+
+
+def test_stream_warns_about_attributes_that_no_column_has(spark, folders):
+    save_table(folders, "X < 5")
+    remarks = []
+    matching = MatchStream(spark, stream(spark, folders)._job, str(folders / "out"), remark=remarks.append)
+    matching.run(once=True)
+    assert remarks == ["warning: filters use attributes that no column has: 'X' (did you mean 'x'?)"]
 
 
 def test_error_without_the_kafka_package_names_it(spark, folders):

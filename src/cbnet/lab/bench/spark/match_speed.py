@@ -22,8 +22,8 @@ from cbnet.matching import Table
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match.dataframe_matcher import match_shipped
+from cbnet.pipeline.match.match_counts import MatchCounts, new_observation, observe_counts, observed_counts
 from cbnet.pipeline.match.shipped_tables import ship_tables
-from cbnet.pipeline.match.worker_counts import WorkerCounts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,22 +81,17 @@ def write_records(kinds: list[pa.Table], count: int, folder: Path, seed: int = 0
 def spark_pass(spark: SparkSession, records: Path, table: Path) -> Pass:
     """Match all records on Spark and discard the matches."""
     java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
-    counts = WorkerCounts.new(spark)
-    matched = match_shipped(
-        spark.read.parquet(str(records)),
-        ship_tables(spark, table, filters=False),
-        key=KEY,
-        columns=_columns(records),
-        add_counts=counts.add,
-    )
+    tables = ship_tables(spark, table, filters=False)
+    rows = match_shipped(spark.read.parquet(str(records)), tables, key=KEY, columns=_columns(records), is_counted=True)
+    observation = new_observation()
+    matched = observe_counts(rows, observation)
     before, start = process_tree_time(java), perf_counter()
     matched.write.format("noop").mode("overwrite").save()
     seconds, used = perf_counter() - start, process_tree_time(java) - before
-    return _pass(counts, seconds, used)
+    return _pass(observed_counts(observation), seconds, used)
 
 
-def _pass(counts: WorkerCounts, seconds: float, used: ProcessTreeTime) -> Pass:
-    total = counts.total()
+def _pass(total: MatchCounts, seconds: float, used: ProcessTreeTime) -> Pass:
     return Pass(total.records, total.matches, seconds, used.own, used.descendants, total.encode_s, total.match_s)
 
 

@@ -1,0 +1,114 @@
+"""SQL functions that match.
+
+    register(spark, "routes", "table.cbt", key="id bigint")
+
+    SELECT id, routes(struct(*)) FROM trades                        -- array<string>: the interfaces of each row
+    SELECT id, routes(symbol => symbol, price => price) FROM trades -- only these attributes are sent to the workers
+    SELECT id, interface FROM routes(TABLE(trades))                 -- a row for each match
+
+A message is a struct, whose fields are attributes, or named arguments. Both functions take Arrow batches.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import arrow_udtf
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.types import ArrayType, StringType, StructType
+
+from cbnet.errors import InputError
+from cbnet.pipeline.match.batch_matcher import (
+    COLUMN,
+    ERROR,
+    FAIL,
+    FILTER,
+    INTERFACE,
+    MatchPlan,
+    OnError,
+    match_batches,
+    match_lists,
+)
+from cbnet.pipeline.match.dataframe_matcher import check_policy, interface_type, overlap
+from cbnet.pipeline.match.message_dataframes import parse_schema
+from cbnet.pipeline.match.shipped_tables import AnyTable, ship_tables
+from cbnet.pipeline.schemas import arrow_schema
+
+_USAGE = "pass struct(*), or named columns such as price => price"
+
+
+def register(
+    spark: SparkSession,
+    name: str,
+    table: AnyTable | Sequence[AnyTable],
+    *,
+    key: str | StructType | None = None,
+    filters: bool = False,
+    on_error: OnError = FAIL,
+) -> None:
+    """Register the function and the table function `name` in a session; replace those of an earlier call.
+
+    key: columns of the table function's result beside `interface`, with their types, such as "id bigint". With
+    `filters` it returns a row for each matching filter, with its text in the column `filter`.
+
+    A row that is not a valid message fails the query. With `on_error="drop"` the function returns null for it and the
+    table function nothing; with "column" the table function returns its key and the reason, in the column `_error`.
+    """
+    check_policy(on_error)
+    keys = parse_schema(key) if isinstance(key, str) else key or StructType()
+    tables = ship_tables(spark, table, filters=filters)
+    opened = [table.open_here() for table in tables]
+    result = StructType().add(INTERFACE, interface_type(opened))
+    if filters:
+        result.add(FILTER, StringType())
+    if on_error == COLUMN:
+        result.add(ERROR, StringType())
+    plan = MatchPlan(tuple(tables), (), (), arrow_schema(result), overlap(opened), on_error)
+    rows_plan = replace(plan, keys=tuple(keys.names))
+    lists_plan = replace(plan, tables=tuple(replace(table, with_filters=False) for table in tables))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # type hints cannot describe optional and named arguments
+        function = arrow_udf(_function(lists_plan), ArrayType(StringType()), ArrowUDFType.SCALAR)
+    spark.udf.register(name, function)
+    table_function: Any = arrow_udtf(_handler(rows_plan), returnType=StructType([*keys, *result]))
+    spark.udtf.register(name, table_function)
+
+
+def _function(plan: MatchPlan) -> Any:
+    def interfaces(message: Any = None, **columns: Any) -> Any:
+        if (message is None) == (not columns):
+            raise InputError("the message is not clear", hint=_USAGE)
+        batch = _batch(message) if message is not None else pa.RecordBatch.from_pydict(columns)
+        found = match_lists(batch, replace(plan, attributes=tuple(batch.schema.names)))
+        return found if message is None or not message.null_count else pc.if_else(message.is_valid(), found, None)
+
+    return interfaces
+
+
+def _handler(plan: MatchPlan) -> type:
+    class Matches:
+        def eval(self, rows: Any) -> Iterator[Any]:
+            batch = rows if isinstance(rows, pa.RecordBatch) else _batch(rows)
+            for name in plan.keys:
+                if batch.schema.get_field_index(name) < 0:
+                    hint = f"its columns: {', '.join(batch.schema.names)}"
+                    raise InputError(f"the table has no column {name!r} of the key", hint=hint)
+            columns = [*(batch.column(name) for name in plan.keys), *batch.columns]
+            names = [*plan.keys, *batch.schema.names]
+            yield from match_batches(
+                [pa.RecordBatch.from_arrays(columns, names)], replace(plan, attributes=tuple(batch.schema.names))
+            )
+
+    return Matches
+
+
+def _batch(message: pa.Array) -> pa.RecordBatch:
+    if not pa.types.is_struct(message.type):
+        raise InputError(f"a message is a struct, not {message.type}", hint=_USAGE)
+    return pa.RecordBatch.from_struct_array(message)

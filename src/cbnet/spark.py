@@ -1,0 +1,27 @@
+"""Matching on Spark: the public names of `cbnet.pipeline.match`.
+
+import cbnet
+
+cbnet.spark.match(trades, "table.cbt", key="id")       # DataFrames, batch and stream
+cbnet.spark.register(spark, "routes", "table.cbt")     # SQL
+"""
+
+from cbnet.pipeline.match.batch_folders import read_complete_batches
+from cbnet.pipeline.match.dataframe_matcher import UnknownAttributeWarning, match
+from cbnet.pipeline.match.interface_buckets import read_interface
+from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
+from cbnet.pipeline.match.router_source import RouterSource
+from cbnet.pipeline.match.sql_functions import register
+from cbnet.pipeline.match.table_versions import TableVersions
+
+__all__ = [
+    "MatchStream",
+    "RouterSource",
+    "StreamJob",
+    "TableVersions",
+    "UnknownAttributeWarning",
+    "match",
+    "read_complete_batches",
+    "read_interface",
+    "register",
+]
