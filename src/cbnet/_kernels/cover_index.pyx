@@ -29,7 +29,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 from cbnet._kernels.plain_filter cimport (
-    OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_PREFIX, OP_SUFFIX, PlainConstraint, PlainFilter, constant_of, read_filter,
+    OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUFFIX, PlainConstraint, PlainFilter, constant_of, read_filter,
     shared_text,
 )
 
@@ -223,7 +223,7 @@ cdef int _number_range(const PlainConstraint *constraint, Range *range) noexcept
         low = nextafter(constant, INFINITY)
     elif constraint.op == OP_GE:
         low = constant
-    else:
+    elif constraint.op == OP_EQ:
         low = high = constant
     range.low, range.high = _number_key(low), _number_key(high)
     return 0
@@ -246,6 +246,8 @@ cdef tuple _string_range(const PlainConstraint *constraint):
         return end, None, end, b"", ()
     if constraint.op == OP_GE:
         return constant, None, constant, b"", ()
+    if constraint.op == OP_NE:
+        return b"", None, b"", b"", ()
     if constraint.op == OP_SUFFIX:
         return b"", None, constant, constant, ()
     if constraint.op == OP_PREFIX:
@@ -272,6 +274,9 @@ cdef bint _plain_range(const PlainConstraint *constraint, Range *range, uint64_t
         range.flags |= POINT
         range.members = <uint64_t> 1 << (hashed & 63)
         value[0] = hashed if hashed else 1
+    elif constraint.op == OP_NE:
+        range.flags |= EXCLUDED | ONE_EXCLUDED | UNBOUNDED
+        range.members = <uint64_t> hash((<int> range.kind, constant_of(constraint)))
     if range.kind == BOOL:
         range.low = range.high = constraint.constant.high != 0
     elif range.kind == NUMBER:
@@ -283,7 +288,7 @@ cdef bint _plain_range(const PlainConstraint *constraint, Range *range, uint64_t
         text = _string_range(constraint)
         if text is None:
             return False
-        if constraint.op > OP_PREFIX:
+        if constraint.op > OP_PREFIX or constraint.op == OP_NE:
             range.flags |= LOOSE
         _set_text(range, text, (<tuple> text)[0], (<tuple> text)[1])
     Py_XINCREF(range.text)

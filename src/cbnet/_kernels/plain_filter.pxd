@@ -6,7 +6,7 @@
     tags         │ upgradeable │                    ascending
     texts        pointers into the bytes of the filter
 
-A plain filter has at most one constraint on a name, each an order, an equation or a pattern; no condition; and numbers
+A plain filter has at most one constraint on a name, each an order, an equation, its contrary or a pattern; no condition; and numbers
 that are floats, too. In this form its bytes are canonical, and some message matches it. Any other filter is left to
 Python, which handles it, or reports the error.
 """

@@ -31,7 +31,7 @@ cdef inline int _compared(const PlainText *left, const PlainText *right) noexcep
 cdef bint _takes(PlainConstraint *constraint, uint8_t lead) noexcept:
     """Return whether a constraint is plain; lead: the first byte of its constant."""
     cdef Attribute *constant = &constraint.constant
-    if constraint.op == OP_NE or (constraint.name.length == 1 and constraint.name.text[0] == b"#"):
+    if constraint.name.length == 1 and constraint.name.text[0] == b"#":
         return False
     if constant.kind == STRING:
         return constant.length > 0 or constraint.op == OP_EQ
@@ -117,6 +117,12 @@ def is_plain(bytes encoded not None):
     """Return whether a filter in its byte form is plain: it is canonical, without redundancy, and can be matched."""
     cdef PlainFilter filter
     return read_filter(encoded, &filter)
+
+
+def plain_parts(bytes encoded not None):
+    """Return the number of constraints and tags of a plain filter; -1 for any other."""
+    cdef PlainFilter filter
+    return filter.count + filter.tag_count if read_filter(encoded, &filter) else -1
 
 
 def plain_tests(bytes encoded not None):
