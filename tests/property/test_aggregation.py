@@ -30,7 +30,14 @@ NAMES = ("own", "north", "south", "east")
 
 @cache
 def known_filters():
-    return sorted({encoded for text in TEXTS for each in parse(text) if (encoded := normalised(each)) is not None})
+    return sorted(
+        {
+            encoded
+            for text in TEXTS
+            for each in parse(text)
+            if (encoded := normalised(filter_to_bytes(each))) is not None
+        }
+    )
 
 
 def is_announceable(encoded):
@@ -39,7 +46,9 @@ def is_announceable(encoded):
 
 
 encoded_filters = st.one_of(
-    st.sampled_from(known_filters()), filters().map(normalised), rich_filters.map(normalised)
+    st.sampled_from(known_filters()),
+    filters().map(filter_to_bytes).map(normalised),
+    rich_filters.map(filter_to_bytes).map(normalised),
 ).filter(is_announceable)
 pools = st.lists(encoded_filters, min_size=1, max_size=40, unique=True)
 

@@ -7,9 +7,9 @@ import pytest
 from support.memory_networks import Alone, hello
 from support.twin_routers import TwinStream
 
-from cbnet import parse
 from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.lab.bench.soak.random_schedule import RandomSchedule
+from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.link.counters import Event
 from cbnet.network.link.settings import LIVE_SCHEMES
@@ -123,7 +123,7 @@ def test_frames_of_the_wrong_peer_are_left_to_python():
 
 def test_messages_for_other_domains_are_left_to_python():
     fast = Fast()
-    fast.router.subscriptions.set(InternalSubscriber.OTHER_DOMAINS, 0, parse("y = 1"))
+    fast.router.subscriptions.set(InternalSubscriber.OTHER_DOMAINS, 0, predicate_to_bytes("y = 1"))
     assert fast.is_handled(1, publish())
     assert not fast.is_handled(1, publish(attributes={"x": 1, "y": 1}))
     fast.router.subscriptions.remove(InternalSubscriber.OTHER_DOMAINS, 0)

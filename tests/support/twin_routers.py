@@ -20,6 +20,7 @@ import msgspec
 from support.memory_networks import encoded, hello
 
 from cbnet import parse
+from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.link.counters import Event
@@ -125,7 +126,7 @@ class TwinStream:
         for name in self.neighbours:
             self.neighbour(name)
         if random.random() < 0.3:
-            wanted = parse(self.predicate())
+            wanted = predicate_to_bytes(self.predicate())
             for twin in self.net.twins:
                 twin.router.subscriptions.set(InternalSubscriber.OTHER_DOMAINS, 0, wanted)
         self.wait(20)

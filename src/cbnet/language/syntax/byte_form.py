@@ -21,12 +21,13 @@ from typing import TypeAlias, TypeGuard
 
 import msgspec
 
+from cbnet._kernels.plain_predicate import plain_filters
 from cbnet.errors import InputError
 from cbnet.language.condition import Condition
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.limits import MAX_FILTER_BYTES
-from cbnet.language.syntax.parser import parse_condition
+from cbnet.language.limits import DEFAULT_LIMITS, MAX_FILTER_BYTES, Limits
+from cbnet.language.syntax.parser import parse, parse_condition
 from cbnet.language.values import Value
 
 _Part: TypeAlias = list[Value | list[Value]]  # a constraint or a condition
@@ -61,6 +62,15 @@ def filter_to_bytes(filter: Filter) -> bytes:
     constraints = map(_encode_constraint, sorted(filter.written_constraints))
     conditions = ([condition.text] for condition in sorted(filter.conditions))
     return _checked(_encoder.encode([*constraints, *conditions, *sorted(filter.tags)]))
+
+
+def predicate_to_bytes(text: str, limits: Limits = DEFAULT_LIMITS) -> list[bytes]:
+    """Return the filters of the text of a predicate, encoded; raise an `InputError` if one is too long."""
+    limits.check_text(text)
+    filters = plain_filters(text, limits.filters, limits.constraints)  # 1 µs; an object for each part takes 100 µs
+    if filters is None:
+        filters = [filter_to_bytes(filter) for filter in parse(text, limits).filters]
+    return list(dict.fromkeys(filters))
 
 
 def tags_to_bytes(tags: list[str]) -> bytes:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.announcer import Announcer
 from cbnet.network.announce.confirmations import Confirmations
@@ -58,7 +59,7 @@ class Announcements:
         )  # fmt: skip
         self.announcer.retained.load(data.table)
         if data.predicate.filters:
-            self.subscriptions.set(InternalSubscriber.INITIAL, 0, data.predicate)
+            self.subscriptions.set(InternalSubscriber.INITIAL, 0, map(filter_to_bytes, data.predicate.filters))
 
     def open_session(self, link: int) -> None:
         """Begin to announce to a neighbour."""

@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 from itertools import count
 from math import inf
 
-from cbnet.language.filter import Filter
 from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
@@ -37,7 +36,7 @@ class _Waiting:
     to_domains: bool  # whether the other domains of a gateway at this router must know, too
     deadline: float = inf
     client: tuple[int, int, int] | None = None  # link, kind and id
-    filters: Collection[Filter] | None = None  # None: all that this router announces
+    filters: Collection[bytes] | None = None  # encoded; None: all that this router announces
     needs: Needs = field(default_factory=dict)  # set at the end of the turn
 
 
@@ -73,7 +72,7 @@ class Confirmations:
         self._order = count()
         self._state: tuple[object, ...] = ()  # of versions and streams, when all were examined
 
-    def wait(self, link: int, id: int, kind: int, filters: Collection[Filter], timeout: float) -> None:
+    def wait(self, link: int, id: int, kind: int, filters: Collection[bytes], timeout: float) -> None:
         """Answer a client when its filters are known, or after the timeout."""
         since = self._context.now
         answer = partial(self._answer, link, id, kind, since)
@@ -204,7 +203,7 @@ class Confirmations:
         streams = (*self._streams.outgoing.values(), *(() if export is None or not waiting.to_domains else (export,)))
         if waiting.filters is None or waiting.client is None:
             return {stream: stream.sequence for stream in streams}
-        filters = [encoded for filter in waiting.filters if (encoded := normalised(filter)) is not None]
+        filters = [form for encoded in waiting.filters if (form := normalised(encoded)) is not None]
         number = waiting.client[1]
         kind = self._streams.kinds[number]
         needs: dict[Outgoing, int] = {}

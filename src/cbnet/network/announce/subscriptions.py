@@ -13,12 +13,12 @@ their parts would take several times the memory, and the garbage collector would
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from cbnet._kernels.plain_filter import is_plain
+from cbnet._kernels.plain_filter import plain_parts
 from cbnet._kernels.slot_table import CLIENT, INITIAL, PYTHON, SOURCES
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
@@ -131,10 +131,10 @@ class Subscriptions:
         """Return the number of subscriptions of a client."""
         return len(self._filters.get(link, ())) + sum(listener == link for listener, _ in self._listeners)
 
-    def constraints(self, links: Iterable[int], link: int, id: int, predicate: Predicate) -> int:
+    def constraints(self, links: Iterable[int], link: int, id: int, filters: Iterable[bytes]) -> int:
         """Return how many constraints a client with these links would have after adding a subscription."""
         before = self._constraints_of.get(link, {}).get(id, 0)
-        return sum(self._constraints[each] for each in links) - before + _constraints(predicate.filters)
+        return sum(self._constraints[each] for each in links) - before + _constraints(filters)
 
     @property
     def initial(self) -> Predicate | None:
@@ -170,25 +170,24 @@ class Subscriptions:
         self._listeners[link, id] = None
         self._listeners_changed()
 
-    def set(self, subscriber: Subscriber, id: int, predicate: Predicate) -> None:
-        """Add a subscription, or replace its predicate."""
+    def set(self, subscriber: Subscriber, id: int, filters: Iterable[bytes]) -> None:
+        """Add a subscription, or replace its filters, which are encoded."""
         if isinstance(subscriber, int):
             self._remove_listener(subscriber, id)
         before = self._filters.get(subscriber, {}).get(id, {})
-        after = {filter_to_bytes(filter): filter for filter in predicate.filters}
-        new = {encoded: filter for encoded, filter in after.items() if encoded not in before}
+        after = dict.fromkeys(filters)
+        new = [encoded for encoded in after if encoded not in before]
         self._change(subscriber, id, new, [encoded for encoded in before if encoded not in after])
 
     def change(self, subscriber: Subscriber, id: int, added: Collection[Filter], removed: Collection[Filter]) -> None:
         """Add new filters, in canonical form, to a subscription, and remove others that it has."""
-        new = {filter_to_bytes(filter): filter for filter in added}
-        self._change(subscriber, id, new, [*map(filter_to_bytes, removed)])
+        self._change(subscriber, id, [*map(filter_to_bytes, added)], [*map(filter_to_bytes, removed)])
 
-    def _change(self, subscriber: Subscriber, id: int, new: Mapping[bytes, Filter], old: Collection[bytes]) -> None:
+    def _change(self, subscriber: Subscriber, id: int, new: Collection[bytes], old: Collection[bytes]) -> None:
         self.changes += 1
         filters = self._filters.setdefault(subscriber, {}).setdefault(id, {})
         slot = self._slots.take((subscriber, id))
-        step = _constraints(new.values()) - _constraints(map(filter_from_bytes, old))
+        step = _constraints(new) - _constraints(old)
         of = self._constraints_of.setdefault(subscriber, {})
         of[id] = of.get(id, 0) + step
         self._constraints[subscriber] += step
@@ -276,10 +275,11 @@ class Subscriptions:
         """Change the filters that this router announces; several subscriptions may have the same one."""
         counts = self._counts[source]
         changed: dict[bytes, None] = {}
-        for filters, step in ((_normalised(added), 1), (_normalised(removed), -1)):
+        for filters, step in ((map(normalised, added), 1), (map(normalised, removed), -1)):
             for encoded in filters:
-                counts[encoded] += step
-                changed[encoded] = None
+                if encoded is not None:
+                    counts[encoded] += step
+                    changed[encoded] = None
         gone = {encoded: None for encoded in changed if not counts[encoded]}
         for encoded in gone:
             del counts[encoded]
@@ -298,22 +298,19 @@ def _predicate(filters: Iterable[bytes]) -> Predicate:
     return Predicate(map(filter_from_bytes, filters))
 
 
-def _normalised(filters: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the announced form of filters, without those that no message matches."""
-    for encoded in filters:
-        form = encoded if is_plain(encoded) else normalised(filter_from_bytes(encoded), encoded)
-        if form is not None:
-            yield form
-
-
-def _constraints(filters: Iterable[Filter]) -> int:
+def _constraints(filters: Iterable[bytes]) -> int:
     """Return the number of constraints, conditions and tags of filters, at least one for each filter."""
-    return sum(max(1, len(filter.constraints) + len(filter.tags) + _conditions(filter)) for filter in filters)
+    return sum(max(1, parts if (parts := plain_parts(encoded)) >= 0 else _parts(encoded)) for encoded in filters)
 
 
-def _conditions(filter: Filter) -> int:
-    """Return the number of conditions; one that takes long to test counts several times."""
-    return sum(
-        (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
-        for condition in filter.conditions
+def _parts(encoded: bytes) -> int:
+    """Return the number of parts of a filter; a condition that takes long to test counts several times."""
+    filter = filter_from_bytes(encoded)
+    return (
+        len(filter.constraints)
+        + len(filter.tags)
+        + sum(
+            (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
+            for condition in filter.conditions
+        )
     )

@@ -6,13 +6,14 @@ A client's mistake, such as a syntax error in a predicate, is answered with `Ref
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from cbnet._kernels.plain_filter import is_plain
 from cbnet.errors import InputError, LimitError
 from cbnet.language.limits import Limits
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.byte_form import filter_to_bytes
+from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION
@@ -86,15 +87,15 @@ class ClientHandler:
     def subscribe(self, link: int, frame: Subscribe) -> None:
         """Register a subscription; if the client waits for confirmation, answer later."""
         try:
-            predicate = self._checked(link, frame)
+            filters = self._checked(link, frame)
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
             return
         if frame.is_initial:
             self._subscriptions.listen(link, frame.id)
         else:
-            self._subscriptions.set(link, frame.id, predicate)
-        self._answer(link, frame, SUBSCRIPTION, predicate)
+            self._subscriptions.set(link, frame.id, filters)
+        self._answer(link, frame, SUBSCRIPTION, filters)
 
     def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
         """Remove a subscription."""
@@ -107,14 +108,15 @@ class ClientHandler:
     def offer(self, link: int, frame: OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
         try:
-            predicate = parse(frame.predicate, PREDICATE_LIMITS)
-            self._check_limits(link, frame.id, predicate, self._offers, "offers")
-            self._rights(link).check_offer(predicate)
+            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+            self._check_limits(link, frame.id, filters, self._offers, "offers")
+            if self._rights(link).offer is not None:
+                self._rights(link).check_offer(parse(frame.predicate, PREDICATE_LIMITS))
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
             return
-        self._offers.set(link, frame.id, predicate)
-        self._answer(link, frame, OFFER, predicate)
+        self._offers.set(link, frame.id, filters)
+        self._answer(link, frame, OFFER, filters)
 
     def withdraw(self, link: int, frame: Withdraw) -> None:
         """Remove an offer."""
@@ -174,11 +176,11 @@ class ClientHandler:
         self._traces.remove_client(link)
         self._pulls.remove_client(link)
 
-    def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, predicate: Predicate) -> None:
+    def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it does."""
         self._confirmations.cancel(link, kind, frame.id)
         if frame.wait:
-            self._confirmations.wait(link, frame.id, kind, predicate.filters, frame.wait)
+            self._confirmations.wait(link, frame.id, kind, filters, frame.wait)
         else:
             self._context.outbox.send(link, CONFIRMATION_FRAMES[kind](frame.id, False, 1, []))
 
@@ -191,25 +193,29 @@ class ClientHandler:
         rights.check_watch()
         rights.check_publish(content)
 
-    def _checked(self, link: int, frame: Subscribe) -> Predicate:
+    def _checked(self, link: int, frame: Subscribe) -> Collection[bytes]:
+        """Return the filters of a subscription that the client may have."""
         if frame.is_initial:
             self._rights(link).check_subscribe(self._initial())
-            predicate = Predicate()  # already registered
+            filters = []  # already registered
         else:
-            predicate = parse(frame.predicate, PREDICATE_LIMITS)
-        self._check_limits(link, frame.id, predicate, self._subscriptions, "subscriptions")
-        self._rights(link).check_subscribe(predicate)
-        return predicate
+            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+        self._check_limits(link, frame.id, filters, self._subscriptions, "subscriptions")
+        if filters and self._rights(link).subscribe is not None:
+            self._rights(link).check_subscribe(parse(frame.predicate, PREDICATE_LIMITS))
+        return filters
 
-    def _check_limits(self, link: int, id: int, predicate: Predicate, registered: Subscriptions, plural: str) -> None:
+    def _check_limits(
+        self, link: int, id: int, filters: Collection[bytes], registered: Subscriptions, plural: str
+    ) -> None:
         links = self._links.of_same_client(link)
-        self._rights(link).check_constraints(registered.constraints(links, link, id, predicate), plural)
-        largest = max((len(filter.constraints) + len(filter.conditions) for filter in predicate.filters), default=0)
-        size = sum(len(filter_to_bytes(filter)) for filter in predicate.filters)  # raises if one is too long
+        self._rights(link).check_constraints(registered.constraints(links, link, id, filters), plural)
+        largest = max(map(_constraints, filters), default=0)
+        size = sum(map(len, filters))
         for what, count, limit in (
             ("constraints and conditions of a filter", largest, MAX_FILTER_CONSTRAINTS),
             (f"{plural} of a client", registered.count(link) + 1, MAX_CLIENT_SUBSCRIPTIONS),
-            ("filters at a router", registered.own_filters + len(predicate), MAX_NODE_FILTERS),
+            ("filters at a router", registered.own_filters + len(filters), MAX_NODE_FILTERS),
             ("bytes of filters at a router", registered.size + size, MAX_NODE_BYTES),
         ):
             if count > limit:
@@ -238,3 +244,11 @@ class ClientHandler:
             known.denials += 1
             if str(known.denials).strip("0") == "1":
                 log(logging.WARNING, "not allowed", client=self._links.name(link), operation=what, reason=error.summary)
+
+
+def _constraints(encoded: bytes) -> int:
+    """Return the number of constraints and conditions of a filter; a plain one has few."""
+    if is_plain(encoded):
+        return 0
+    filter = filter_from_bytes(encoded)
+    return len(filter.constraints) + len(filter.conditions)

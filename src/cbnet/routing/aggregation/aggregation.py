@@ -18,7 +18,7 @@ from cbnet._kernels.plain_filter import is_plain
 from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import satisfiable
 from cbnet.language.relations.reduction import reduce
-from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
+from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.routing.aggregation.match_slots import MatchSlots, Slots
@@ -210,15 +210,11 @@ class Aggregation:
         return self._unions.targets[target].bit
 
 
-def normalised(filter: Filter, encoded: bytes | None = None) -> bytes | None:
-    """Return the bytes of a filter without redundant constraints; None if no message matches it.
-
-    encoded: its bytes, if they are known.
-    """
-    encoded = filter_to_bytes(filter) if encoded is None else encoded
+def normalised(encoded: bytes) -> bytes | None:
+    """Return an encoded filter without redundant constraints; None if no message matches it."""
     if is_plain(encoded):
         return encoded
-    canonical = canonical_filter(filter)
+    canonical = filter_from_bytes(encoded)
     if len({constraint.name for constraint in canonical.constraints}) == len(canonical.constraints):
         return filter_to_bytes(canonical) if satisfiable(canonical) else None
     ordered = Filter(sorted(canonical.constraints), canonical.tags, sorted(canonical.conditions))

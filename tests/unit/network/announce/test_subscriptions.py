@@ -2,15 +2,15 @@
 
 from support.memory_networks import content, encoded
 
-from cbnet import parse, parse_filter
-from cbnet.language.syntax.byte_form import filter_to_bytes
+from cbnet import parse_filter
+from cbnet.language.syntax.byte_form import filter_to_bytes, predicate_to_bytes
 from cbnet.network.announce.subscriptions import SLICE, InternalSubscriber, OwnSource, Subscriptions
 
 
 def subscriptions(*said):
     new = Subscriptions()
     for link, id, text in said:
-        new.set(link, id, parse(text))
+        new.set(link, id, predicate_to_bytes(text))
     return new
 
 
@@ -81,7 +81,7 @@ def test_interests_of_other_domains_are_announced_apart():
 def test_many_that_come_and_go_leave_no_trace_in_the_table():
     new = subscriptions()
     for turn in range(50):
-        new.set(turn, 1, parse("x = 1"))
+        new.set(turn, 1, predicate_to_bytes("x = 1"))
         new.remove_client(turn)
     assert len(new.table) == 1
 

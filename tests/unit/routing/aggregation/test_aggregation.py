@@ -4,14 +4,14 @@ import pytest
 
 from cbnet import InputError, parse_filter
 from cbnet.language import Message
-from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
 from cbnet.routing.aggregation.match_slots import Slots
 
 
 def encoded(*texts):
-    return [normalised(parse_filter(text)) for text in texts]
+    return [normalised(filter_to_bytes(parse_filter(text))) for text in texts]
 
 
 def texts(filters):
@@ -134,7 +134,7 @@ def test_adding_a_present_and_removing_an_absent_filter_is_ignored(known):
 
 
 def test_a_filter_that_no_message_matches_is_not_announced(known):
-    assert normalised(parse_filter("x > 2 and x < 2")) is None
+    assert normalised(filter_to_bytes(parse_filter("x > 2 and x < 2"))) is None
     known.open("target", ["own"])
     known.change("own", [b"\x92\x93\xa1x\x02\x02\x93\xa1x\x04\x02"], [])  # x < 2 and x > 2
     assert texts(known.content("target")) == {"x > 7", "#a"}
