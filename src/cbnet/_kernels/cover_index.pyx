@@ -16,7 +16,10 @@ caller; different symbols must have different hashes, except for those of values
 
 A range contains another one surely, not, or possibly: the caller decides about the last.
 
-Invariant: a signature without rows stays until the index is compacted, so that postings need no deletion.
+A signature goes with its last row. It knows its places in postings, so this takes as long as to add it: a client may
+leave with a hundred thousand filters, one after the other.
+
+Invariant: each symbol of a signature, and each value, has one entry in its posting, at the noted place.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -25,8 +28,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, nextafter
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp, memcpy
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from cbnet._kernels.plain_filter cimport (
     OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUFFIX, PlainConstraint, PlainFilter, constant_of, read_filter,
@@ -48,7 +51,7 @@ cdef enum:
     POSSIBLY = 2
     MOST_SUBSETS = 4096
     MAX_MEMBERS = 1 << 17  # of a finite set; a filter has at most 64 KiB
-    MIN_DEAD = 1024  # signatures without rows
+    FEW = 16  # entries of a posting that is not made smaller
 
 cdef enum Kind:  # the first four as ValueType
     BOOL = 0
@@ -85,7 +88,8 @@ cdef struct Range:
 
 cdef struct Signature:
     uint64_t *symbols  # of attributes and tests, then of tags, each ascending; then the values of the former, 0: none
-    uint64_t key
+                       # after these, their places in postings: uint32_t
+    uint64_t key       # of a free one: the next free number + 1
     uint32_t first     # row + 1; 0: none
     uint32_t attributes
     uint32_t tags
@@ -96,6 +100,15 @@ cdef struct Row:
     uint32_t signature # number + 1; 0: the row is not in the index
     uint32_t next      # row + 1
     uint32_t previous
+
+
+cdef inline uint32_t _symbol_count(const Signature *signature) noexcept:
+    """Return the number of symbols and values, those that are 0 too."""
+    return 2 * signature.attributes + signature.tags
+
+
+cdef inline uint32_t *_places(const Signature *signature) noexcept:
+    return <uint32_t *> (signature.symbols + _symbol_count(signature))
 
 
 cdef struct Posting:
@@ -120,6 +133,11 @@ cdef void *_resized(void *block, size_t size) except NULL:
     if block == NULL:
         raise MemoryError
     return block
+
+
+cdef uint64_t *_new_symbols(uint32_t count) except NULL:
+    """Return memory for the symbols and values of a signature, and for their places."""
+    return <uint64_t *> _resized(NULL, 12 * <size_t> max(count, 1))
 
 
 # --- ranges
@@ -423,7 +441,7 @@ cdef class CoverRows:
     cdef uint32_t *_heads      # by hash: signature + 1
     cdef Posting *_postings    # by hash of the symbol
     cdef uint32_t *_aligned    # the place of each attribute of a wide signature in a narrow one
-    cdef uint32_t _aligned_room, _row_room, _count, _room, _dead, _symbols
+    cdef uint32_t _aligned_room, _row_room, _count, _room, _free, _symbols
     cdef uint64_t _head_mask, _posting_mask
     cdef readonly uint32_t rows
     # the search that is under way
@@ -455,7 +473,7 @@ cdef class CoverRows:
         """
         cdef uint32_t count = <uint32_t> len(attributes)
         cdef uint32_t tag_count = <uint32_t> len(tags)
-        cdef uint64_t *symbols = <uint64_t *> _resized(NULL, 8 * max(2 * count + tag_count, 1))
+        cdef uint64_t *symbols = _new_symbols(2 * count + tag_count)
         cdef Range *ranges = NULL
         cdef CoverRange each
         cdef uint32_t i
@@ -484,7 +502,7 @@ cdef class CoverRows:
     cdef bint _add_plain(self, uint32_t row, const PlainFilter *filter) except -1:
         cdef uint32_t count = filter.count
         cdef uint32_t i, j, size = filter.count + filter.tag_count
-        cdef uint64_t *symbols = <uint64_t *> _resized(NULL, 8 * max(size + count, 1))
+        cdef uint64_t *symbols = _new_symbols(size + count)
         cdef Range *ranges = NULL
         cdef Range found
         cdef uint64_t symbol, value
@@ -526,7 +544,7 @@ cdef class CoverRows:
         """Return the symbols of a row, and its ranges."""
         cdef const Signature *signature = &self._signatures[self._rows[row].signature - 1]
         cdef const Range *each
-        cdef uint32_t i, size = 2 * signature.attributes + signature.tags
+        cdef uint32_t i, size = _symbol_count(signature)
         ranges = []
         for i in range(signature.attributes):
             each = &self._rows[row].ranges[i]
@@ -546,12 +564,10 @@ cdef class CoverRows:
         if at.next:
             self._rows[at.next - 1].previous = at.previous
         self._free_ranges(row)
+        if not signature.first:
+            self._take_out(at.signature - 1)
         at.signature = at.next = at.previous = 0
         self.rows -= 1
-        if not signature.first:
-            self._dead += 1
-            if self._dead > MIN_DEAD and self._dead > self._count // 2:
-                self._compact()
 
     def wide(self, uint32_t row, uint32_t limit):
         """Return the other rows that cover a row surely, and those that do possibly; about `limit` of the former."""
@@ -719,11 +735,8 @@ cdef class CoverRows:
         number = self._find(sought.key, &sought, True)
         if number:
             PyMem_RawFree(symbols)
-            if not self._signatures[number - 1].first:
-                self._dead -= 1
             return number
-        self._insert(&sought)
-        return self._count
+        return self._insert(&sought) + 1
 
     cdef uint32_t _find(self, uint64_t key, const Signature *like, bint is_same) noexcept:
         """Return the number + 1 of the signature with a key: the same as another one, or offered by it; 0: none."""
@@ -735,18 +748,24 @@ cdef class CoverRows:
                 if not is_same and self._align(found, like):
                     return self._heads[at]
                 if is_same and found.attributes == like.attributes and found.tags == like.tags and memcmp(
-                        found.symbols, like.symbols, 8 * (2 * like.attributes + like.tags)) == 0:
+                        found.symbols, like.symbols, 8 * _symbol_count(like)) == 0:
                     return self._heads[at]
             at = (at + 1) & self._head_mask
         return 0
 
-    cdef int _insert(self, const Signature *signature) except -1:
+    cdef int64_t _insert(self, const Signature *signature) except -1:
+        """Add a signature; return its number."""
         cdef uint32_t i, number, size = signature.attributes + signature.tags
+        cdef uint32_t *places = _places(signature)
         cdef uint64_t value
-        if self._count == self._room:
-            self._grow_signatures()
-        number = self._count
-        self._count += 1
+        if self._free:
+            number = self._free - 1
+            self._free = <uint32_t> self._signatures[number].key
+        else:
+            if self._count == self._room:
+                self._grow_signatures()
+            number = self._count
+            self._count += 1
         self._signatures[number] = signature[0]
         self._required[number] = self._offered[number] = 0
         self._put_head(number)
@@ -754,10 +773,25 @@ cdef class CoverRows:
             value = signature.symbols[size + i] if i < signature.attributes else 0
             self._required[number] |= _bit(value if value else signature.symbols[i])
             self._offered[number] |= _bit(signature.symbols[i])
-            self._post(signature.symbols[i], number)
+            places[i] = self._post(signature.symbols[i], number)
             if value:
                 self._offered[number] |= _bit(value)
-                self._post(value, number)
+                places[size + i] = self._post(value, number)
+        return number
+
+    cdef int _take_out(self, uint32_t number) except -1:
+        """Remove a signature without rows."""
+        cdef Signature *signature = &self._signatures[number]
+        cdef uint32_t i, size = signature.attributes + signature.tags
+        for i in range(_symbol_count(signature)):
+            if i < size or signature.symbols[i]:
+                self._unpost(signature.symbols[i], _places(signature)[i])
+        self._take_head(number)
+        PyMem_RawFree(signature.symbols)
+        signature.symbols = NULL
+        signature.attributes = signature.tags = 0
+        signature.key = self._free
+        self._free = number + 1
         return 0
 
     cdef void _put_head(self, uint32_t number) noexcept:
@@ -766,6 +800,21 @@ cdef class CoverRows:
             at = (at + 1) & self._head_mask
         self._heads[at] = number + 1
 
+    cdef void _take_head(self, uint32_t number) noexcept:
+        """Remove the head of a signature, and move up those that it had displaced."""
+        cdef uint64_t hole = _mixed(self._signatures[number].key) & self._head_mask
+        cdef uint64_t at, home
+        while self._heads[hole] != number + 1:
+            hole = (hole + 1) & self._head_mask
+        at = (hole + 1) & self._head_mask
+        while self._heads[at]:
+            home = _mixed(self._signatures[self._heads[at] - 1].key) & self._head_mask
+            if (at - home) & self._head_mask >= (at - hole) & self._head_mask:
+                self._heads[hole] = self._heads[at]
+                hole = at
+            at = (at + 1) & self._head_mask
+        self._heads[hole] = 0
+
     cdef Posting *_posting(self, uint64_t symbol) noexcept:
         """Return the posting of a symbol; one with no room if there is none."""
         cdef uint64_t at = _mixed(symbol) & self._posting_mask
@@ -773,9 +822,9 @@ cdef class CoverRows:
             at = (at + 1) & self._posting_mask
         return &self._postings[at]
 
-    cdef int _post(self, uint64_t symbol, uint32_t number) except -1:
+    cdef int64_t _post(self, uint64_t symbol, uint32_t number) except -1:
+        """Add a signature to the posting of a symbol; return its place there."""
         cdef Posting *posting = self._posting(symbol)
-        cdef uint32_t room
         if not posting.room:
             if <uint64_t> self._symbols * 3 > self._posting_mask * 2:
                 self._grow_postings()
@@ -783,12 +832,47 @@ cdef class CoverRows:
             self._symbols += 1
             posting.symbol = symbol
         if posting.count == posting.room:
-            room = posting.room + posting.room // 4 + 1
-            posting.signatures = <uint32_t *> _resized(posting.signatures, 4 * <size_t> room)
-            posting.room = room
+            self._resize(posting, posting.room + posting.room // 4 + 1)
         posting.signatures[posting.count] = number
         posting.count += 1
+        return posting.count - 1
+
+    cdef int _unpost(self, uint64_t symbol, uint32_t place) except -1:
+        """Remove the signature at a place of the posting of a symbol; the last one takes its place."""
+        cdef Posting *posting = self._posting(symbol)
+        cdef uint32_t i, last = posting.count - 1
+        cdef const Signature *moved = &self._signatures[posting.signatures[last]]
+        posting.count = last
+        if place != last:
+            posting.signatures[place] = posting.signatures[last]
+            for i in range(_symbol_count(moved)):
+                if moved.symbols[i] == symbol and _places(moved)[i] == last:
+                    _places(moved)[i] = place
+                    break
+        if not last:
+            PyMem_RawFree(posting.signatures)
+            self._take_posting(posting - self._postings)
+        elif last > FEW and last < posting.room // 4:
+            self._resize(posting, posting.room // 2)
         return 0
+
+    cdef int _resize(self, Posting *posting, uint32_t room) except -1:
+        posting.signatures = <uint32_t *> _resized(posting.signatures, 4 * <size_t> room)
+        posting.room = room
+        return 0
+
+    cdef void _take_posting(self, uint64_t hole) noexcept:
+        """Remove a posting, and move up those that it had displaced."""
+        cdef uint64_t at = (hole + 1) & self._posting_mask
+        cdef uint64_t home
+        while self._postings[at].room:
+            home = _mixed(self._postings[at].symbol) & self._posting_mask
+            if (at - home) & self._posting_mask >= (at - hole) & self._posting_mask:
+                self._postings[hole] = self._postings[at]
+                hole = at
+            at = (at + 1) & self._posting_mask
+        memset(&self._postings[hole], 0, sizeof(Posting))
+        self._symbols -= 1
 
     cdef void _link(self, uint32_t row, uint32_t number) noexcept:
         cdef Signature *signature = &self._signatures[number - 1]
@@ -804,7 +888,7 @@ cdef class CoverRows:
         cdef uint64_t slots = 64
         while slots < <uint64_t> room * 2:
             slots *= 2
-        self._count = self._dead = self._symbols = 0
+        self._count = self._free = self._symbols = 0
         self._room = room
         self._head_mask = slots - 1
         self._posting_mask = 63
@@ -857,27 +941,6 @@ cdef class CoverRows:
         for i in range(slots):
             if old[i].room:
                 self._posting(old[i].symbol)[0] = old[i]
-        PyMem_RawFree(old)
-        return 0
-
-    cdef int _compact(self) except -1:
-        """Drop the signatures without rows."""
-        cdef Signature *old = self._signatures
-        cdef uint32_t i, row, count = self._count
-        PyMem_RawFree(self._required)
-        PyMem_RawFree(self._offered)
-        PyMem_RawFree(self._heads)
-        self._free_postings()
-        self._start(count - self._dead + 64)
-        for i in range(count):
-            if not old[i].first:
-                PyMem_RawFree(old[i].symbols)
-                continue
-            self._insert(&old[i])
-            row = old[i].first
-            while row:
-                self._rows[row - 1].signature = self._count
-                row = self._rows[row - 1].next
         PyMem_RawFree(old)
         return 0
 
