@@ -24,6 +24,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
+from cbnet.network.announce.filter_counts import FilterCounts
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.content import Content
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
@@ -73,7 +74,7 @@ class Subscriptions:
         self.aggregation = Aggregation(self.table, self._slots)
         for source in OWN_SOURCES:
             self.aggregation.add_source(source, is_matched=False)
-        self._counts: dict[OwnSource, Counter[bytes]] = {source: Counter() for source in OWN_SOURCES}  # of a filter
+        self._counts = {source: FilterCounts() for source in OWN_SOURCES}
         self._filters: dict[Subscriber, dict[int, dict[bytes, None]]] = {}  # by subscriber and id
         self._leaving: dict[int, dict[int, dict[bytes, None]]] = {}  # of clients that have left, by link and id
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
@@ -274,16 +275,9 @@ class Subscriptions:
     def _announce(self, source: OwnSource, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Change the filters that this router announces; several subscriptions may have the same one."""
         counts = self._counts[source]
-        changed: dict[bytes, None] = {}
-        for filters, step in ((map(normalised, added), 1), (map(normalised, removed), -1)):
-            for encoded in filters:
-                if encoded is not None:
-                    counts[encoded] += step
-                    changed[encoded] = None
-        gone = {encoded: None for encoded in changed if not counts[encoded]}
-        for encoded in gone:
-            del counts[encoded]
-        self.aggregation.change(source, [each for each in changed if each not in gone], gone)
+        new = [form for form in map(normalised, added) if form is not None and counts.add(form)]
+        gone = [form for form in map(normalised, removed) if form is not None and counts.remove(form)]
+        self.aggregation.change(source, new, gone)
 
     def _remove_from_table(self, slot: int, filters: Collection[bytes]) -> None:
         self.table.remove_tests(slot, [*map(tests_from_bytes, filters)])

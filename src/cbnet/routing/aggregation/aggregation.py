@@ -66,12 +66,13 @@ class Aggregation:
     def change(self, source: Hashable, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Add and remove filters of a source; one that is in both lists stays.
 
-        Adding a present filter or removing an absent one is ignored. An `InputError` for an invalid one leaves all
-        as it was.
+        Adding a present filter or removing an absent one is ignored. An `InputError` for an invalid one of a source
+        that is matched leaves all as it was; own subscriptions are valid.
         """
         store, unions, bit = self._store, self._unions, self._store.bit(source)
         rows = {filter: store.find(filter) for filter in added}
-        new = {filter: tests_from_bytes(filter) for filter, row in rows.items() if row is None}
+        new = [filter for filter, row in rows.items() if row is None]
+        tests = [tests_from_bytes(filter) for filter in new] if store.is_matched(bit) else []
         lost = [row for row in self._rows(filter for filter in removed if filter not in rows) if store.has(row, bit)]
         if rows and not store.non_empty & bit:
             unions.prepare(store.non_empty | bit)
@@ -83,7 +84,7 @@ class Aggregation:
             if known is not None and not store.has(known, bit) and (targets := unions.gain(known, bit)):
                 gained[known] = targets
         if new:
-            gained |= unions.gain_new(new, bit)
+            gained |= unions.gain_new(new, tests, bit)
         unions.settle(gained, freed)
         for row in lost:
             if not store.group_of[row].sources:

@@ -19,6 +19,7 @@ from operator import itemgetter
 from typing import Any
 
 from cbnet._kernels.cover_index import CoverRange, CoverRows
+from cbnet._kernels.filter_rows import FilterRows
 from cbnet.language.condition import Outcome
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
@@ -43,7 +44,7 @@ _BITS: dict[Value, int] = {True: Outcome.TRUE, False: Outcome.FALSE, None: Outco
 class CoverIndex:
     """Rows of filters, of which those that no message can match are left out."""
 
-    def __init__(self, filters: Sequence[bytes]) -> None:
+    def __init__(self, filters: Sequence[bytes] | FilterRows) -> None:
         self._filters = filters  # by row
         self._rows = CoverRows()
 

@@ -14,7 +14,7 @@ Invariant: a filter that is not announced to a target of its sources is dominate
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from cbnet.matching.storage.filter_encoding import EncodedFilter
 from cbnet.routing.aggregation.cover_index import CoverIndex
@@ -141,9 +141,12 @@ class ReducedUnions:
             self._index_row(row)
         return after & ~before & self._compared
 
-    def gain_new(self, filters: Mapping[bytes, EncodedFilter], bit: int) -> dict[int, int]:
-        """Give new filters to a source; return the rows that must be compared, and for which targets."""
-        rows = self._store.insert_all(filters, bit, self.carriers)
+    def gain_new(self, filters: Sequence[bytes], tests: Sequence[EncodedFilter], bit: int) -> dict[int, int]:
+        """Give new filters to a source; return the rows that must be compared, and for which targets.
+
+        tests: of the filters, if the source is matched.
+        """
+        rows = self._store.insert_all(filters, tests, bit, self.carriers)
         carriers = self._store.group_of[rows[0]].carriers
         for row in rows if carriers & ~self._compared else ():
             self._toggle(row, carriers & ~self._compared)

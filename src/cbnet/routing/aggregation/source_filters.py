@@ -12,13 +12,12 @@ removed, changes groups and not filters. Columns, not an object per row: a route
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
+from cbnet._kernels.filter_rows import FilterRows
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.matching.storage.filter_encoding import EncodedFilter, tests_from_bytes
 from cbnet.routing.aggregation.match_slots import NO_SLOT, MatchSlots
-
-NO_FILTER = b""
 
 
 class Group:
@@ -36,7 +35,7 @@ class SourceFilters:
     """The filters of all sources, in rows; sources are bits of an int."""
 
     def __init__(self, slots: MatchSlots) -> None:
-        self.filters: list[bytes] = []  # by row
+        self.filters = FilterRows()
         self.announced: list[int] = []  # bits of targets
         self.group_of: list[Group] = []
         self.groups: dict[int, Group] = {}
@@ -48,12 +47,10 @@ class SourceFilters:
         self._slots = slots
         self._slot_of = array("i")
         self._positions = array("I")  # in the rows of the group
-        self._rows: dict[bytes, int] = {}
-        self._free: list[int] = []
         self._nowhere = Group(0, 0)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.filters)
 
     # --- sources
 
@@ -125,33 +122,32 @@ class SourceFilters:
 
     def find(self, filter: bytes) -> int | None:
         """Return the row of a filter."""
-        return self._rows.get(filter)
+        row = self.filters.find(filter)
+        return row if row >= 0 else None
 
     def has(self, row: int, bit: int) -> bool:
         """Return whether a source has a filter."""
         return bool(self.group_of[row].sources & bit)
 
+    def is_matched(self, bit: int) -> bool:
+        """Return whether the filters of a source are in the match table."""
+        return bool(bit & self._matched)
+
     def insert(self, filter: bytes) -> int:
         """Return a new row for a filter, without sources."""
-        if self._free:
-            row = self._free.pop()
-            self.filters[row] = filter
-        else:
-            row = len(self.filters)
-            self.filters.append(filter)
+        row = self.filters.insert(filter)
+        if row == len(self.announced):
             self.announced.append(0)
             self.group_of.append(self._nowhere)
             self._slot_of.append(NO_SLOT)
             self._positions.append(0)
-        self._rows[filter] = row
         return row
 
     def delete(self, row: int) -> None:
         """Delete a row that has no sources."""
-        del self._rows[self.filters[row]]
-        self.filters[row], self.group_of[row], self.announced[row] = NO_FILTER, self._nowhere, 0
+        self.filters.delete(row)
+        self.group_of[row], self.announced[row] = self._nowhere, 0
         self._slot_of[row] = NO_SLOT
-        self._free.append(row)
 
     def fill(self, contents: Mapping[bytes, int]) -> None:
         """Give filters to sources that are matched and empty, before any target is open.
@@ -164,8 +160,8 @@ class SourceFilters:
             self._slot_of[row] = slot
 
     def _filled_row(self, filter: bytes, bits: int) -> int:
-        found = self._rows.get(filter)
-        row = self.insert(filter) if found is None else found
+        found = self.filters.find(filter)
+        row = self.insert(filter) if found < 0 else found
         old = self.group_of[row]
         sources = old.sources | bits
         group = self.groups.get(sources)
@@ -179,10 +175,15 @@ class SourceFilters:
             self._count(bit, 1)
         return row
 
-    def insert_all(self, filters: Mapping[bytes, EncodedFilter], bit: int, carriers: Callable[[int], int]) -> list[int]:
-        """Give new filters to a source; return their rows. carriers: returns the targets of a new group."""
+    def insert_all(
+        self, filters: Sequence[bytes], tests: Sequence[EncodedFilter], bit: int, carriers: Callable[[int], int]
+    ) -> list[int]:
+        """Give new filters to a source; return their rows.
+
+        tests: of the filters, if the source is matched. carriers: returns the targets of a new group.
+        """
         rows = [self.insert(filter) for filter in filters]
-        slot = self._slots.add(filters.values(), bit & self._matched)
+        slot = self._slots.add(tests, bit & self._matched)
         group = self._group(bit, carriers)
         for row in rows:
             self._join(row, group)
