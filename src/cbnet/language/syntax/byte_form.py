@@ -21,7 +21,7 @@ from typing import TypeAlias, TypeGuard
 
 import msgspec
 
-from cbnet._kernels.plain_predicate import plain_filters
+from cbnet._kernels import plain_predicate
 from cbnet.errors import InputError
 from cbnet.language.condition import Condition
 from cbnet.language.constraint import Constraint, Op
@@ -67,7 +67,7 @@ def filter_to_bytes(filter: Filter) -> bytes:
 def predicate_to_bytes(text: str, limits: Limits = DEFAULT_LIMITS) -> list[bytes]:
     """Return the filters of the text of a predicate, encoded; raise an `InputError` if one is too long."""
     limits.check_text(text)
-    filters = plain_filters(text, limits.filters, limits.constraints)  # 1 µs; an object for each part takes 100 µs
+    filters = plain_predicate.plain_filters(text, limits.filters, limits.constraints)  # 1 µs, not 100 µs as below
     if filters is None:
         filters = [filter_to_bytes(filter) for filter in parse(text, limits).filters]
     return list(dict.fromkeys(filters))
