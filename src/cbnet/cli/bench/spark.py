@@ -13,7 +13,7 @@ import typer
 from cbnet.cli.bench.output.numbers import number, parse_numbers
 from cbnet.cli.console import add_cells, new_grid, print_json
 from cbnet.cli.options import Json, seed_option
-from cbnet.cli.pipeline.spark_options import Conf, key_values
+from cbnet.cli.pipeline.spark_options import Conf, settings
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -69,7 +69,7 @@ def spark(
 
     sizes = parse_numbers("--rival-filters", rival_filters)
     with TemporaryDirectory(prefix="cbnet-bench-") as own, step_progress() as report:
-        inputs = match_bench.SparkBenchInput(flights, quotes, folder or Path(own), key_values("--conf", conf), seed)
+        inputs = match_bench.SparkBenchInput(flights, quotes, folder or Path(own), settings(conf), seed)
         if records:
             measured = match_bench.speed(inputs, records, filters, _MASTERS, report)
             _print_speed(measured) if json else _show_speed(measured)

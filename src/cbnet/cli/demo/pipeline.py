@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _GRAPH = "aslike:60"
 _CLUSTERS = 300  # of 1000 users
 _TABLES = 60  # of all routers
+_MASTER = "local[*]"  # the folder is on this machine
 # For a short run on one machine: no web interface, few partitions, and only Java's fast compiler.
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -33,7 +34,7 @@ def run_small_pipeline(folder: Path, report: StepReport = lambda _: None) -> lis
     from cbnet.pipeline.spark.session import LazySession
 
     report("starting Spark")
-    with LazySession("cbnet demo", conf=_SETTINGS) as session:
+    with LazySession("cbnet demo", master=_MASTER, conf=_SETTINGS, classic=True) as session:
         return [*run(_config(folder), session.start, lambda status: report(f"Spark: {status.name}"))]
 
 

@@ -13,6 +13,7 @@ import typer
 
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar
 from cbnet.cli.options import Json, seed_option
+from cbnet.cli.pipeline.spark_options import Remote, master_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,15 +78,8 @@ def alpha(
             show_default=False,
         ),
     ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            "--master",
-            metavar="URL",
-            help="Draw the sets on Spark at this master, such as local[*] or spark://HOST:PORT.",
-            show_default="processes on this machine",
-        ),
-    ] = None,
+    master: Annotated[str | None, master_option("processes here; a master draws the sets on Spark")] = None,
+    remote: Remote = None,
     seed: Annotated[int, seed_option()] = 0,
     json: Json = False,
 ) -> None:
@@ -103,7 +97,7 @@ def alpha(
 
     if model is not AdvantageModel.general:
         scenarios = scenario or tuple(SCENARIOS)
-        with _spark(master) as spark, progress_bar() as bar:
+        with _session(master, remote) as spark, progress_bar() as bar:
             progress = _bar_updater(bar, "specific model")
             table = specific_advantages(
                 scenarios,
@@ -116,7 +110,7 @@ def alpha(
             )
         _print(AdvantageModel.specific, table, list(specific_comparisons(table)), json)
     if model is not AdvantageModel.specific:
-        with _spark(master) as spark, progress_bar() as bar:
+        with _session(master, remote) as spark, progress_bar() as bar:
             table = general_advantages(
                 UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model"), spark=spark
             )
@@ -124,14 +118,14 @@ def alpha(
 
 
 @contextmanager
-def _spark(master: str | None) -> Iterator[Any]:
-    """Yield a Spark session at a master, or None without one."""
-    if master is None:
+def _session(master: str | None, remote: str | None) -> Iterator[Any]:
+    """Yield a Spark session, or None if none is asked for."""
+    if not (master or remote):
         yield None
         return
     from cbnet.pipeline.spark.session import borrowed_session
 
-    with borrowed_session("cbnet lab alpha", master=master) as spark:
+    with borrowed_session("cbnet lab alpha", master=master, remote=remote) as spark:
         yield spark
 
 

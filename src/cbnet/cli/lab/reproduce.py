@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar
 from cbnet.cli.options import Json, output_option, seed_option, topology_option
+from cbnet.cli.pipeline.spark_options import Master, Remote
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ def reproduce(
         typer.Option("--traces", metavar="FOLDER", help="User traces.", show_default="models"),
     ] = None,
     seed: Annotated[int, seed_option()] = 0,
+    master: Master = None,
+    remote: Remote = None,
     list_: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     json: Json = False,
 ) -> None:
@@ -75,7 +79,11 @@ def reproduce(
         return
     if output is None:
         raise InputError("no output folder given", hint="give --output FOLDER")
-    outcomes = _run(experiments, scale, output, topology, traces, seed, as_json=json)
+    from cbnet.lab.experiments.experiment import ExperimentContext
+
+    with progress_bar() as bar, _spark(scale, master, remote) as spark:
+        context = ExperimentContext(seed, topology, traces, progress=_part(bar), spark=spark)
+        outcomes = _run(experiments, scale, output, context, bar, as_json=json)
     findings = _write(_with_stored(outcomes, output), output)
     if not json:
         _print_summary(findings, output)
@@ -88,27 +96,25 @@ def _run(
     experiments: Sequence[AnyExperiment],
     scale: Scale,
     output: Path,
-    topology: Path | None,
-    traces: Path | None,
-    seed: int,
+    context: ExperimentContext,
+    bar: Progress,
     *,
     as_json: bool,
 ) -> list[ExperimentOutcome]:
     from cbnet.lab.experiments.reproduce import reproduce as run_all
 
     outcomes = []
-    with progress_bar() as bar, _context(bar, scale, topology, traces, seed) as context:
-        whole = bar.add_task("experiments", total=len(experiments))
+    whole = bar.add_task("experiments", total=len(experiments))
 
-        def started(experiment: AnyExperiment) -> None:
-            bar.update(whole, description=experiment.name)
-            context.progress(1, 1, "")  # hides the bar of the previous experiment's part
+    def started(experiment: AnyExperiment) -> None:
+        bar.update(whole, description=experiment.name)
+        context.progress(1, 1, "")  # hides the bar of the previous experiment's part
 
-        for outcome in run_all(experiments, scale.value, output, context, started):
-            bar.advance(whole)
-            outcomes.append(outcome)
-            with _hidden(bar):
-                _print_outcome(outcome, as_json=as_json)
+    for outcome in run_all(experiments, scale.value, output, context, started):
+        bar.advance(whole)
+        outcomes.append(outcome)
+        with _hidden(bar):
+            _print_outcome(outcome, as_json=as_json)
     return outcomes
 
 
@@ -123,30 +129,30 @@ def _hidden(bar: Progress) -> Iterator[None]:
     bar.start()
 
 
-@contextmanager
-def _context(
-    bar: Progress, scale: Scale, topology: Path | None, traces: Path | None, seed: int
-) -> Iterator[ExperimentContext]:
-    """Yield the context of the experiments; Spark starts when the first one needs it."""
-    from cbnet.lab.experiments.experiment import ExperimentContext
-
+def _part(bar: Progress) -> Callable[[int, int, str], None]:
+    """Return a function that shows the progress of a part of an experiment."""
     part = bar.add_task("", total=None, visible=False)
 
     def show(done: int, total: int, what: str) -> None:
         bar.update(part, completed=done, total=total, description=f"  {what}", visible=done < total)
 
+    return show
+
+
+@contextmanager
+def _spark(scale: Scale, master: str | None, remote: str | None) -> Iterator[Callable[[], Any]]:
+    """Yield a function that returns the Spark session, which starts at the first call."""
     with ExitStack() as stack:
-        sessions: list[Any] = []
 
-        def spark() -> Any:
-            if not sessions:
-                from cbnet.pipeline.spark.session import spark_session
+        @cache
+        def start() -> Any:
+            from cbnet.pipeline.spark.session import LazySession
 
-                session = spark_session("cbnet lab reproduce", conf=_SPARK[scale], progress=False)
-                sessions.append(stack.enter_context(session))
-            return sessions[0]
+            name, conf = "cbnet lab reproduce", _SPARK[scale]
+            session = LazySession(name, master=master, remote=remote, conf=conf, progress=False, classic=True)
+            return stack.enter_context(session).start()
 
-        yield ExperimentContext(seed, topology, traces, progress=show, spark=spark)
+        yield start
 
 
 def _with_stored(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[ExperimentOutcome]:

@@ -10,7 +10,7 @@ import typer
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_json, print_note
 from cbnet.cli.options import Json, output_option
-from cbnet.cli.pipeline.spark_options import Conf
+from cbnet.cli.pipeline.spark_options import Conf, Master, Remote, settings
 from cbnet.errors import InputError
 from cbnet.files import unwritable
 
@@ -20,18 +20,19 @@ pipeline = typer.Typer(
     no_args_is_help=True,
 )
 
-Master = Annotated[
-    str | None,
-    typer.Option(
-        "--master", metavar="URL", help="Spark master: local[*], spark://host:7077, yarn or k8s://…", show_default=False
-    ),
-]
 File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="Pipeline configuration.", show_default=False)]
 Output = Annotated[str | None, output_option("Folder for the results, instead of the configuration's.")]
 
 
 @pipeline.command(cls=CommandHelp)
-def run(config: File, master: Master = None, conf: Conf = None, output: Output = None, json: Json = False) -> None:
+def run(
+    config: File,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    output: Output = None,
+    json: Json = False,
+) -> None:
     """Run the stages that are not done yet, and compare Table 1 with the paper's.
 
     Example: cbnet pipeline run pipeline.toml --master local[2] --conf spark.driver.memory=4g
@@ -42,7 +43,8 @@ def run(config: File, master: Master = None, conf: Conf = None, output: Output =
     from cbnet.pipeline.spark.session import LazySession
 
     plan = read_config(config, out=output)
-    with LazySession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
+    session = LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True)
+    with session:
         outcomes = [*run_stages(plan, session.start, lambda status: print_note(f"{status.name} …"))]
     if json:
         print_outcomes(outcomes)
@@ -68,7 +70,14 @@ def init(
 
 
 @pipeline.command(cls=CommandHelp)
-def status(config: File, master: Master = None, conf: Conf = None, output: Output = None, json: Json = False) -> None:
+def status(
+    config: File,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    output: Output = None,
+    json: Json = False,
+) -> None:
     """Show the state of each stage: done, stale (parameters or inputs changed), damaged (files are lost) or missing."""
     from cbnet.cli.pipeline.pipeline_output import show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
@@ -76,19 +85,11 @@ def status(config: File, master: Master = None, conf: Conf = None, output: Outpu
     from cbnet.pipeline.spark.session import LazySession
 
     plan = read_config(config, out=output)
-    with LazySession("cbnet pipeline", master=master, conf=_settings(conf or [])) as session:
+    session = LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True)
+    with session:
         rows = [*states(plan, session.start() if needs_spark(plan) else None)]
     if json:
         for each in rows:
             print_json(state_members(each))
     else:
         show_states(plan.out, rows)
-
-
-def _settings(texts: list[str]) -> dict[str, str]:
-    """Return the Spark settings of `--conf`."""
-    pairs = [each.partition("=") for each in texts]
-    for key, equals, _ in pairs:
-        if not equals or not key.startswith("spark."):
-            raise InputError(f"--conf {key!r} is not a Spark setting", hint="write --conf spark.driver.memory=4g")
-    return {key: value for key, _, value in pairs}

@@ -32,7 +32,8 @@ def match(
     filters: options.Filters = False,
     buckets: options.Buckets = 16,
     on_error: options.OnError = options.ErrorPolicy.COLUMN,
-    master: options.Master = "local[*]",
+    master: options.Master = None,
+    remote: options.Remote = None,
     conf: options.Conf = None,
     dry_run: options.DryRun = False,
     json: Json = False,
@@ -62,7 +63,8 @@ def match(
         buckets=buckets,
         on_error=on_error.value,
     )
-    with borrowed_session("cbnet match", master=master, conf=options.key_values("--conf", conf)) as spark:
+    settings = options.settings(conf)
+    with borrowed_session("cbnet spark match", master=master, remote=remote, conf=settings) as spark:
         if dry_run:
             show_dry_run(match_job.dry_run(spark, job), as_json=json)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -58,8 +58,20 @@ Buckets = Annotated[
         "--buckets", metavar="N", min=0, help="Buckets to which interfaces are hashed; 0 writes without a shuffle."
     ),
 ]
-Master = Annotated[
-    str, typer.Option("--master", metavar="URL", help="Spark master: local[*], spark://host:7077, yarn or k8s://…")
+
+
+def master_option(show_default: str = "of spark-submit or spark-defaults.conf, else local[*]") -> Any:
+    """Return the option `--master`."""
+    help = "Spark master: local[*], spark://host:7077, yarn or k8s://…"
+    return typer.Option("--master", metavar="URL", help=help, show_default=show_default)
+
+
+Master = Annotated[str | None, master_option()]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        "--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.", show_default="SPARK_REMOTE"
+    ),
 ]
 Conf = Annotated[
     list[str] | None,
@@ -86,6 +98,15 @@ def check_tables(tables: Sequence[str]) -> None:
     for table in tables:
         if not Path(table).is_file():
             raise InputError("no such table", hint="give a compiled table or a rule file", file=table)
+
+
+def settings(conf: Sequence[str] | None) -> dict[str, str]:
+    """Return the Spark settings of `--conf`."""
+    pairs = key_values("--conf", conf)
+    for key in pairs:
+        if not key.startswith("spark."):
+            raise InputError(f"--conf {key!r} is not a Spark setting", hint="write --conf spark.driver.memory=4g")
+    return pairs
 
 
 def key_values(option: str, texts: Sequence[str] | None) -> dict[str, str]:

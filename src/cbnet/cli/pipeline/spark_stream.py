@@ -54,7 +54,8 @@ def stream(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Match the messages that exist now, and exit.")] = False,
     every: Annotated[float, typer.Option("--every", metavar="S", min=0, help="Batch interval, in seconds.")] = 0.0,
-    master: options.Master = "local[*]",
+    master: options.Master = None,
+    remote: options.Remote = None,
     conf: options.Conf = None,
     dry_run: options.DryRun = False,
     json: Json = False,
@@ -92,7 +93,8 @@ def stream(
         on_error=on_error.value,
         compact=compact,
     )
-    with borrowed_session("cbnet stream", master=master, conf=options.key_values("--conf", conf)) as spark:
+    settings = options.settings(conf)
+    with borrowed_session("cbnet spark stream", master=master, remote=remote, conf=settings) as spark:
         matching = MatchStream(
             spark,
             job,

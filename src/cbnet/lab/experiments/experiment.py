@@ -39,7 +39,7 @@ def _no_progress(_done: int, _total: int, _description: str) -> None:
 def _start_spark() -> SparkSession:
     from cbnet.pipeline.spark.session import spark_session
 
-    return spark_session("cbnet lab reproduce")
+    return spark_session("cbnet lab reproduce", classic=True)
 
 
 def _no_charts(_tables: Tables, _parameters: Any) -> list[Chart]:

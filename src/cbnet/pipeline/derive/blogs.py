@@ -5,14 +5,13 @@ post ─► its topics of more than 20 %     author ─► topics of more than t
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
 
 from cbnet.pipeline.derive.derivation import Derivation
 from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.observed_counts import ObservedCounts
 from cbnet.pipeline.derive.topics import TopicModel, Topics, find_topics
-
-_COUNTS = ("read", "users_read", "kept", "derived", "users", "tags")
 
 
 def blog_subscriptions(
@@ -46,19 +45,18 @@ def subscriptions_to_topics(topics: Topics, authors: DataFrame | None, posts: in
     )  # fmt: skip
     with_tags = F.broadcast(_tags_of(topics))
     joined = flagged.join(with_tags, flagged.topic == with_tags.number, "left")
-    observation = Observation()
-    observed = joined.observe(
-        observation,
-        F.count_if("of_post").alias("read"),
-        F.count_if("of_user").alias("users_read"),
-        F.count_if(F.col("of_post") & F.col("active")).alias("kept"),
-        F.count_if(F.col("of_topic") & F.col("active")).alias("derived"),
-        F.count_if(F.col("of_user") & F.col("active")).alias("users"),
-        F.sum(F.when(F.col("of_topic") & F.col("active"), F.size("tags"))).alias("tags"),
+    observed = ObservedCounts(
+        joined,
+        read=F.count_if("of_post"),
+        users_read=F.count_if("of_user"),
+        kept=F.count_if(F.col("of_post") & F.col("active")),
+        derived=F.count_if(F.col("of_topic") & F.col("active")),
+        users=F.count_if(F.col("of_user") & F.col("active")),
+        tags=F.sum(F.when(F.col("of_topic") & F.col("active"), F.size("tags"))),
     )
     role = [F.lit("blog").alias("app"), F.lit("subscription").alias("role")]
-    descriptors = observed.where("of_topic and active").select(*role, "user", "tags")
-    return Derivation(descriptors, DerivationCounts("blog", "posts", "subscriptions"), [(observation, _COUNTS)])
+    descriptors = observed.rows.where("of_topic and active").select(*role, "user", "tags")
+    return Derivation(descriptors, DerivationCounts("blog", "posts", "subscriptions"), [observed])
 
 
 def _is_first(*keys: str) -> Column:

@@ -9,24 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import monotonic, sleep
-from typing import Any, TypeAlias
 
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from cbnet.errors import CbnetError
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_batches
 from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.observed_counts import ObservedCounts
 from cbnet.pipeline.schemas import TAGGED
 
 CLEAN = StructType([*TAGGED.fields, StructField("raw_tags", IntegerType())])
-_MAX_WAIT = 60.0  # seconds until Spark delivers the counts of a job that has ended
-
-Observed: TypeAlias = tuple[Observation, Sequence[str]]  # an observation, and the names of its counts
-_INPUT_COUNTS = ("read", "users_read", "tags_read", "kept")
-_OUTPUT_COUNTS = ("derived", "users", "tags")
 
 
 @dataclass(frozen=True)
@@ -35,15 +28,14 @@ class Derivation:
 
     descriptors: DataFrame
     _counts: DerivationCounts
-    _observed: Sequence[Observed]
+    _observed: Sequence[ObservedCounts]
 
     def counts(self) -> DerivationCounts:
         """Return the counts of rows read and kept, and of descriptors derived, by the first action."""
-        counts: dict[str, Any] = {}
-        for observation, names in self._observed:
-            values = _observed_values(observation)
-            counts |= {name: values[name] or 0 for name in names}  # the sum of no rows is null
-        return replace(self._counts, **counts)
+        counts = self._counts
+        for observed in self._observed:
+            counts = replace(counts, **observed.values())  # type: ignore[arg-type]
+        return counts
 
 
 def clean_rows(tagged: DataFrame, cleaning: Cleaning) -> DataFrame:
@@ -58,16 +50,12 @@ def derive_per_row(tagged: DataFrame, cleaning: Cleaning, counts: DerivationCoun
 
 
 def derive_by_user(
-    rows: DataFrame,
-    counts: DerivationCounts,
-    role: str,
-    duplicates: bool,
-    input_observed: Sequence[Observed] | None = None,
+    rows: DataFrame, counts: DerivationCounts, role: str, duplicates: bool, given: ObservedCounts | None = None
 ) -> Derivation:
     """Derive a descriptor from each row of user, clean tags and `raw_tags` that has tags.
 
     With `duplicates`, equal sets of a user give one descriptor. The input counts are those of these rows unless
-    `input_observed` has them.
+    they are given.
     """
     empty = F.size("tags") == 0
     within = Window.partitionBy("user").orderBy(empty, "tags")
@@ -78,29 +66,18 @@ def derive_by_user(
         F.lag("tags").over(within).eqNullSafe(F.col("tags")).alias("again"),
     )  # fmt: skip
     gives = ~F.col("empty") & ~F.col("again") if duplicates else ~F.col("empty")
-    observation = Observation()
-    observed = flagged.observe(
-        observation,
-        F.count(F.lit(1)).alias("read"),
-        F.count_if("first").alias("users_read"),
-        F.sum("raw_tags").alias("tags_read"),
-        F.count_if(~F.col("empty")).alias("kept"),
-        F.count_if(gives).alias("derived"),
-        F.count_if(F.col("first") & ~F.col("empty")).alias("users"),
-        F.sum(F.when(gives, F.size("tags"))).alias("tags"),
-    )
+    outputs = {
+        "derived": F.count_if(gives),
+        "users": F.count_if(F.col("first") & ~F.col("empty")),
+        "tags": F.sum(F.when(gives, F.size("tags"))),
+    }
+    inputs = {
+        "read": F.count(F.lit(1)),
+        "users_read": F.count_if("first"),
+        "tags_read": F.sum("raw_tags"),
+        "kept": F.count_if(~F.col("empty")),
+    }
+    observed = ObservedCounts(flagged, **outputs, **(inputs if given is None else {}))
     app = [F.lit(counts.app).alias("app"), F.lit(role).alias("role")]
-    descriptors = observed.where(gives).select(*app, "user", "tags")
-    if input_observed is None:
-        input_observed = [(observation, _INPUT_COUNTS)]
-    return Derivation(descriptors, counts, [*input_observed, (observation, _OUTPUT_COUNTS)])
-
-
-def _observed_values(observation: Observation) -> dict[str, Any]:
-    """Return the values of an observation; raise an error, where Spark would wait for ever, before any action."""
-    end = monotonic() + _MAX_WAIT
-    while not observation._jo.future().isCompleted():  # type: ignore[union-attr]
-        if monotonic() > end:
-            raise CbnetError("the counts are known only after the descriptors have been computed")
-        sleep(0.05)
-    return observation.get
+    descriptors = observed.rows.where(gives).select(*app, "user", "tags")
+    return Derivation(descriptors, counts, [observed] if given is None else [given, observed])

@@ -8,12 +8,13 @@ the interest of everybody who tweeted it.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
 
 from cbnet.pipeline.derive.cleaning import Cleaning
-from cbnet.pipeline.derive.derivation import Derivation, Observed, clean_rows, derive_by_user
+from cbnet.pipeline.derive.derivation import Derivation, clean_rows, derive_by_user
 from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.observed_counts import ObservedCounts
 
 
 def social_subscriptions(
@@ -32,20 +33,19 @@ def social_subscriptions(
         described = described.join(authors, described.user == authors.author)
         described = described.select(F.col("follower").alias("user"), "tags", "raw_tags")
     counts = DerivationCounts("social", "tweets", "subscriptions")
-    return derive_by_user(described, counts, "subscription", cleaning.duplicates, [observed])
+    return derive_by_user(described, counts, "subscription", cleaning.duplicates, observed)
 
 
-def _described(tweets: DataFrame, cleaning: Cleaning) -> tuple[DataFrame, Observed]:
+def _described(tweets: DataFrame, cleaning: Cleaning) -> tuple[DataFrame, ObservedCounts]:
     """Return a row of user, tags and `raw_tags` for each tweet that counts, with all tags of its link."""
-    observation = Observation()
     counts = F.col("item").isNotNull() & (F.size("tags") > 0)
-    rows = clean_rows(tweets, cleaning).observe(
-        observation,
-        F.count(F.lit(1)).alias("read"),
-        F.sum("raw_tags").alias("tags_read"),
-        F.count_if(counts).alias("kept"),
+    observed = ObservedCounts(
+        clean_rows(tweets, cleaning),
+        read=F.count(F.lit(1)),
+        tags_read=F.sum("raw_tags"),
+        kept=F.count_if(counts),
     )
     # A window instead of a self-join: a link that everybody tweets needs no more memory than its tags.
     all_tags = F.flatten(F.collect_set("tags").over(Window.partitionBy("item")))
-    described = rows.where(counts).select("user", F.array_sort(F.array_distinct(all_tags)).alias("tags"), "raw_tags")
-    return described, (observation, ("read", "tags_read", "kept"))
+    tags = F.array_sort(F.array_distinct(all_tags)).alias("tags")
+    return observed.rows.where(counts).select("user", tags, "raw_tags"), observed

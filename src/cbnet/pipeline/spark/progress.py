@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.file_proxy import FileProxy
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from cbnet.pipeline.spark.session_target import is_connect
+
 _REFRESH_PERIOD = 0.5  # seconds
 
 
@@ -28,7 +30,10 @@ class StageProgress:
 
 @contextmanager
 def step(spark: SparkSession, name: str) -> Iterator[None]:
-    """Name the jobs of this block, on the bar and on Spark's web page."""
+    """Name the jobs of this block, on the bar and on Spark's web page; Spark Connect has neither."""
+    if is_connect(spark):
+        yield
+        return
     context = spark.sparkContext
     before = context.getLocalProperty("spark.job.description")
     context.setJobDescription(name)
@@ -44,9 +49,9 @@ _steps: list[str] = []  # the innermost is the last
 
 
 def watch_stages(spark: SparkSession, console: Console | None = None) -> Thread | None:
-    """Show the stages of a session until it stops, if standard error is a terminal."""
+    """Show the stages of a classic session until it stops, if standard error is a terminal."""
     console = console or Console(stderr=True)
-    if not console.is_terminal:
+    if is_connect(spark) or not console.is_terminal:
         return None
     thread = Thread(target=show_progress, args=(lambda: _poll(spark), console), daemon=True, name="spark progress")
     thread.start()

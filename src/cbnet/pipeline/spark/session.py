@@ -1,87 +1,131 @@
-"""The Spark session, the same on a laptop and on a cluster except for the master."""
+"""The Spark session: the running one, or a new one, on this machine, on a cluster or by Spark Connect.
+
+A running session is used as it is; no setting of it is changed. See `session_target` for where a new one runs.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from socket import create_connection
+from warnings import catch_warnings, simplefilter
 
 import psutil
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
+from pyspark import SparkContext
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.java import java_environment
 from cbnet.pipeline.spark.progress import watch_stages
+from cbnet.pipeline.spark.session_target import (
+    SessionTarget,
+    asked_target,
+    choose_target,
+    contradict,
+    is_connect,
+    target_of,
+)
+from cbnet.pipeline.spark.stated_settings import StatedSettings, is_submitted, stated_settings
 
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a failed query raises
-LOCAL = "local[*]"
-_MASTERS = re.compile(r"local(-cluster)?(\[[\d*, ]+\])?|spark://.+|yarn|k8s://.+")
 _GIB = 2**30
 # Up to 32 GiB Java uses short pointers: a heap between that and about 48 GiB holds less.
 _MAX_HEAP = 31 * _GIB
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_PYTHON = "spark.pyspark.python"
 
+# Of new sessions, where nobody states others. No result depends on them, but for timestamps in text without a zone.
 _SETTINGS = {
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.io.compression.codec": "zstd",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
-    # This rule removes empty joins from a plan that has run, and the observed counts with them.
-    "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
 }
 
 
 def spark_session(
-    name: str = "cbnet", *, master: str | None = None, conf: Mapping[str, str] | None = None, progress: bool = True
+    name: str = "cbnet",
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    progress: bool = True,
+    classic: bool = False,
 ) -> SparkSession:
-    """Start Spark, or return the running session; `conf` overrides every setting.
+    """Return the running session, or start one; `conf` overrides every setting of a new one.
 
-    Stop it with `stop()`, or use it in a `with` block. Progress and the address of the web page go to standard error.
+    master, remote: where to run; by default what spark-submit, the environment or spark-defaults.conf say, else on all
+    cores of this machine. With `classic`, a Spark Connect session is an error. Stop a new session with `stop()`. What
+    is used goes to standard error, and so does progress.
     """
-    running = SparkSession.getActiveSession()
-    if running is not None:
+    asked, conf = asked_target(master, remote), conf or {}
+    for key in {"spark.master", "spark.remote"} & conf.keys():
+        raise InputError(f"{key} cannot be given as a setting", hint="give a master or a remote")
+    if running := running_session():
+        target = target_of(running)
+        if asked is not None:
+            contradict(asked, target, "stop that session")
+        _check_classic(name, target, classic)
+        _print_session(running, target, {key for key in conf if running.conf.get(key, None) != conf[key]})
         return running
-    master = master or LOCAL
-    _check_master(master)
-    settings = {**_SETTINGS, **(_local_settings() if master.startswith("local") else {}), **(conf or {})}
-    _prepare_environment(master, settings)
-    builder = SparkSession.builder.appName(name).master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    with java_environment(process_folder() / "java"):
-        try:
-            session = builder.getOrCreate()
-        except Exception as error:  # of any type, from Java or from Python; Spark logs the cause
-            raise CbnetError(f"Spark did not start at {master}: {_first_line(error)}") from error
-    if session.sparkContext.uiWebUrl:
-        print(f"Spark's web page: {session.sparkContext.uiWebUrl}", file=sys.stderr)
+    stated = stated_settings()
+    target = choose_target(asked, stated)
+    _check_classic(name, target, classic)
+    target.check()
+    session = _start(name, target, _settings(target, stated, conf))
+    _print_session(session, target)
     if progress:
         watch_stages(session)
     return session
 
 
+def running_session() -> SparkSession | None:
+    """Return the session of this process, of either kind; None if there is none."""
+    try:
+        session = SparkSession.active()
+    except PySparkRuntimeError:
+        return SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else None
+    is_stopped = session.is_stopped if is_connect(session) else session.sparkContext._jsc is None  # type: ignore[attr-defined]
+    return None if is_stopped else session
+
+
+def require_classic(spark: SparkSession, name: str) -> None:
+    """Raise an error if a session is a client of Spark Connect; name: what needs a classic one."""
+    _check_classic(name, target_of(spark), True)
+
+
 class LazySession:
-    """A session that starts on first use and stops at the end of a `with` block.
+    """A session that starts on first use and stops at the end of a `with` block; arguments as of `spark_session`.
 
     A session that was already running is used, and not stopped.
     """
 
-    def __init__(self, name: str, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> None:
-        self._name, self._master, self._conf = name, master, conf
+    def __init__(
+        self,
+        name: str,
+        *,
+        master: str | None = None,
+        remote: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        progress: bool = True,
+        classic: bool = False,
+    ) -> None:
+        self._start = partial(
+            spark_session, name, master=master, remote=remote, conf=conf, progress=progress, classic=classic
+        )
         self._spark: SparkSession | None = None
-        self._owns_session = SparkSession.getActiveSession() is None
+        self._owns_session = running_session() is None
 
     def start(self) -> SparkSession:
         """Return the session; start it on the first call."""
         if self._spark is None:
-            self._spark = spark_session(self._name, master=self._master, conf=self._conf)
+            self._spark = self._start()
         return self._spark
 
     def __enter__(self) -> LazySession:
@@ -94,38 +138,77 @@ class LazySession:
 
 @contextmanager
 def borrowed_session(
-    name: str = "cbnet", *, master: str | None = None, conf: Mapping[str, str] | None = None
+    name: str = "cbnet",
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    classic: bool = False,
 ) -> Iterator[SparkSession]:
-    """Yield the running session, or start one and stop it at the end."""
-    with LazySession(name, master=master, conf=conf) as session:
+    """Yield the running session, or start one and stop it at the end; arguments as of `spark_session`."""
+    with LazySession(name, master=master, remote=remote, conf=conf, classic=classic) as session:
         yield session.start()
 
 
-def _check_master(master: str) -> None:
-    """Raise the errors that Spark would raise after a minute."""
-    if not _MASTERS.fullmatch(master):
-        hint = "use local[*], spark://host:7077, yarn or k8s://https://host:port"
-        raise InputError(f"{master!r} is not a Spark master", hint=hint)
-    if master.startswith("spark://"):
-        addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
-        if not any(_listens(host, port) for host, _, port in addresses):
-            raise CbnetError(f"no Spark master listens on {master}")
+def _start(name: str, target: SessionTarget, settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.appName(name)
+    builder = builder.remote(target.url) if target.is_remote else builder.master(target.url)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with java_environment(process_folder() / "java") if _starts_java(target) else nullcontext(), catch_warnings():
+        if target.is_remote and target.is_local:  # settings of its server cannot be set again by its client
+            simplefilter("ignore")
+        try:
+            return builder.getOrCreate()
+        except ImportError as error:
+            raise CbnetError(f"Spark Connect needs more packages: pip install 'cbnet[connect]' ({error})") from error
+        except Exception as error:  # of any type, from Java or from Python; Spark logs the cause
+            raise CbnetError(f"Spark did not start at {target.url}: {_first_line(error)}") from error
 
 
-def _listens(host: str, port: str) -> bool:
-    try:
-        create_connection((host, int(port)), timeout=10).close()
-    except (OSError, ValueError):
-        return False
-    return True
+def _starts_java(target: SessionTarget) -> bool:
+    return not is_submitted() and (target.is_local or not target.is_remote)
+
+
+def _check_classic(name: str, target: SessionTarget, classic: bool) -> None:
+    if classic and target.is_remote:
+        remedy = "unset SPARK_REMOTE" if target.origin == "SPARK_REMOTE" else "leave Spark Connect out"
+        problem = f"{name} does not work by Spark Connect ({target.url}, {target.origin})"
+        raise InputError(problem, hint=f"{remedy}, and give the cluster's master, such as spark://host:7077")
+
+
+def _print_session(spark: SparkSession, target: SessionTarget, unused: Collection[str] = ()) -> None:
+    page = "" if target.is_remote else spark.sparkContext.uiWebUrl
+    more = [f"web page {page}"] if page else []
+    more += [f"settings not made: {', '.join(sorted(unused))}"] if unused else []
+    print("; ".join([f"Spark {spark.version} at {target.url} ({target.origin})", *more]), file=sys.stderr)
+
+
+def _settings(target: SessionTarget, stated: Sequence[StatedSettings], conf: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a new session, and set the environment variables that Spark reads before it starts."""
+    if target.is_remote and not target.is_local:
+        return dict(conf)
+    said = {key: value for each in reversed(stated) for key, value in each.settings.items()}
+    ours = _SETTINGS | (_local_settings() if target.is_local else {})
+    settings = {key: value for key, value in ours.items() if key not in said} | dict(conf)
+    # By default Spark's workers run the `python3` of PATH, which may not have cbnet.
+    if python := settings.get(_PYTHON, said.get(_PYTHON)):
+        os.environ["PYSPARK_PYTHON"] = python
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if _starts_java(target):
+        log = Path(__file__).with_name("log4j2.properties")
+        options = settings.get(_JAVA_OPTIONS, said.get(_JAVA_OPTIONS, ""))
+        settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={log.as_uri()} {options}".strip()
+    return settings
 
 
 def _local_settings() -> dict[str, str]:
-    return {
-        "spark.driver.memory": f"{heap_bytes(machine_memory()) // 2**20}m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-    }
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the web page is not reachable from outside
+    settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if not is_submitted():  # else Java runs already
+        settings["spark.driver.memory"] = f"{heap_bytes(machine_memory()) // 2**20}m"
+    return settings
 
 
 def heap_bytes(memory: int) -> int:
@@ -142,20 +225,6 @@ def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
         except (OSError, ValueError):  # no such group, or "max"
             continue
     return physical
-
-
-def _prepare_environment(master: str, settings: dict[str, str]) -> None:
-    """Set the environment variables and Java options that Spark needs before its Java starts."""
-    # By default Spark's workers run the `python3` of PATH, which may not have cbnet.
-    if "spark.pyspark.python" in settings:
-        os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the web page is not reachable from outside
-    log = Path(__file__).with_name("log4j2.properties")
-    options = "spark.driver.extraJavaOptions"
-    settings[options] = f"-Dlog4j2.configurationFile={log.as_uri()} {settings.get(options, '')}".strip()
 
 
 def _first_line(error: Exception) -> str:

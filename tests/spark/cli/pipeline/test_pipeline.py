@@ -73,9 +73,13 @@ def test_the_demo_ends_with_a_small_internet_that_runs(cbnet, monkeypatch):
     monkeypatch.setattr("cbnet.cli.demo.pipeline._GRAPH", "aslike:12")
     monkeypatch.setattr("cbnet.cli.demo.pipeline._CLUSTERS", 20)
     monkeypatch.setattr("cbnet.cli.demo.pipeline._TABLES", 3)
+    monkeypatch.setattr("cbnet.cli.demo.pipeline._MASTER", "local[2]")
     outcome = cbnet("demo")
     assert outcome.code == 0
-    assert all(line.endswith(" …") for line in outcome.err.splitlines()), outcome.err  # progress, and nothing else
+    first, second, *steps = outcome.err.splitlines()
+    assert first == "starting Spark …"
+    assert second.startswith("Spark ")
+    assert all(line.endswith(" …") for line in steps), outcome.err  # progress, and nothing else
     for said in ("Messages", "A small Internet", "Table 1: router", "10,880,657"):
         assert said in outcome.out
     for said in ("12 routers", "Path of one message", "Every message reached exactly the nodes"):

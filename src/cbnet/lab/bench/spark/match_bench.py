@@ -66,7 +66,7 @@ def _session(given: SparkBenchInput, master: str) -> Iterator[SparkSession]:
         yield spark
 
 
-def _kinds(given: SparkBenchInput) -> list[pa.Table]:
+def _kinds(given: SparkBenchInput, master: str) -> list[pa.Table]:
     """Return the records of each kind, read by Spark once and kept in the folder."""
     if given.flights is None and given.quotes is None:
         raise InputError("no records to match", hint="give --flights, --quotes or both")
@@ -74,7 +74,7 @@ def _kinds(given: SparkBenchInput) -> list[pa.Table]:
     names = [name for name, path in (("flights", given.flights), ("quotes", given.quotes)) if path is not None]
     files = [given.folder / f"{name}.parquet" for name in names]
     if not all(file.exists() for file in files):
-        with _session(given, "local[1]") as spark:
+        with _session(given, master) as spark:
             for file, kind in zip(files, read_kinds(spark, given.flights, given.quotes), strict=True):
                 pq.write_table(kind, file)
     return [pq.read_table(file) for file in files]
@@ -110,7 +110,7 @@ def _table(given: SparkBenchInput, kinds: list[pa.Table], count: int) -> Path:
 def speed(given: SparkBenchInput, count: int, filters: int, masters: Sequence[str], report: Report) -> Speed:
     """Measure records per second on Spark and without it."""
     report("generating records and filters")
-    kinds = _kinds(given)
+    kinds = _kinds(given, masters[0])
     records, table = _records(given, kinds, count), _table(given, kinds, filters)
     bare, found = [], {}
     opened: Table[int] = Table.open(table)
@@ -142,7 +142,7 @@ def rivals(
     given: SparkBenchInput, count: int, filters: Sequence[int], master: str, budget: float, report: Report
 ) -> list[RivalTime]:
     """Measure `match` beside plain Spark SQL, for several numbers of filters."""
-    kinds = _kinds(given)
+    kinds = _kinds(given, master)
     folder = _records(given, kinds, count)
     results = []
     with _session(given, master) as spark:

@@ -24,8 +24,7 @@ def given(tmp_path_factory):
 
 
 def test_speed_is_measured_beside_no_spark(given, spark):
-    """The running session stands for every master."""
-    measured = speed(given, 2000, 1000, ["local[1]"], lambda _: None)
+    measured = speed(given, 2000, 1000, ["local[2]"], lambda _: None)
     [on_spark] = measured.on_spark.values()
     assert on_spark.records == measured.bare.records == 2000
     assert on_spark.matches == measured.bare.matches > 0
@@ -38,7 +37,7 @@ def test_speed_is_measured_beside_no_spark(given, spark):
 
 @pytest.mark.usefixtures("spark")
 def test_rivals_give_the_same_answers(given):
-    ways = rivals(given, 1000, [20], "local[1]", 0.1, lambda _: None)
+    ways = rivals(given, 1000, [20], "local[2]", 0.1, lambda _: None)
     assert [(one.method, one.filters) for one in ways] == [("cbnet", 20), ("join", 20), ("case", 20)]
     assert all(one.us_record > 0 for one in ways)
 
@@ -49,7 +48,7 @@ def test_a_rival_that_fails_does_not_end_the_others(given, monkeypatch):
         return records.selectExpr("id", "raise_error('too much') AS interface")
 
     monkeypatch.setattr(match_rivals, "_cases", failing)
-    cbnet, join, case = rivals(given, 1000, [20], "local[1]", 0.1, lambda _: None)
+    cbnet, join, case = rivals(given, 1000, [20], "local[2]", 0.1, lambda _: None)
     assert (cbnet.failure, join.failure) == ("", "")
     assert "too much" in case.failure
     assert case.us_record == inf
@@ -75,4 +74,4 @@ def test_rivals_read_every_operator_and_quote_as_the_table_does(spark, tmp_path)
 
 def test_without_records_it_says_what_to_name(tmp_path):
     with pytest.raises(InputError, match="no records to match"):
-        speed(SparkBenchInput(None, None, tmp_path, {}), 10, 10, ["local[1]"], lambda _: None)
+        speed(SparkBenchInput(None, None, tmp_path, {}), 10, 10, ["local[2]"], lambda _: None)

@@ -1,0 +1,37 @@
+"""Counts of the rows that pass a point of a query, made in the pass that computes its result.
+
+Spark keeps no such counts of a part of a plan that it leaves out while the query runs, as it does once it finds that no
+rows come in. They are then counted by a query of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+
+
+class ObservedCounts:
+    """Rows, and aggregates of them by name."""
+
+    def __init__(self, rows: DataFrame, **counts: Column) -> None:
+        self._rows = rows
+        self._aggregates = [column.alias(name) for name, column in counts.items()]
+        self._observation = Observation()
+        self.rows = rows.observe(self._observation, *self._aggregates)
+        """The rows to go on with."""
+
+    def values(self) -> dict[str, int]:
+        """Return the counts of the first action that used the rows, or else of a query of its own."""
+        values = self._observed()
+        if not values:
+            [row] = self._rows.agg(*self._aggregates).collect()
+            values = row.asDict()
+        return {name: count or 0 for name, count in values.items()}  # the sum of no rows is null
+
+    def _observed(self) -> dict[str, Any]:
+        """Return what Spark has counted; nothing if there was no action, or if it kept no counts."""
+        context: Any = self._rows.sparkSession.sparkContext._jsc
+        context.sc().listenerBus().waitUntilEmpty()  # else the end of the action may still be unnoticed
+        observation: Any = self._observation._jo  # Python's would wait for ever for counts that are not kept
+        return dict(observation.getAsJava()) if observation.future().isCompleted() else {}

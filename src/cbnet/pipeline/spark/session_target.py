@@ -1,0 +1,131 @@
+"""Where a Spark session runs: a master, or a Spark Connect server.
+
+    an asked master or remote  >  what the environment states  >  local[*]
+
+What spark-submit states cannot be overridden, nor SPARK_REMOTE by a master: to ask for something else is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from socket import create_connection
+from urllib.parse import urlsplit
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.pipeline.spark.stated_settings import StatedSettings
+
+LOCAL = "local[*]"
+_LOCAL = r"local(-cluster)?(\[[\d*, ]+\])?"
+_MASTERS = re.compile(rf"{_LOCAL}|spark://.+|yarn|k8s://.+")
+_REMOTES = re.compile(rf"{_LOCAL}|sc://.+")
+_CONNECT_PORT = 15002
+
+
+@dataclass(frozen=True)
+class SessionTarget:
+    """The address of a master or of a Spark Connect server, and who says so."""
+
+    url: str
+    is_remote: bool
+    origin: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether Spark runs on this machine, started by this process."""
+        return self.url.startswith("local")
+
+    @property
+    def kind(self) -> str:
+        """`remote` or `master`."""
+        return "remote" if self.is_remote else "master"
+
+    def check(self) -> None:
+        """Raise the errors that Spark would raise after minutes."""
+        if self.is_remote:
+            self._check_form(_REMOTES, "remote address", "sc://host:15002, or local[*] for a server of its own")
+        else:
+            self._check_form(_MASTERS, "master", "local[*], spark://host:7077, yarn or k8s://https://host:port")
+        addresses = self._addresses()
+        if addresses and not any(_listens(host, port) for host, port in addresses):
+            server = "Connect server" if self.is_remote else "master"
+            raise CbnetError(f"no Spark {server} listens on {self.url} ({self.origin})")
+
+    def _check_form(self, form: re.Pattern[str], what: str, examples: str) -> None:
+        if not form.fullmatch(self.url):
+            raise InputError(f"{self.url!r} is not a Spark {what} ({self.origin})", hint=f"use {examples}")
+
+    def _addresses(self) -> list[tuple[str, str]]:
+        if self.is_remote and not self.is_local:
+            parts = urlsplit(self.url)
+            return [(parts.hostname or "", str(parts.port or _CONNECT_PORT))]
+        if self.url.startswith("spark://"):
+            found = [address.rpartition(":") for address in self.url.removeprefix("spark://").split(",")]
+            return [(host, port) for host, _, port in found]
+        return []
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Return whether a session is a client of Spark Connect, which has no `sparkContext`."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def target_of(spark: SparkSession) -> SessionTarget:
+    """Return where a running session runs."""
+    origin, own = "the running session", SparkContext._active_spark_context
+    if own is not None:  # of a classic session, or of a Connect server in this process
+        return SessionTarget(own.master or "", is_connect(spark), origin)
+    return SessionTarget(f"sc://{spark.client._builder.endpoint}", True, origin)  # type: ignore[attr-defined]
+
+
+def asked_target(master: str | None, remote: str | None) -> SessionTarget | None:
+    """Return the target that the caller asks for; None if there is none."""
+    if master and remote:
+        hint = "give the master of a cluster or the address of a Spark Connect server"
+        raise InputError(f"both a master, {master!r}, and a remote, {remote!r}, are given", hint=hint)
+    if master or remote:
+        return SessionTarget(master or remote or "", bool(remote), "as asked")
+    return None
+
+
+def choose_target(asked: SessionTarget | None, stated: Sequence[StatedSettings]) -> SessionTarget:
+    """Return the target of a new session; raise an error if what is asked for contradicts what cannot be changed."""
+    said = stated_target(stated)
+    if asked is None:
+        return said or SessionTarget(LOCAL, False, "by default")
+    if said is not None and _is_fixed(said, asked):
+        contradict(asked, said, "unset SPARK_REMOTE" if said.origin == "SPARK_REMOTE" else "give it to spark-submit")
+    return asked
+
+
+def stated_target(stated: Sequence[StatedSettings]) -> SessionTarget | None:
+    """Return the strongest of the stated targets; None if there is none."""
+    for each in stated:
+        for key in ("spark.remote", "spark.master"):
+            if url := each.settings.get(key):
+                return SessionTarget(url, key == "spark.remote", each.origin)
+    return None
+
+
+def contradict(asked: SessionTarget, said: SessionTarget, remedy: str) -> None:
+    """Raise an error if two targets differ."""
+    if (asked.url, asked.is_remote) != (said.url, said.is_remote):
+        problem = f"the {asked.kind} {asked.url} is asked for, but {said.origin} has the {said.kind} {said.url}"
+        raise InputError(problem, hint=f"{remedy}, or ask for no {asked.kind}")
+
+
+def _is_fixed(said: SessionTarget, asked: SessionTarget) -> bool:
+    # PySpark itself refuses a master while SPARK_REMOTE is set.
+    return said.origin == "spark-submit" or (said.origin == "SPARK_REMOTE" and not asked.is_remote)
+
+
+def _listens(host: str, port: str) -> bool:
+    try:
+        create_connection((host, int(port)), timeout=10).close()
+    except (OSError, ValueError):
+        return False
+    return True
