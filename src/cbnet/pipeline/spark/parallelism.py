@@ -18,18 +18,16 @@ from pyspark.sql import SparkSession
 from cbnet.pipeline.schemas import OUTCOMES, arrow_schema
 
 T = TypeVar("T")
-_ROWS_PER_PARTITION = 1_000_000  # some 100 MB in a Python worker
-_MIN_SHUFFLE_PARTITIONS = 16
+# A row of some 40 bytes: partitions of 40 MB, in tasks of a second or more.
+_MAX_ROWS = 1_000_000
+_MIN_ROWS = 20_000  # of a partition, if there are cores for more: a task that starts takes as long as these
+_TASKS_PER_CORE = 3  # so that no core waits long for the last task of another
 
 
 def partitions_for(spark: SparkSession, rows: float) -> int:
-    """Return a number of partitions for so many rows that uses all cores and keeps partitions small."""
-    return max(spark.sparkContext.defaultParallelism, ceil(rows / _ROWS_PER_PARTITION))
-
-
-def shuffle_partitions(spark: SparkSession) -> int:
-    """Return the number of shuffle partitions for an unknown number of rows."""
-    return max(2 * spark.sparkContext.defaultParallelism, _MIN_SHUFFLE_PARTITIONS)
+    """Return a number of partitions for so many rows that keeps partitions small and uses all cores if it pays."""
+    cores = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    return max(1, ceil(rows / _MAX_ROWS), min(cores, ceil(rows / _MIN_ROWS)))
 
 
 def run_tasks(spark: SparkSession, tasks: Sequence[Callable[[], T]], partitions: int | None = None) -> list[T]:

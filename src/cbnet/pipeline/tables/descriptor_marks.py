@@ -24,8 +24,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.schemas import NUMBERED, ROUTER_TABLES, SET_MARKS, arrow_schema
-from cbnet.pipeline.tables.minimal_descriptors import concatenated, minimal_descriptors
+from cbnet.pipeline.tables.minimal_descriptors import minimal_descriptors
 from cbnet.pipeline.tables.router_interfaces import Targets
+from cbnet.pipeline.tables.subset_queries import slices_of_sets
 from cbnet.pipeline.tables.tree_counts import merged_answers, subset_owners
 from cbnet.routing.sizing.edge_counts import SetMarks
 from cbnet.topology import Tree
@@ -66,15 +67,13 @@ def _marks(predicates: DataFrame, tree: Tree, partitions: int | None) -> DataFra
 
 def _mark_sets(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:
     """Yield the marks of sets below the root, from all answers about them."""
-    rows = concatenated(batches)
-    if rows is None:
-        return
-    sets, owners, inner = merged_answers(rows, len(ancestors))
-    marks = SetMarks.of(owners, inner, ancestors)
-    below_root = np.flatnonzero(marks.positions > 0)
-    offsets = np.searchsorted(marks.sets[below_root], np.arange(len(sets) + 1))
-    columns = [
-        TagSets(offsets, each[below_root].astype(np.int32)).to_arrow()
-        for each in (marks.positions, marks.below, marks.above)
-    ]
-    yield pa.RecordBatch.from_arrays([sets.to_arrow(), *columns], schema=arrow_schema(SET_MARKS))
+    for rows in slices_of_sets(batches):
+        sets, owners, inner = merged_answers(rows, len(ancestors))
+        marks = SetMarks.of(owners, inner, ancestors)
+        below_root = np.flatnonzero(marks.positions > 0)
+        offsets = np.searchsorted(marks.sets[below_root], np.arange(len(sets) + 1))
+        columns = [
+            TagSets(offsets, each[below_root].astype(np.int32)).to_arrow()
+            for each in (marks.positions, marks.below, marks.above)
+        ]
+        yield pa.RecordBatch.from_arrays([sets.to_arrow(), *columns], schema=arrow_schema(SET_MARKS))

@@ -10,10 +10,9 @@ in the partition of the rarest tag, the last one. A subset of {1, 4, 9} has its 
             at (group, 1)            is there a subset of {1}?
     4  drop the sets for which any query found a subset
 
-Exact, because every subset of {1, 4, 9} has been compared with it: in 2 if it has 9, else in 3 at its own rarest tag.
-Nothing is collected, and the result does not depend on the number of partitions. A tag of half of all sets gets the
-queries of half of them: for the most frequent tags, the stored sets are copied to several partitions, and a query goes
-to one of them.
+Exact, because every subset of {1, 4, 9} has been compared with it in 3, at its own rarest tag: 1 and 2 only save work.
+Nothing is collected but the number of rows of each node, and no task holds a partition: see `subset_queries` for the
+balance and the memory of step 3. The result does not depend on the number of partitions.
 
 All of it works on several trees at once: a mask has a bit for each tree (`matching.minimal_sets`).
 """
@@ -23,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,56 +34,57 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.matching.minimal_sets import Masks, minimal_masks, subset_masks
 from cbnet.matching.storage.tag_sets import Tags, TagSets
 from cbnet.pipeline.schemas import ANSWERS, GROUPED, arrow_schema
-from cbnet.pipeline.spark.parallelism import shuffle_partitions
-from cbnet.pipeline.tables.router_interfaces import Targets
+from cbnet.pipeline.spark.parallelism import partitions_for
+from cbnet.pipeline.tables.router_interfaces import Counts, Targets
+from cbnet.pipeline.tables.subset_queries import first_copies, prefixes, slices, spread_queries, stored_rows
 
-_MAX_HELD = 1 << 20  # descriptors that a task holds in step 1: some 30 MB
-# Tag n has at most one (n+1)-th of all occurrences of tags, so tags from this number on get few queries.
-_FREQUENT = 32
-_COPIES = 16
+_MAX_HELD = 1 << 20  # descriptors that a task holds in steps 1 and 2: some 30 MB
 
 
 def minimal_descriptors(rows: DataFrame, targets: Targets, partitions: int | None = None) -> DataFrame:
     """Return the descriptors of each group that are minimal on some tree, each once: ANSWERS.
 
-    rows: `node`, `tags` (rising; rows without tags are left out). `trees` are those on which a descriptor is in the
-    group, `covered` those on which it is redundant.
+    rows: `node`, `tags` (rising; rows without tags are left out); their nodes are counted at once. `trees` are those
+    on which a descriptor is in the group, `covered` those on which it is redundant.
     """
-    partitions = partitions or shuffle_partitions(rows.sparkSession)
-    reduced = rows.select("node", "tags").mapInArrow(partial(_reduce_parts, targets=targets), GROUPED)
+    counts = group_counts(rows, targets)
+    partitions = partitions or partitions_for(rows.sparkSession, int(counts.sum()))
+    reduced = rows.select("node", "tags").mapInArrow(partial(_reduce_input, targets=targets), GROUPED)
     by_rarest = reduced.repartition(partitions, "group", F.element_at("tags", -1))
-    kept = covered_on_trees(by_rarest.mapInArrow(_reduce_whole, GROUPED), partitions)
+    kept = covered_on_trees(by_rarest.mapInArrow(_reduce_again, GROUPED), partitions, counts)
     return kept.where(F.expr("trees & ~covered") != 0)
 
 
-def covered_on_trees(sets: DataFrame, partitions: int | None = None) -> DataFrame:
+def covered_on_trees(sets: DataFrame, partitions: int, counts: Counts | None = None) -> DataFrame:
     """Return the sets of each group with the trees on which another set of the group covers them: ANSWERS.
 
-    sets: GROUPED, each once in its group.
+    sets: GROUPED. counts: the relative numbers of rows of the groups, if one may have a large part of all.
     """
-    partitions = partitions or shuffle_partitions(sets.sparkSession)
-    sent = with_prefixes(sets)
-    queries = sent.repartition(partitions, "group", F.element_at("tags", F.col("length")), "copy")
+    sets, load = (sets, None) if counts is None else _with_loads(sets, counts, partitions)
+    queries = spread_queries(sets, partitions, load)
     answers = queries.select("group", "tags", "trees", "length", "copy").mapInArrow(_answer, ANSWERS)
     unions = [F.bit_or(column).alias(column) for column in ("trees", "covered")]
-    return answers.groupBy("group", "tags").agg(*unions)
+    return answers.repartition(partitions, "group", "tags").groupBy("group", "tags").agg(*unions)
 
 
-def with_prefixes(sets: DataFrame) -> DataFrame:
-    """Return every set once for each of its prefixes, with the prefix's `length`; its last tag chooses the partition.
+def group_counts(rows: DataFrame, targets: Targets) -> Counts:
+    """Return the number of rows of each group: int64[groups]; one row per node is collected."""
+    counted = rows.groupBy("node").count().toArrow()
+    by_node = np.zeros(len(targets.offsets) - 1, dtype=np.int64)
+    by_node[np.asarray(counted["node"])] = np.asarray(counted["count"])
+    counts = np.zeros(int(targets.groups.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(counts, targets.groups, np.repeat(by_node, np.diff(targets.offsets)))
+    return counts
 
-    The whole set is stored in that partition; a shorter prefix is a query. `copy` numbers the partitions of a frequent
-    tag.
-    """
-    sent = sets.withColumn("length", F.explode(F.sequence(F.lit(1), F.size("tags"))))
-    is_frequent = F.element_at("tags", F.col("length")) < _FREQUENT
-    return sent.withColumn("copy", F.explode(F.when(is_frequent, _copies()).otherwise(F.array(F.lit(0)))))
 
-
-def _copies() -> Column:
-    is_stored = F.col("length") == F.size("tags")
-    one = F.pmod(F.xxhash64("tags"), F.lit(_COPIES)).cast("int")
-    return F.when(is_stored, F.sequence(F.lit(0), F.lit(_COPIES - 1))).otherwise(F.array(one))
+def _with_loads(sets: DataFrame, counts: Counts, partitions: int) -> tuple[DataFrame, Column | None]:
+    """Return sets with the `load` of each group that has more rows than two partitions, and its column, if any has."""
+    loads = counts * (partitions / max(1, int(counts.sum())))
+    large = np.flatnonzero(loads >= 2)
+    if not len(large):
+        return sets, None
+    table = pa.table({"group": pa.array(large.astype(np.int32)), "load": pa.array(loads[large])})
+    return sets.join(F.broadcast(sets.sparkSession.createDataFrame(table)), "group", "left"), F.col("load")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +119,22 @@ def reduced(parts: Sequence[DescriptorRows]) -> DescriptorRows:
     return DescriptorRows(groups[kept], sets.take(kept), left[kept])
 
 
-def _reduce_parts(batches: Iterator[pa.RecordBatch], targets: Targets) -> Iterator[pa.RecordBatch]:
+def _reduce_input(batches: Iterator[pa.RecordBatch], targets: Targets) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of nodes in their groups, without most of those that are redundant."""
+    parts = (_with_targets(_array(batch, 0), TagSets.from_arrow(batch.column(1)), targets) for batch in batches)
+    return _reduce(chain.from_iterable(parts))
+
+
+def _reduce_again(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of groups without most of those that are redundant."""
+    return _reduce(map(DescriptorRows.of, batches))
+
+
+def _reduce(parts: Iterator[DescriptorRows]) -> Iterator[pa.RecordBatch]:
     """Yield the rows that are not redundant in a partition, or among as many of its rows as may be held."""
     held: list[DescriptorRows] = []
-    for batch in batches:
-        held.append(_with_targets(_array(batch, 0), TagSets.from_arrow(batch.column(1)), targets))
+    for part in parts:
+        held.append(part)
         if sum(map(len, held)) >= _MAX_HELD:
             held = [reduced(held)]
             if len(held[0]) >= _MAX_HELD // 2:
@@ -130,46 +142,34 @@ def _reduce_parts(batches: Iterator[pa.RecordBatch], targets: Targets) -> Iterat
     yield reduced(held).to_arrow()
 
 
-def _with_targets(nodes: Tags, sets: TagSets, targets: Targets) -> DescriptorRows:
-    """Return every row that has tags, once for each target of its node."""
+def _with_targets(nodes: Tags, sets: TagSets, targets: Targets) -> Iterator[DescriptorRows]:
+    """Yield every row that has tags, once for each target of its node, in parts that may be held."""
     counts = np.where(sets.sizes > 0, targets.offsets[nodes + 1] - targets.offsets[nodes], 0)
-    rows = np.repeat(np.arange(len(nodes)), counts)
-    index = np.arange(len(rows)) + np.repeat(targets.offsets[nodes] - (np.cumsum(counts) - counts), counts)
-    return DescriptorRows(targets.groups[index], sets.take(rows), targets.masks[index])
-
-
-def _reduce_whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that are not redundant in a partition."""
-    yield reduced([DescriptorRows.of(batch) for batch in batches]).to_arrow()
+    cuts = np.flatnonzero(np.diff(np.cumsum(counts) // _MAX_HELD)) + 1
+    for part in np.split(np.arange(len(nodes)), cuts):
+        rows, begins = np.repeat(part, counts[part]), np.cumsum(counts[part]) - counts[part]
+        index = np.arange(len(rows)) + np.repeat(targets.offsets[nodes[part]] - begins, counts[part])
+        yield DescriptorRows(targets.groups[index], sets.take(rows), targets.masks[index])
 
 
 def _answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the stored sets, and the queries with a subset here; with the trees on which there is one."""
-    batch = concatenated(batches)
-    if batch is None:
-        return
-    rows = DescriptorRows.of(batch)
-    groups, sets, masks = rows.groups, rows.sets, rows.masks
-    lengths, copies = _array(batch, 3).astype(np.int64), _array(batch, 4)
-    is_stored = lengths == sets.sizes
-    stored = np.flatnonzero(is_stored)
-    covered = subset_masks(
-        groups[stored], sets.take(stored), masks[stored], groups, sets.prefixes(lengths), sets.sizes - 1
-    )
-    answered = np.flatnonzero(is_stored & (copies == 0) | ~is_stored & (covered != 0))
-    columns = [
-        groups[answered],
-        sets.take(answered).to_arrow(),
-        masks[answered].view(np.int64),
-        covered[answered].view(np.int64),
-    ]
-    yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(ANSWERS))
-
-
-def concatenated(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    """Return all batches as one; None without rows."""
-    filled = [batch for batch in batches if batch.num_rows]
-    return pa.Table.from_batches(filled).combine_chunks().to_batches()[0] if filled else None
+    for batch in slices(batches):
+        rows = DescriptorRows.of(batch)
+        groups, sets, masks = rows.groups, rows.sets, rows.masks
+        is_stored = stored_rows(batch)
+        stored = np.flatnonzero(is_stored)
+        covered = subset_masks(
+            groups[stored], sets.take(stored), masks[stored], groups, prefixes(batch, sets), sets.sizes - 1
+        )
+        answered = np.flatnonzero(first_copies(batch) | ~is_stored & (covered != 0))
+        columns = [
+            groups[answered],
+            sets.take(answered).to_arrow(),
+            masks[answered].view(np.int64),
+            covered[answered].view(np.int64),
+        ]
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(ANSWERS))
 
 
 def _array(batch: pa.RecordBatch, column: int) -> NDArray[Any]:

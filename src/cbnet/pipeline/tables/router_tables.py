@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.schemas import BRANCH_MARKS, GROUPED, arrow_schema
+from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.fib import folded, named
 from cbnet.pipeline.tables.minimal_descriptors import covered_on_trees
 from cbnet.topology import ROOT, Tree
@@ -95,6 +96,7 @@ class RouterTables:
         branches = Branches.of([self.trees[number] for number in numbers], routers, numbers)
         kept = self._kept(branches)
         if len(numbers) > 1:
+            partitions = partitions or partitions_for(self.marks.sparkSession, self.descriptors.count())
             kept = covered_on_trees(kept, partitions)
             return named(folded(kept, len(numbers)), branches.routers, branches.neighbours)
         number = F.lit(tree).cast("int")

@@ -2,7 +2,7 @@
 
 The marks of `routing.sizing.edge_counts` are computed in parts. Owners are compared as descriptors are in
 `minimal_descriptors`: a descriptor is sent with its owners to the partition of each of its tags, which finds, for each
-owner, the lowest common ancestor with an owner of a subset there. All numbers are exact.
+owner, the lowest common ancestor with an owner of a subset there. All numbers are exact; no task holds a partition.
 """
 
 from __future__ import annotations
@@ -18,8 +18,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.matching.minimal_sets import first_equal
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.schemas import MARKS, TOPS, arrow_schema
-from cbnet.pipeline.spark.parallelism import shuffle_partitions
-from cbnet.pipeline.tables.minimal_descriptors import concatenated, with_prefixes
+from cbnet.pipeline.spark.parallelism import partitions_for
+from cbnet.pipeline.tables.subset_queries import (
+    first_copies,
+    prefixes,
+    slices,
+    slices_of_sets,
+    spread_queries,
+    stored_rows,
+)
 from cbnet.routing.sizing.edge_counts import NONE, EdgeCounts, SubsetOwners, edge_marks
 from cbnet.topology import Tree
 from cbnet.topology.trees.common_ancestors import CommonAncestors
@@ -35,59 +42,57 @@ def minimal_counts(predicates: DataFrame, tree: Tree, partitions: int | None = N
 def subset_owners(
     predicates: DataFrame, tree: Tree, ancestors: CommonAncestors, partitions: int | None = None
 ) -> DataFrame:
-    """Return the answers about every set, in the same partition: TOPS, to be merged by `merged_answers`."""
-    partitions = partitions or shuffle_partitions(predicates.sparkSession)
-    sent = with_prefixes(_with_owners(predicates, tree))
-    queries = sent.repartition(partitions, F.element_at("tags", F.col("length")), "copy")
+    """Return the answers about every set, to be read by `slices_of_sets` and `merged_answers`: TOPS and `hash`."""
+    partitions = partitions or partitions_for(predicates.sparkSession, predicates.count())
+    queries = spread_queries(_with_owners(predicates, tree, partitions), partitions, F.lit(float(partitions)))
     columns = queries.select("tags", "positions", "length", "copy")
     answers = columns.mapInArrow(partial(_find_subset_owners, ancestors=ancestors), TOPS)
-    return answers.repartition(partitions, "tags")
+    return answers.withColumn("hash", F.xxhash64("tags")).repartition(partitions, "hash").sortWithinPartitions("hash")
 
 
 def distinct_counts(population: DataFrame, tree: Tree, partitions: int | None = None) -> EdgeCounts:
     """Return the number of distinct descriptors behind every edge; population: `node`, `tags`."""
-    owned = _with_owners(population.where(F.size("tags") > 0), tree)
-    if partitions:
-        owned = owned.repartition(partitions, "tags")
+    partitions = partitions or partitions_for(population.sparkSession, population.count())
+    owned = _with_owners(population.where(F.size("tags") > 0), tree, partitions)
     return _counts(owned.mapInArrow(partial(_mark_distinct, ancestors=CommonAncestors.of(tree)), MARKS), tree)
 
 
-def _with_owners(rows: DataFrame, tree: Tree) -> DataFrame:
+def _with_owners(rows: DataFrame, tree: Tree, partitions: int) -> DataFrame:
     """Return every set once, with the positions of its owners in preorder, rising: `tags`, `positions`."""
     nodes = pa.table(
         {"node": pa.array(tree.preorder), "position": pa.array(np.arange(len(tree.preorder), dtype=np.int32))}
     )
     positioned = rows.select("node", "tags").join(F.broadcast(rows.sparkSession.createDataFrame(nodes)), "node")
-    return positioned.groupBy("tags").agg(F.sort_array(F.collect_set("position")).alias("positions"))
+    return (
+        positioned.repartition(partitions, "tags")
+        .groupBy("tags")
+        .agg(F.sort_array(F.collect_set("position")).alias("positions"))
+    )
 
 
 def _find_subset_owners(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:
     """Yield the owners of subsets of each set in this partition, relative to the owners of the set."""
-    rows = concatenated(batches)
-    if rows is None:
-        return
-    sets, owners = TagSets.from_arrow(rows.column(0)), TagSets.from_arrow(rows.column(1))
-    lengths, copies = np.asarray(rows.column(2)).astype(np.int64), np.asarray(rows.column(3))
-    whole = np.flatnonzero(lengths == sets.sizes)
-    inner = SubsetOwners.find(
-        sets.take(whole), owners.take(whole), sets.prefixes(lengths), owners, ancestors, sets.sizes - 1
-    )
-    first = (lengths == sets.sizes) & (copies == 0)  # only this row carries the owners
-    answered = np.flatnonzero(first | (lengths < sets.sizes) & (inner.firsts != NONE))
-    columns = [
-        sets.take(answered).to_arrow(),
-        owners.prefixes(np.where(first, owners.sizes, 0)).take(answered).to_arrow(),
-        TagSets(owners.offsets, inner.tops).take(answered).to_arrow(),
-        inner.firsts[answered],
-        inner.lasts[answered],
-    ]
-    yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(TOPS))
+    for rows in slices(batches):
+        sets, owners = TagSets.from_arrow(rows.column(0)), TagSets.from_arrow(rows.column(1))
+        is_stored, first = stored_rows(rows), first_copies(rows)  # only the first copy carries the owners
+        stored = np.flatnonzero(is_stored)
+        inner = SubsetOwners.find(
+            sets.take(stored), owners.take(stored), prefixes(rows, sets), owners, ancestors, sets.sizes - 1
+        )
+        answered = np.flatnonzero(first | ~is_stored & (inner.firsts != NONE))
+        columns = [
+            sets.take(answered).to_arrow(),
+            owners.prefixes(np.where(first, owners.sizes, 0)).take(answered).to_arrow(),
+            TagSets(owners.offsets, inner.tops).take(answered).to_arrow(),
+            inner.firsts[answered],
+            inner.lasts[answered],
+        ]
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(TOPS))
 
 
 def _mark_minimal(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:
     """Yield the marks of sets, from all answers about them."""
-    rows = concatenated(batches)
-    if rows is not None:
+    for rows in slices_of_sets(batches):
         _, owners, inner = merged_answers(rows, len(ancestors))
         yield _marks(owners, inner, ancestors)
 

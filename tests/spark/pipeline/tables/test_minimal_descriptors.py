@@ -5,7 +5,6 @@ from support.crowds import crowd, minimal, sets_by_node
 
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.tables import minimal_descriptors as minimal_job
-from cbnet.pipeline.tables.minimal_descriptors import with_prefixes
 from cbnet.pipeline.tables.router_interfaces import Targets
 
 
@@ -22,7 +21,7 @@ def test_partition_loses_only_redundant_sets_at_any_limit(monkeypatch, held):
     rows = crowd(8, 500)
     kept = [
         (group, tuple(tags))
-        for batch in minimal_job._reduce_parts(batches_of(rows, 40), Targets.of_nodes(8))
+        for batch in minimal_job._reduce_input(batches_of(rows, 40), Targets.of_nodes(8))
         for group, tags in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
     ]
     expected = {(node, tags) for node, sets in sets_by_node(rows).items() for tags in minimal(sets)}
@@ -35,22 +34,15 @@ def test_partition_loses_only_redundant_sets_at_any_limit(monkeypatch, held):
 def test_a_node_may_have_several_targets_or_none():
     targets = Targets(np.array([0, 2, 2]), np.array([5, 6], dtype=np.int32), np.array([1, 2], dtype=np.uint64))
     rows = [(0, "", "", [1]), (1, "", "", [2])]
-    [batch] = minimal_job._reduce_parts(batches_of(rows, 10), targets)
+    [batch] = minimal_job._reduce_input(batches_of(rows, 10), targets)
     assert batch.to_pydict() == {"group": [5, 6], "tags": [[1], [1]], "trees": [1, 2]}
 
 
-def test_set_is_stored_at_its_rarest_tag_and_queries_the_others(frame):
-    rows = [
-        row.asDict() for row in with_prefixes(frame([(0, [40, 50, 90])], "group int, tags array<int>", 1)).collect()
-    ]
-    assert rows == [{"group": 0, "tags": [40, 50, 90], "length": length, "copy": 0} for length in (1, 2, 3)]
-
-
-def test_sets_of_frequent_tags_are_stored_in_all_copies_and_query_one(frame):
-    rows = with_prefixes(frame([(0, [3, 7])], "group int, tags array<int>", 1)).collect()
-    queries = [row["copy"] for row in rows if row["length"] == 1]
-    assert len(queries) == 1
-    stays = sorted(row["copy"] for row in rows if row["length"] == 2)
-    assert stays == [*range(len(stays))]
-    assert len(stays) > 1
-    assert queries[0] in stays
+def test_a_node_with_very_many_targets_is_expanded_in_parts(monkeypatch):
+    monkeypatch.setattr(minimal_job, "_MAX_HELD", 10)
+    targets = Targets(np.array([0, 8, 16, 24]), np.arange(24, dtype=np.int32), np.ones(24, dtype=np.uint64))
+    rows = [(node, "", "", [node]) for node in (2, 0, 1, 1)]
+    parts = [*minimal_job._with_targets(np.array([2, 0, 1, 1]), TagSets.of([row[3] for row in rows]), targets)]
+    assert max(map(len, parts)) <= 16
+    groups = [group for part in parts for group in part.groups.tolist()]
+    assert groups == [*range(16, 24), *range(8), *range(8, 16), *range(8, 16)]
