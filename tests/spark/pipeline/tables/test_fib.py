@@ -4,6 +4,8 @@ from support.table_reference import entries, expected_folded, expected_tables, n
 
 from cbnet.pipeline.schemas import FIB, POPULATION, PREDICATES
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables, node_predicates
+from cbnet.pipeline.tables.minimal_descriptors import group_counts
+from cbnet.pipeline.tables.router_interfaces import Targets
 from cbnet.topology import shortest_path_trees, topology
 
 NODES = 24
@@ -20,7 +22,7 @@ def rows():
     return crowd(NODES, 900)
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7])
+@pytest.mark.parametrize("partitions", [1, 3, 17])
 def test_predicates_of_nodes_are_minimal(frame, rows, partitions):
     actual = node_predicates(frame(rows, POPULATION, partitions), NODES, partitions)
     assert columns(actual.schema) == columns(PREDICATES)
@@ -30,7 +32,7 @@ def test_predicates_of_nodes_are_minimal(frame, rows, partitions):
     assert {*kept} == expected
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7])
+@pytest.mark.parametrize("partitions", [1, 3, 17])
 def test_tables_hold_the_minimal_descriptors_of_all_nodes_behind(frame, rows, trees, partitions):
     actual = forwarding_tables(frame(rows, POPULATION, partitions), trees[0], ROUTERS, partitions=partitions)
     assert columns(actual.schema) == columns(FIB)
@@ -43,7 +45,7 @@ def test_tables_are_the_same_from_reduced_predicates(frame, rows, trees):
     assert entries(actual) == expected_tables(rows, trees[1], ROUTERS)
 
 
-@pytest.mark.parametrize("partitions", [2, 7])
+@pytest.mark.parametrize("partitions", [3, 17])
 def test_folded_tables_have_a_tree_only_where_it_is_needed(frame, rows, trees, partitions):
     actual = folded_tables(frame(rows, POPULATION, partitions), trees, ROUTERS, partitions=partitions)
     assert columns(actual.schema) == columns(FIB)
@@ -71,6 +73,18 @@ def test_one_tag_in_half_of_all_sets_changes_nothing(frame, trees):
     actual = entries(forwarding_tables(frame(covering, POPULATION), trees[0], [3], partitions=2))
     assert actual == expected_tables(covering, trees[0], [3])
     assert {len(entry[3]) for entry in actual if 0 in entry[3]} == {1}
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 17])
+def test_one_node_with_half_of_all_descriptors_is_spread_and_changes_nothing(frame, trees, partitions):
+    rows = [(5 if number % 2 else node, *rest) for number, (node, *rest) in enumerate(crowd(NODES, 900))]
+    population = frame(rows, POPULATION, partitions)
+    counts = group_counts(population, Targets.of_nodes(NODES))
+    assert counts[5] > counts.sum() / 2
+    actual = {(row.node, tuple(row.tags)) for row in node_predicates(population, NODES, partitions).collect()}
+    assert actual == {(node, tags) for node, sets in sets_by_node(rows).items() for tags in minimal(sets)}
+    tables = entries(forwarding_tables(population, trees[0], ROUTERS, partitions=partitions))
+    assert tables == expected_tables(rows, trees[0], ROUTERS)
 
 
 def test_empty_population_has_empty_tables(frame, trees):

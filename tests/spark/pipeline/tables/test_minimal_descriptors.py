@@ -4,8 +4,11 @@ import pytest
 from support.crowds import crowd, minimal, sets_by_node
 
 from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.pipeline.schemas import GROUPED
 from cbnet.pipeline.tables import minimal_descriptors as minimal_job
+from cbnet.pipeline.tables import subset_queries
 from cbnet.pipeline.tables.router_interfaces import Targets
+from cbnet.pipeline.tables.subset_queries import spread_queries
 
 
 def batches_of(rows, size):
@@ -46,3 +49,17 @@ def test_a_node_with_very_many_targets_is_expanded_in_parts(monkeypatch):
     assert max(map(len, parts)) <= 16
     groups = [group for part in parts for group in part.groups.tolist()]
     assert groups == [*range(16, 24), *range(8), *range(8, 16), *range(8, 16)]
+
+
+def test_answers_do_not_depend_on_the_size_of_slices(frame, monkeypatch):
+    rows = [(node % 2, tags, 1 << node % 3) for node, _, _, tags in crowd(8, 300) if tags]
+    sent = spread_queries(frame(rows, GROUPED), 1).select("group", "tags", "trees", "length", "copy")
+    batches = sent.toArrow().to_batches(max_chunksize=7)
+    answers = []
+    for max_bytes in (1, 500, 1 << 20):
+        monkeypatch.setattr(subset_queries, "_MAX_BYTES", max_bytes)
+        parts = [*minimal_job._answer(iter(batches))]
+        answers.append(sorted(str(row) for part in parts for row in part.to_pylist()))
+        assert (len(parts) == 1) == (max_bytes == 1 << 20)
+    assert answers[0] == answers[1] == answers[2]
+    assert len(answers[0]) > len(rows)
