@@ -132,8 +132,8 @@ def _answered(rows: pa.RecordBatch) -> pa.RecordBatch | None:
     if is_stored[-1]:
         return None
     stored = rows.filter(pa.array(is_stored))
-    ones = pa.array(np.ones(stored.num_rows, dtype=np.int32))
-    return stored.set_column(stored.schema.get_field_index("copy"), "copy", ones)
+    copy = rows.schema.get_field_index("copy")
+    return stored.set_column(copy, rows.schema.field(copy), pa.array(np.ones(stored.num_rows, dtype=np.int32)))
 
 
 def _column(rows: pa.RecordBatch, name: str) -> NDArray[Any]:
