@@ -122,8 +122,10 @@ def prefixes(rows: pa.RecordBatch, sets: TagSets) -> TagSets:
 def _keys(rows: pa.RecordBatch) -> Numbers:
     """Return group and tag of each row as one number, rising: int64[n]."""
     sets = TagSets.from_arrow(rows.column("tags"))
-    tags = sets.tags[sets.offsets[:-1] + _column(rows, "length") - 1].astype(np.int64)
-    return _column(rows, "group").astype(np.int64) << 32 | tags if "group" in rows.schema.names else tags
+    keys: Numbers = sets.tags[sets.offsets[:-1] + _column(rows, "length") - 1].astype(np.int64)
+    if "group" in rows.schema.names:
+        keys += _column(rows, "group").astype(np.int64) << 32
+    return keys
 
 
 def _answered(rows: pa.RecordBatch) -> pa.RecordBatch | None:
