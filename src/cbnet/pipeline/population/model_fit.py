@@ -1,13 +1,17 @@
 """Comparison of generated sets with the trace of their model, at the trace's size.
 
-Measures: tags per set, slope of the popularity, share of distinct sets, share of minimal sets.
+Measures: tags per set, slope of the popularity, share of distinct sets, share of minimal sets. Curves: sets of each
+size, and the vocabulary of the first sets.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbnet.matching.minimal_sets import minimal
 from cbnet.matching.storage.tag_sets import TagSets
@@ -37,16 +41,43 @@ def measure(sets: TagSets) -> SetMeasures:
     )
 
 
-def compare(model: TagModel, seed: int = 1) -> list[dict[str, str | float]]:
-    """Return a row for each measure: of the trace, of as many generated sets, and the relative difference."""
-    trace = measure(model.sets)
-    synthetic = measure(synthetic_rows(model, seed, np.arange(len(model.sets))))
-    rows: list[dict[str, str | float]] = []
-    for field in fields(SetMeasures):
-        expected, actual = getattr(trace, field.name), getattr(synthetic, field.name)
-        difference = actual / expected - 1
-        rows.append({"measure": field.name, "trace": expected, "synthetic": actual, "difference": difference})
-    return rows
+def compare(model: TagModel, seed: int = 1) -> dict[str, Any]:
+    """Return the measures and curves of a trace, each beside that of as many generated sets: rows of JSON objects."""
+    trace, synthetic = model.sets, synthetic_rows(model, seed, np.arange(len(model.sets)))
+    measures = zip(fields(SetMeasures), astuple(measure(trace)), astuple(measure(synthetic)), strict=True)
+    sizes = zip(*_equally_long(np.bincount(trace.sizes), np.bincount(synthetic.sizes)), strict=True)
+    counts = _prefixes(len(trace))
+    vocabulary = zip(counts, tags_of_first(trace, counts), tags_of_first(synthetic, counts), strict=True)
+    return {
+        "sets": len(trace),
+        "measures": [
+            {"measure": field.name, "trace": ours, "synthetic": theirs, "difference": theirs / ours - 1}
+            for field, ours, theirs in measures
+        ],
+        "sizes": [
+            {"size": size, "trace": int(ours), "synthetic": int(theirs)}
+            for size, (ours, theirs) in enumerate(sizes)
+            if ours or theirs
+        ],
+        "vocabulary": [{"sets": count, "trace": ours, "synthetic": theirs} for count, ours, theirs in vocabulary],
+    }
+
+
+def tags_of_first(sets: TagSets, counts: Sequence[int]) -> list[int]:
+    """Return the number of different tags in the first sets, for each number of sets."""
+    first_places = np.sort(np.unique(sets.tags, return_index=True)[1])
+    found: list[int] = np.searchsorted(first_places, sets.offsets[list(counts)]).tolist()
+    return found
+
+
+def _prefixes(count: int) -> list[int]:
+    """Return the powers of two below a number, and the number."""
+    return [*(1 << power for power in range(max(0, count - 1).bit_length())), count]
+
+
+def _equally_long(*arrays: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    length = max(map(len, arrays))
+    return [np.pad(each, (0, length - len(each))) for each in arrays]
 
 
 def _slope(sets: TagSets) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 
+import numpy as np
+
 from cbnet.pipeline.population.model_file import model_table, models_of_table
 from cbnet.pipeline.population.model_fit import compare
 from cbnet.pipeline.population.population import population
@@ -15,7 +17,7 @@ from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
 from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.fib import node_predicates
-from cbnet.pipeline.tables.table_1 import node_loads
+from cbnet.pipeline.tables.table_1 import collect_loads, node_loads
 
 
 def population_stages(config: Config) -> Iterator[Stage]:
@@ -47,7 +49,7 @@ def _models(context: StageContext) -> Output:
 
 def _fits(models: Mapping[str, TagModel], _: Snapshot) -> Facts:
     """Compare each model with its trace."""
-    return {"fits": {app: {"sets": len(model.sets), "measures": compare(model)} for app, model in models.items()}}
+    return {"fits": {app: compare(model) for app, model in models.items()}}
 
 
 def _population(context: StageContext) -> Output:
@@ -57,7 +59,22 @@ def _population(context: StageContext) -> Output:
 
 
 def _loads(context: StageContext) -> Output:
-    return Output(node_loads(context.frame("population")))
+    return Output(node_loads(context.frame("population")), partial(_skew, context))
+
+
+def _skew(context: StageContext, snapshot: Snapshot) -> Facts:
+    """Return how unequal the loads of the nodes are."""
+    loads = collect_loads(snapshot.frame(context.spark), len(context.graph))
+    ranked = np.sort(loads.descriptors)[::-1]
+    largest = int(loads.descriptors.argmax())
+    return {
+        "nodes": len(ranked),
+        "nodes_with_descriptors": int(np.count_nonzero(ranked)),
+        "descriptors": int(ranked.sum()),
+        "tags": int(loads.tags.sum()),
+        "largest": {"node": str(context.graph.name(largest)), "descriptors": int(ranked[0])},
+        "hundredth": int(ranked[: max(1, len(ranked) // 100)].sum()),  # of the 1 % of nodes with the most
+    }
 
 
 def _predicates(context: StageContext) -> Output:

@@ -20,6 +20,7 @@ from cbnet.routing.sizing.fib_size import PAPER_BYTES
 from cbnet.topology import shortest_path_trees
 
 _COUNTS = TABLE1.names[3:]
+_MAX_INTERFACES = 200  # in the facts: those with most descriptors
 
 
 def table_stages(config: Config) -> Iterator[Stage]:
@@ -60,7 +61,14 @@ def _table1_facts(context: StageContext, snapshot: Snapshot) -> Facts:
     for role in ROLES:
         of_role = collect_loads(loads, len(context.graph), role)
         roles[role] = {"descriptors": int(of_role.descriptors.sum()), "tags": int(of_role.tags.sum())}
-    return {"nodes": len(context.graph), "links": context.graph.edge_count, "rows": rows, "roles": roles}
+    interfaces = [_with_names(context, row) for row in written if row["interface"] is not None]
+    return {
+        "nodes": len(context.graph),
+        "links": context.graph.edge_count,
+        "rows": rows,
+        "roles": roles,
+        "interfaces": sorted(interfaces, key=lambda row: -row["descriptors"])[:_MAX_INTERFACES],
+    }
 
 
 def _with_names(context: StageContext, row: dict[str, Any]) -> dict[str, Any]:
