@@ -61,8 +61,8 @@ def _sections(path: Path) -> Iterator[Section]:
 
 
 def _folder_sections(path: Path) -> Iterator[Section]:
-    """Yield a section for the stages of a pipeline, and one for each stage with rows in its manifest."""
-    from cbnet.lab.report.result_sections import rows_section
+    """Yield the sections about a run of a pipeline."""
+    from cbnet.lab.report.pipeline_page import pipeline_page
 
     stages = {str(file.parent.relative_to(path)): _read_manifest(file) for file in sorted(path.rglob(_MANIFEST))}
     if not stages:
@@ -70,12 +70,8 @@ def _folder_sections(path: Path) -> Iterator[Section]:
     if any("stage" not in manifest for manifest in stages.values()):
         hint = "`cbnet lab reproduce` writes report.html itself"
         raise InputError("these are not results of a pipeline", hint=hint, file=str(path))
-    names = ("stage", "rows", "seconds", "fingerprint")
-    yield rows_section(str(path), [{name: manifest.get(name) for name in names} for manifest in stages.values()])
-    for name, manifest in stages.items():
-        rows = manifest.get("facts", {}).get("rows", [])
-        if rows:
-            yield rows_section(f"{path}/{name}", rows)
+    by_time = dict(sorted(stages.items(), key=lambda stage: str(stage[1].get("written"))))
+    yield from pipeline_page(str(path), by_time).sections
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:

@@ -38,6 +38,7 @@ def run(
     Example: cbnet pipeline run pipeline.toml --master local[2] --conf spark.driver.memory=4g
     """
     from cbnet.cli.pipeline.pipeline_output import print_outcomes, show_outcomes
+    from cbnet.cli.pipeline.run_page import write_page
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.runner import run as run_stages
     from cbnet.pipeline.spark.session import LazySession
@@ -46,10 +47,12 @@ def run(
     session = LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True)
     with session:
         outcomes = [*run_stages(plan, session.start, lambda status: print_note(f"{status.name} …"))]
+        page = write_page(session.start, plan.out, [outcome.result for outcome in outcomes])
     if json:
         print_outcomes(outcomes)
     else:
         show_outcomes(plan.out, outcomes)
+    print_note(f"page: {page}" if page else "pip install 'cbnet[lab]' adds a page with charts")
 
 
 @pipeline.command(cls=CommandHelp)

@@ -111,6 +111,17 @@ class StoredResult:
         """Return the rows."""
         return self.snapshot.frame(spark)
 
+    def manifest(self) -> dict[str, Any]:
+        """Return the members of the manifest."""
+        provenance, snapshot = self.provenance, self.snapshot
+        return {
+            **asdict(provenance), "fingerprint": provenance.fingerprint,
+            "snapshot": snapshot.folder.rpartition("/")[2], "written": self.written,
+            "rows": self.rows, "bytes": self.bytes, "seconds": self.seconds,
+            "cost": self.cost, "facts": self.facts, "schema": snapshot.schema,
+            "files": [asdict(file) for file in snapshot.files],
+        }  # fmt: skip
+
 
 def write_result(
     spark: SparkSession,
@@ -136,7 +147,7 @@ def write_result(
     seconds = round(monotonic() - started, 3)
     time = written.isoformat(timespec="seconds")
     result = StoredResult(folder, provenance, snapshot, rows, seconds, time, costs, values)
-    write_text(spark, spark_path(f"{folder}/{MANIFEST}"), json.dumps(_members(result), indent=2) + "\n")
+    write_text(spark, spark_path(f"{folder}/{MANIFEST}"), json.dumps(result.manifest(), indent=2) + "\n")
     for old in superseded(spark, result):
         delete(spark, spark_path(old))
     return result
@@ -215,17 +226,6 @@ def _local_rows(path: str) -> int | None:
         return int(pq.read_metadata(local).num_rows)
     except (OSError, pa.ArrowException):
         return -1
-
-
-def _members(result: StoredResult) -> dict[str, Any]:
-    provenance, snapshot = result.provenance, result.snapshot
-    return {
-        **asdict(provenance), "fingerprint": provenance.fingerprint,
-        "snapshot": snapshot.folder.rpartition("/")[2], "written": result.written,
-        "rows": result.rows, "bytes": result.bytes, "seconds": result.seconds,
-        "cost": result.cost, "facts": result.facts, "schema": snapshot.schema,
-        "files": [asdict(file) for file in snapshot.files],
-    }  # fmt: skip
 
 
 def _of_members(folder: str, members: dict[str, Any]) -> StoredResult:
