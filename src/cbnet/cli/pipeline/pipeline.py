@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,11 @@ from cbnet.cli.options import Json, output_option
 from cbnet.cli.pipeline.spark_options import Conf, Master, Remote, settings
 from cbnet.errors import InputError
 from cbnet.files import unwritable
+
+if TYPE_CHECKING:
+    from cbnet.pipeline.run.configuration import Config
+    from cbnet.pipeline.run.selection import Decision, Selection
+    from cbnet.pipeline.spark.session import LazySession
 
 pipeline = typer.Typer(
     help="Build the forwarding tables of a network from traces, on Spark.",
@@ -24,9 +29,30 @@ File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="Pipeline conf
 Output = Annotated[str | None, output_option("Folder for the results, instead of the configuration's.")]
 
 
+Start = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from",
+        metavar="STAGE",
+        help="Run this stage and all that depend on it, even if they are done; repeatable.",
+        show_default=False,
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="STAGE", help="Run no other stage; repeatable.", show_default=False),
+]
+Force = Annotated[bool, typer.Option("--force", help="Run also stages that are done.")]
+Plan = Annotated[bool, typer.Option("--plan", help="Show which stages would run and why, and run none.")]
+
+
 @pipeline.command(cls=CommandHelp)
 def run(
     config: File,
+    start: Start = None,
+    only: Only = None,
+    force: Force = False,
+    plan: Plan = False,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -37,22 +63,50 @@ def run(
 
     Example: cbnet pipeline run pipeline.toml --master local[2] --conf spark.driver.memory=4g
     """
-    from cbnet.cli.pipeline.pipeline_output import print_outcomes, show_outcomes
+    from cbnet.cli.pipeline.pipeline_output import print_results, print_stage, show_outcomes, stage_line
     from cbnet.cli.pipeline.run_page import write_page
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.runner import run as run_stages
+    from cbnet.pipeline.run.selection import Selection
     from cbnet.pipeline.spark.session import LazySession
 
-    plan = read_config(config, out=output)
-    session = LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True)
-    with session:
-        outcomes = [*run_stages(plan, session.start, lambda status: print_note(f"{status.name} …"))]
-        page = write_page(session.start, plan.out, [outcome.result for outcome in outcomes])
+    configuration = read_config(config, out=output)
+    selection = Selection(start or (), only or (), force)
+    outcomes = []
+    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+        if plan:
+            _show_plan(configuration, session, selection, json)
+            return
+        for outcome in run_stages(configuration, session.start, _print_begin, selection):
+            outcomes.append(outcome)
+            if json:
+                print_stage(outcome)
+            elif outcome.is_new:
+                print_note(stage_line(outcome))
+        page = write_page(session.start, configuration.out, [outcome.result for outcome in outcomes])
     if json:
-        print_outcomes(outcomes)
+        print_results(outcomes)
     else:
-        show_outcomes(plan.out, outcomes)
+        show_outcomes(configuration.out, outcomes)
     print_note(f"page: {page}" if page else "pip install 'cbnet[lab]' adds a page with charts")
+
+
+def _print_begin(decision: Decision) -> None:
+    reason = f" ({decision.reason})" if decision.status.reason else ""
+    print_note(f"{decision.name}{reason} …")
+
+
+def _show_plan(configuration: Config, session: LazySession, selection: Selection, json: bool) -> None:
+    from cbnet.cli.pipeline.plan_output import print_plan, show_plan
+    from cbnet.pipeline.run.plan import needs_spark, states
+    from cbnet.pipeline.run.selection import decide
+
+    spark = session.start() if needs_spark(configuration) else None
+    decisions = decide([*states(configuration, spark)], selection)
+    if json:
+        print_plan(decisions)
+    else:
+        show_plan(configuration.out, decisions)
 
 
 @pipeline.command(cls=CommandHelp)
@@ -82,17 +136,57 @@ def status(
     json: Json = False,
 ) -> None:
     """Show the state of each stage: done, stale (parameters or inputs changed), damaged (files are lost) or missing."""
-    from cbnet.cli.pipeline.pipeline_output import show_states, state_members
+    from cbnet.cli.pipeline.plan_output import show_leftovers, show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
+    from cbnet.pipeline.run.leftovers import leftovers
+    from cbnet.pipeline.run.lock import lock_holder
     from cbnet.pipeline.run.plan import needs_spark, states
     from cbnet.pipeline.spark.session import LazySession
 
     plan = read_config(config, out=output)
-    session = LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True)
-    with session:
-        rows = [*states(plan, session.start() if needs_spark(plan) else None)]
+    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+        spark = session.start() if needs_spark(plan) else None
+        rows, holder = [*states(plan, spark)], lock_holder(spark, plan.out)
+        sizes = leftovers(plan, spark) if holder is None or holder.has_ended else {}
     if json:
         for each in rows:
             print_json(state_members(each))
+        for name, size in sizes.items():
+            print_json({"leftover": name, "bytes": size})
+        return
+    show_states(plan.out, rows)
+    show_leftovers(plan.out, sizes)
+    if holder is not None:
+        print_note(f"locked by {holder}{', which has ended' if holder.has_ended else ''}")
+
+
+@pipeline.command(cls=CommandHelp)
+def clean(
+    config: File,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Delete abandoned snapshots, and results of stages that the configuration no longer has.
+
+    `cbnet pipeline status` names them. Files that no run has written are not touched.
+    """
+    from cbnet.cli.pipeline.plan_output import show_leftovers
+    from cbnet.pipeline.run.configuration import read_config
+    from cbnet.pipeline.run.leftovers import clean as delete_leftovers
+    from cbnet.pipeline.run.plan import needs_spark
+    from cbnet.pipeline.spark.session import LazySession
+
+    plan = read_config(config, out=output)
+    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+        spark = session.start() if needs_spark(plan) else None
+        sizes = delete_leftovers(plan, spark)
+    if json:
+        for name, size in sizes.items():
+            print_json({"deleted": name, "bytes": size})
     else:
-        show_states(plan.out, rows)
+        show_leftovers(plan.out, sizes, deleted=True)
+        if not sizes:
+            print_note(f"{plan.out}: nothing to delete")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-    from cbnet.pipeline.run.plan import StageStatus
     from cbnet.pipeline.run.runner import StageOutcome
     from cbnet.pipeline.spark.results import StoredResult
 
@@ -26,20 +25,43 @@ _COUNTS = {
 _MIB = 2**20
 
 
+def print_stage(outcome: StageOutcome) -> None:
+    """Print the object of a stage."""
+    print_json({**stage_members(outcome.name, outcome.result), "new": outcome.is_new})
+
+
+def stage_line(outcome: StageOutcome) -> str:
+    """Return the outcome of a stage on one line."""
+    result, cost = outcome.result, outcome.result.cost
+    return (
+        f"{outcome.name}: {plural(result.rows, 'row')} in {result.seconds:,.1f} s;"
+        f" executors {cost['executor_seconds']:,.1f} s, shuffled {cost['shuffle_bytes'] / _MIB:,.1f} MiB,"
+        f" written {result.bytes / _MIB:,.1f} MiB"
+    )
+
+
 def print_outcomes(outcomes: Sequence[StageOutcome]) -> None:
-    """Print an object for each stage, then one for each yield and each row of Table 1."""
+    """Print the objects of all stages and results."""
+    for each in outcomes:
+        print_stage(each)
+    print_results(outcomes)
+
+
+def print_results(outcomes: Sequence[StageOutcome]) -> None:
+    """Print an object for each yield and each row of Table 1."""
     from cbnet.pipeline.derive.derivation_counts import PAPER
     from cbnet.pipeline.tables.table_1 import PAPER_TABLE1
 
-    for each in outcomes:
-        print_json({**stage_members(each.name, each.result), "new": each.is_new})
     for name, counts in _yields(outcomes):
         paper = PAPER[counts["app"]]
         print_json({"yield": name, **counts, "paper": {key: getattr(paper, key) for key in _YIELD_KEYS}})
-    for row in _facts(outcomes, "table1")["rows"]:
+    facts = _table1_facts(outcomes)
+    if facts is None:
+        return
+    for row in facts["rows"]:
         paper_row = PAPER_TABLE1["all" if row["interface"] is None else "largest"]
         print_json({"table1": "all" if row["interface"] is None else "largest", **row, "paper": paper_row})
-    print_json({"roles": _facts(outcomes, "table1")["roles"]})
+    print_json({"roles": facts["roles"]})
 
 
 _YIELD_KEYS = ("read", "users_read", "tags_read", "kept", "derived", "users", "tags")
@@ -49,28 +71,6 @@ def stage_members(name: str, result: StoredResult) -> dict[str, Any]:
     """Return the members of a stage's JSON object."""
     members = {"stage": name, "rows": result.rows, "seconds": result.seconds, **result.cost}
     return {**members, "snapshot": result.snapshot.folder, "facts": result.facts}
-
-
-def state_members(status: StageStatus) -> dict[str, Any]:
-    """Return the state of a stage as the members of a JSON object."""
-    members = {"stage": status.name, "state": str(status.state), "reason": status.reason}
-    stored: dict[str, Any] = {"rows": None, "seconds": None, "snapshot": None}
-    if status.result is not None:
-        result = status.result
-        stored = {"rows": result.rows, "seconds": result.seconds, "snapshot": result.snapshot.folder}
-    return members | stored
-
-
-def show_states(out: str, states: Sequence[StageStatus]) -> None:
-    """Print a row for each stage."""
-    from rich.console import Console
-
-    grid = new_grid(out, "stage", "state", "rows", "seconds")
-    for each in states:
-        state = f"{each.state}: {each.reason}" if each.reason else each.state
-        cells = ("", "") if each.result is None else (f"{each.result.rows:,}", f"{each.result.seconds:,.1f}")
-        add_cells(grid, each.name, state, *cells)
-    Console(highlight=False).print(grid)
 
 
 def show_outcomes(out: str, outcomes: Sequence[StageOutcome]) -> None:
@@ -91,7 +91,9 @@ def show_outcomes(out: str, outcomes: Sequence[StageOutcome]) -> None:
 
 def show_table1(outcomes: Sequence[StageOutcome], console: Console, limit: int | None = None) -> None:
     """Print Table 1 of each router, or of the first ones, beside the paper's."""
-    facts = _facts(outcomes, "table1")
+    facts = _table1_facts(outcomes)
+    if facts is None:  # the stage was not selected
+        return
     for router in [*dict.fromkeys(row["router"] for row in facts["rows"])][:limit]:
         rows = [row for row in facts["rows"] if row["router"] == router]
         console.print(table1_grid(rows))
@@ -120,6 +122,7 @@ def stage_grid(outcomes: Sequence[StageOutcome]) -> Grid:
         "\n",
         "\nrows",
         "\nseconds",
+        "executor\ns",
         "CPU s\nJava",
         "CPU s\nPython",
         "peak\nMiB",
@@ -147,14 +150,14 @@ def _total_cost(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     total: dict[str, Any] = {}
     for cost in costs:
         for key, value in cost.items():
-            if value is not None:
+            if isinstance(value, int | float):
                 before = total.get(key, 0)
                 total[key] = max(before, value) if "peak" in key else before + value
     return total
 
 
 def _costs(cost: Mapping[str, Any]) -> Iterator[str]:
-    for key in ("java_cpu_seconds", "python_cpu_seconds"):
+    for key in ("executor_seconds", "java_cpu_seconds", "python_cpu_seconds"):
         yield f"{cost[key]:,.1f}" if cost.get(key) is not None else "–"
     for key in ("peak_bytes", "shuffle_bytes"):
         yield f"{cost[key] / _MIB:,.0f}" if cost.get(key) is not None else "–"
@@ -188,5 +191,5 @@ def _rejected_lines(outcomes: Sequence[StageOutcome]) -> Iterator[str]:
             yield f"{each.name}: malformed rows: {reasons}; see {each.result.facts['aside']}"
 
 
-def _facts(outcomes: Sequence[StageOutcome], stage: str) -> Any:
-    return next(each.result.facts for each in outcomes if each.name == stage)
+def _table1_facts(outcomes: Sequence[StageOutcome]) -> Any:
+    return next((each.result.facts for each in outcomes if each.name == "table1"), None)

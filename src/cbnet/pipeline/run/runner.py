@@ -6,7 +6,8 @@ run resumes at the stage that it was in. A stage whose result has lost a file ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from time import monotonic
 
@@ -14,12 +15,16 @@ from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError
 from cbnet.pipeline.run.configuration import Config
-from cbnet.pipeline.run.plan import PlannedStage, StageState, StageStatus, needs_spark, states
+from cbnet.pipeline.run.lock import locked
+from cbnet.pipeline.run.plan import PlannedStage, StageState, needs_spark, states
+from cbnet.pipeline.run.selection import Decision, Selection, decide
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.costs import CostMeter
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import StoredResult, write_result
 from cbnet.pipeline.spark.session import SPARK_ERRORS
+
+_ALL = Selection()
 
 
 @dataclass(frozen=True)
@@ -32,28 +37,43 @@ class StageOutcome:
 
 
 def run(
-    config: Config, session: Callable[[], SparkSession], report: Callable[[StageStatus], None] = lambda _: None
+    config: Config,
+    session: Callable[[], SparkSession],
+    report: Callable[[Decision], None] = lambda _: None,
+    selection: Selection = _ALL,
 ) -> Iterator[StageOutcome]:
-    """Run the stages that are not done, and yield the outcome of every stage.
+    """Run the stages that are not done, and yield the outcome of every stage that has a result.
 
-    `report` is called with the status of each stage that begins, `session` when Spark is first needed: never, if all
-    results are local and current.
+    `report` is called with the decision for each stage that begins, `session` when Spark is first needed: never, if all
+    results are local and current. Another run in the same folder is an error.
     """
     spark = session() if needs_spark(config) else None
+    decisions = decide([*states(config, spark)], selection)
+    with ExitStack() as stack:
+        if any(decision.is_to_run for decision in decisions):
+            spark = spark or session()
+            stack.enter_context(locked(spark, config.out))
+            decisions = decide([*states(config, spark)], selection)  # another run may have ended meanwhile
+        yield from _outcomes(decisions, config, spark, report)
+
+
+def _outcomes(
+    decisions: Sequence[Decision], config: Config, spark: SparkSession | None, report: Callable[[Decision], None]
+) -> Iterator[StageOutcome]:
     context: StageContext | None = None
     results: dict[str, StoredResult] = {}
-    for status in [*states(config, spark)]:
-        is_new = status.state is not StageState.DONE or status.result is None
-        if status.state is StageState.DONE and status.result is not None:
-            results[status.name] = status.result
-        else:
-            spark = spark or session()
+    for decision in decisions:
+        if decision.is_to_run:
+            assert spark is not None
             if context is None:
                 context = StageContext(spark, config, results)
                 context.check()
-            report(status)
-            results[status.name] = _run_stage(context, status.planned)
-        yield StageOutcome(status.name, results[status.name], is_new)
+            report(decision)
+            results[decision.name] = _run_stage(context, decision.status.planned)
+        elif decision.status.state is StageState.DONE and decision.status.result is not None:
+            results[decision.name] = decision.status.result
+        if decision.name in results:
+            yield StageOutcome(decision.name, results[decision.name], decision.is_to_run)
 
 
 def _run_stage(context: StageContext, planned: PlannedStage) -> StoredResult:

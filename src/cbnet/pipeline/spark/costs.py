@@ -1,33 +1,52 @@
-"""Costs of a stage: processor time, memory and shuffled bytes, of Java and Python apart.
+"""Costs of a stage: of this machine, and of all executors.
 
-Processor time and memory are those of this process and its descendants: the driver, its Java and, in local mode, all
-Python workers. Shared memory is counted once. On a cluster the executors' processes are not included; shuffled bytes
-are those of all executors.
+Processor time and memory are those of this process and its descendants, of Java and Python apart: the driver, its Java
+and, in local mode, all Python workers. Shared memory is counted once. On a cluster the executors' processes are not
+included. Times and bytes of the executors are those of Spark's status store, for the jobs of one group, wherever they
+ran; the store keeps the last 1000 jobs (`spark.ui.retainedJobs`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from secrets import token_hex
 from threading import Event, Thread
 from typing import Any
 
 import psutil
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 _SAMPLING_PERIOD = 1.0  # seconds
+_GROUP = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True)
-class Cost:
-    """Resources used between two times."""
+class ExecutorUsage:
+    """Resources of all tasks of a group of jobs."""
+
+    executor_seconds: float  # of all tasks, Python workers included
+    executor_cpu_seconds: float  # of Java alone
+    gc_seconds: float
+    tasks: int
+    failed_tasks: int
+    input_bytes: int
+    output_bytes: int
+    shuffle_bytes: int  # written
+    spilled_bytes: int  # to disk
+
+
+@dataclass(frozen=True)
+class MachineUsage:
+    """Resources of this process and its descendants between two times."""
 
     java_cpu_seconds: float
     python_cpu_seconds: float
     java_peak_bytes: int
     python_peak_bytes: int
     peak_bytes: int  # of both together: less than the sum if the peaks were at different times
-    shuffle_bytes: int
 
 
 @dataclass(frozen=True)
@@ -40,29 +59,34 @@ class ProcessUsage:
 
 
 class CostMeter:
-    """Measures from its creation on, inside a `with` block."""
+    """Measures from its creation on, inside a `with` block; Spark's jobs of this thread then belong to its group."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self._group = f"cbnet-{token_hex(8)}"
+        self._outer_group: str | None = None
         self._stop = Event()
         self._peaks = (0, 0, 0)
         self._before = self._latest = process_usage()
-        self._shuffled = shuffled_bytes(spark)
         self._thread = Thread(target=self._run, daemon=True, name="costs")
 
     def __enter__(self) -> CostMeter:
+        self._outer_group = self._spark.sparkContext.getLocalProperty(_GROUP)
+        self._spark.sparkContext.setLocalProperty(_GROUP, self._group)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        self._spark.sparkContext.setLocalProperty(_GROUP, self._outer_group)  # type: ignore[arg-type]
 
     def cost(self) -> dict[str, Any]:
         """Return the cost so far as members of a JSON object."""
         self._sample()
-        shuffled = shuffled_bytes(self._spark) - self._shuffled
-        return asdict(Cost(self._cpu(is_java=True), self._cpu(is_java=False), *self._peaks, shuffled))
+        machine = MachineUsage(self._cpu(is_java=True), self._cpu(is_java=False), *self._peaks)
+        stages = _stages_of_group(self._spark, self._group)
+        return asdict(machine) | asdict(_executor_usage(stages)) | {"skew": _skew(self._spark, stages)}
 
     def _cpu(self, *, is_java: bool) -> float:
         seconds = (
@@ -97,9 +121,51 @@ def process_usage() -> dict[psutil.Process, ProcessUsage]:
     return usage
 
 
-def shuffled_bytes(spark: SparkSession) -> int:
-    """Return the shuffle bytes that all executors of a session have written so far."""
+# Spark's objects have no Python types.
+def _stages_of_group(spark: SparkSession, group: str) -> list[Any]:
+    """Return the last attempt of each of Spark's stages of a group of jobs that has begun."""
     context: Any = spark.sparkContext._jsc
     context.sc().listenerBus().waitUntilEmpty()  # events of ended tasks may still be queued
-    executors = context.sc().statusStore().executorList(False)
-    return sum(executors.apply(index).totalShuffleWrite() for index in range(executors.size()))
+    store, tracker = context.sc().statusStore(), spark.sparkContext.statusTracker()
+    infos = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    numbers = {stage for info in infos if info is not None for stage in info.stageIds}
+    stages = []
+    for number in sorted(numbers):
+        with suppress(Py4JJavaError):  # the store has dropped it
+            stages.append(store.lastStageAttempt(number))
+    return [stage for stage in stages if stage.numTasks() and str(stage.status()) not in ("PENDING", "SKIPPED")]
+
+
+def _executor_usage(stages: Sequence[Any]) -> ExecutorUsage:
+    def total(*names: str) -> int:
+        return sum(getattr(stage, name)() for stage in stages for name in names)
+
+    return ExecutorUsage(
+        executor_seconds=round(total("executorRunTime") / 1e3, 3),
+        executor_cpu_seconds=round(total("executorCpuTime") / 1e9, 3),
+        gc_seconds=round(total("jvmGcTime") / 1e3, 3),
+        tasks=total("numCompleteTasks"),
+        failed_tasks=total("numFailedTasks"),
+        input_bytes=total("inputBytes"),
+        output_bytes=total("outputBytes"),
+        shuffle_bytes=total("shuffleWriteBytes"),
+        spilled_bytes=total("diskBytesSpilled"),
+    )
+
+
+def _skew(spark: SparkSession, stages: Sequence[Any]) -> dict[str, Any] | None:
+    """Return how evenly the tasks of the longest of Spark's stages were loaded; None if it had only one task."""
+    longest = max(stages, key=lambda stage: stage.executorRunTime(), default=None)
+    if longest is None or longest.numCompleteTasks() < 2:
+        return None
+    gateway, context = spark.sparkContext._gateway, spark.sparkContext._jsc
+    assert gateway is not None
+    quantiles = gateway.new_array(gateway.jvm.double, 2)
+    quantiles[0], quantiles[1] = 0.5, 1.0
+    store: Any = context.sc().statusStore()
+    summary = store.taskSummary(longest.stageId(), longest.attemptId(), quantiles)
+    if summary.isEmpty():
+        return None
+    times = summary.get().executorRunTime()
+    median, most = (round(times.apply(index) / 1e3, 3) for index in range(2))
+    return {"tasks": longest.numCompleteTasks(), "median_task_seconds": median, "longest_task_seconds": most}

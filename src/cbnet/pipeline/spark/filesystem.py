@@ -103,12 +103,16 @@ def list_names(spark: SparkSession | None, folder: str) -> list[str]:
 
 
 def list_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
-    """Return the sizes of all files below a folder, by name; without hidden ones, whose names begin with . or _."""
+    """Return the sizes of all files below a folder, by name; without hidden ones, whose names begin with . or _.
+
+    A file is a folder of one file without a name.
+    """
     local = local_path(folder)
     if local is None:
         sizes = _hadoop(spark, folder).sizes(folder)
     else:
-        sizes = {str(each.relative_to(local)): each.stat().st_size for each in local.rglob("*") if each.is_file()}
+        found = [local] if local.is_file() else [each for each in local.rglob("*") if each.is_file()]
+        sizes = {str(each)[len(str(local)) + 1 :]: each.stat().st_size for each in found}
     return {name: sizes[name] for name in sorted(sizes) if not re.search("(^|/)[._]", name)}
 
 

@@ -39,7 +39,7 @@ class HadoopFiles:
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder; an empty list if there is no such folder."""
         files, hadoop_path = self._at(folder)
-        if not files.exists(hadoop_path):
+        if not files.exists(hadoop_path) or files.getFileStatus(hadoop_path).isFile():
             return []
         return [str(status.getPath().getName()) for status in files.listStatus(hadoop_path)]
 

@@ -49,6 +49,23 @@ def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small
     assert {row["state"] for row in states} == {"done"}
     shown = cbnet("pipeline", "status", small, "--output", there).out
     assert shown.count("done") == 6
+    lost = next((tmp_path / "there" / "loads").glob("*/part-*.parquet"))
+    lost.unlink()
+    shown = cbnet("pipeline", "status", small, "--output", there).out
+    assert "damaged: 1 of " in shown
+    planned = objects(cbnet("pipeline", "run", small, "--output", there, "--plan", "--json").out)
+    (loads,) = [row for row in planned if row["run"]]
+    assert (loads["stage"], loads["rows"] > 0, loads["seconds"] > 0) == ("loads", True, True)
+    assert f"missing: {lost.name}" in loads["reason"]
+    plan = cbnet("pipeline", "run", small, "--output", there, "--plan").out
+    assert "1 stage would run, 1 of them with an earlier run" in plan
+    again = cbnet("pipeline", "run", small, "--output", there)
+    assert "loads (damaged: 1 of " in again.err
+    assert "loads: 8 rows in " in again.err
+    (tmp_path / "there" / "old" / "snapshot-1").mkdir(parents=True)
+    assert f"leftover: {there}/old, 0.0 MiB" in cbnet("pipeline", "status", small, "--output", there).err
+    assert f"deleted: {there}/old" in cbnet("pipeline", "clean", small, "--output", there).err
+    assert "nothing to delete" in cbnet("pipeline", "clean", small, "--output", there).err
 
 
 @pytest.mark.parametrize(
@@ -56,6 +73,8 @@ def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small
     [
         (["pipeline", "run", "none.toml"], "none.toml: cannot read"),
         (["pipeline", "run", "{small}", "--conf", "memory=4g"], "--conf 'memory' is not a Spark setting"),
+        (["pipeline", "run", "{small}", "--only", "fob"], "there is no stage 'fob'; did you mean 'fib'?"),
+        (["pipeline", "run", "{small}", "--only", "fib"], "stage fib needs predicates, which is missing"),
         (["pipeline", "status", "{bad}"], "unknown key 'sed'; did you mean 'seed'?"),
     ],
 )

@@ -2,12 +2,15 @@ import os
 
 import pytest
 from support.crowds import behind, minimal
+from support.pipeline_runs import rows_of
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
 from cbnet.network.service.network_file import read_folder, snapshot_folder
 from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.leftovers import clean, leftovers
 from cbnet.pipeline.run.plan import StageState, states
 from cbnet.pipeline.run.runner import run
+from cbnet.pipeline.run.selection import Selection
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.results import read_result
 from cbnet.topology import shortest_path_tree, topology
@@ -144,15 +147,60 @@ def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
 def test_lost_part_file_is_noticed_and_computed_again(spark, tmp_path):
     config = config_of(tmp_path, SMALL)
     new_stages(config, spark)
-    before = sorted(stored(spark, config, "population").collect())
+    before = rows_of(spark, config.out, "population")
     lost = next((tmp_path / "run" / "population").glob("snapshot-*/part-*.parquet"))
     lost.unlink()
     damaged = {each.name: each.reason for each in states(config) if each.state is StageState.DAMAGED}
     assert damaged.keys() == {"population"}
     assert damaged["population"].endswith(f"files missing: {lost.name}")
     assert new_stages(config, spark) == ["population"]  # the stages after it were computed from the whole
-    assert sorted(stored(spark, config, "population").collect()) == before
+    assert rows_of(spark, config.out, "population") == before
     assert {*state_of(config).values()} == {StageState.DONE}
+
+
+def test_crash_between_write_and_switch_leaves_the_old_result(spark, tmp_path, monkeypatch):
+    config = config_of(tmp_path, SMALL)
+    new_stages(config, spark)
+    before = rows_of(spark, config.out, "table1")
+
+    def crash(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("cbnet.pipeline.spark.results.write_text", crash)
+        with pytest.raises(MemoryError):
+            [*run(config, lambda: spark, selection=Selection(only=["table1"], force=True))]
+    assert {*state_of(config).values()} == {StageState.DONE}
+    assert rows_of(spark, config.out, "table1") == before
+    (leftover,) = leftovers(config)
+    assert leftover.startswith("table1/snapshot-")
+    assert clean(config).keys() == {leftover}
+    assert {*state_of(config).values()} == {StageState.DONE}
+    (tmp_path / "run" / "table1" / "_cbnet.json").unlink()
+    assert new_stages(config, spark) == ["table1"]
+    assert leftovers(config) == {}
+
+
+def test_selected_stages_run_again_and_give_the_same_rows(spark, tmp_path):
+    config = config_of(tmp_path, "[network]\ngraph = 'ring:5'\n[population]\nclusters = 9\n")
+    outcomes = [*run(config, lambda: spark, selection=Selection(only=["models", "population"]))]
+    assert [outcome.name for outcome in outcomes] == ["models", "population"]
+    assert new_stages(config, spark) == MADE[2:]
+    before = {stage: rows_of(spark, config.out, stage) for stage in MADE}
+    again = [*run(config, lambda: spark, selection=Selection(start=["predicates"]))]
+    assert [outcome.name for outcome in again if outcome.is_new] == ["predicates", "fib", "table1"]
+    assert len(again) == len(MADE)
+    assert {stage: rows_of(spark, config.out, stage) for stage in MADE} == before
+
+
+def test_two_runs_at_once_are_kept_apart(spark, tmp_path):
+    config = config_of(tmp_path, "[network]\ngraph = 'ring:5'\n[population]\nclusters = 9\n")
+    first = run(config, lambda: spark)
+    assert next(first).name == "models"
+    with pytest.raises(CbnetError, match=f"in use by another run: process {os.getpid()} on"):
+        [*run(config, lambda: spark)]
+    assert [outcome.name for outcome in first] == MADE[1:]
+    assert new_stages(config, spark) == []
 
 
 BOOKMARKS = [

@@ -46,6 +46,7 @@ def test_files_are_listed_below_a_folder(spark, top):
     for name in ("b", "k=1/a b", "_SUCCESS", ".b.crc", "_temporary/c"):
         fs.write_text(spark, f"{top}/in/{name}", "x" * len(name))
     assert fs.list_files(spark, f"{top}/in") == {"b": 1, "k=1/a b": 7}
+    assert (fs.list_files(spark, f"{top}/in/b"), fs.list_names(spark, f"{top}/in/b")) == ({"": 1}, [])
     assert fs.exists(spark, f"{top}/in/k=1")
     fs.delete(spark, f"{top}/in/k=1")
     fs.delete(spark, f"{top}/in/none")

@@ -1,0 +1,80 @@
+"""Output of `cbnet pipeline status`, `clean` and `run --plan`: states of stages, decisions and leftovers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
+
+if TYPE_CHECKING:
+    from cbnet.pipeline.run.plan import StageStatus
+    from cbnet.pipeline.run.selection import Decision
+
+_MIB = 2**20
+
+
+def state_members(status: StageStatus) -> dict[str, Any]:
+    """Return the state of a stage as the members of a JSON object."""
+    stored = {"rows": None, "seconds": None, "snapshot": None} if status.result is None else _last_run(status)
+    return {"stage": status.name, "state": str(status.state), "reason": status.reason, **stored}
+
+
+def show_states(out: str, states: Sequence[StageStatus]) -> None:
+    """Print a row for each stage."""
+    from rich.console import Console
+
+    grid = new_grid(out, "stage", "state", "rows", "seconds")
+    for each in states:
+        state = f"{each.state}: {each.reason}" if each.reason else each.state
+        add_cells(grid, each.name, state, *_cells(each))
+    Console(highlight=False).print(grid)
+
+
+def print_plan(decisions: Sequence[Decision]) -> None:
+    """Print an object for each stage."""
+    for each in decisions:
+        last = {"rows": None, "seconds": None} if each.status.result is None else _last_run(each.status)
+        members = {"stage": each.name, "run": each.is_to_run, "reason": each.reason}
+        print_json({**members, "rows": last["rows"], "seconds": last["seconds"]})
+
+
+def show_plan(out: str, decisions: Sequence[Decision]) -> None:
+    """Print a row for each stage, and an estimate by the last runs of the stages that would run."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    grid = new_grid(out, "stage", "", "reason", "last rows", "last seconds")
+    for each in decisions:
+        add_cells(grid, each.name, "run" if each.is_to_run else "keep", each.reason, *_cells(each.status))
+    console.print(grid)
+    console.print(_estimate([each.status for each in decisions if each.is_to_run]), soft_wrap=True, markup=False)
+
+
+def show_leftovers(out: str, sizes: Mapping[str, int], *, deleted: bool = False) -> None:
+    """Print notes on the leftovers of a folder."""
+    for name, size in sizes.items():
+        print_note(f"{'deleted' if deleted else 'leftover'}: {out}/{name}, {size / _MIB:,.1f} MiB")
+    if sizes and not deleted:
+        print_note("`cbnet pipeline clean` deletes leftovers")
+
+
+def _estimate(statuses: Sequence[StageStatus]) -> str:
+    known = [status.result.seconds for status in statuses if status.result is not None]
+    if not statuses:
+        return "No stage would run."
+    text = f"{plural(len(statuses), 'stage')} would run"
+    if known:
+        text += f", {len(known)} of them with an earlier run, of {sum(known):,.1f} s together"
+    return f"{text}."
+
+
+def _last_run(status: StageStatus) -> dict[str, Any]:
+    result = status.result
+    assert result is not None
+    return {"rows": result.rows, "seconds": result.seconds, "snapshot": result.snapshot.folder}
+
+
+def _cells(status: StageStatus) -> tuple[str, str]:
+    result = status.result
+    return ("", "") if result is None else (f"{result.rows:,}", f"{result.seconds:,.1f}")

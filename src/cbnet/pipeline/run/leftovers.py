@@ -1,0 +1,72 @@
+"""Leftovers in an output folder: results of stages that no longer belong to the configuration, and abandoned snapshots.
+
+Files that no run has written are not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import SparkSession
+
+from cbnet.errors import InputError
+from cbnet.pipeline.run.configuration import Config
+from cbnet.pipeline.run.lock import locked
+from cbnet.pipeline.run.plan import stages_of
+from cbnet.pipeline.spark.filesystem import delete, list_files, list_names, spark_path
+from cbnet.pipeline.spark.results import MANIFEST, SNAPSHOT, read_result
+
+
+def leftovers(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
+    """Return the sizes of leftovers in bytes, by their names below the output folder."""
+    names = [stage.name for stage in stages_of(config)]
+    known = {*names, *(name.replace("sources/", "rejected/", 1) for name in names if name.startswith("sources/"))}
+    out = config.out
+    return {name: _size(spark, f"{out}/{name}") for name in _leftover_names(spark, out, known)}
+
+
+def clean(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
+    """Delete the leftovers and return their sizes; another run in the same folder is an error."""
+    if not leftovers(config, spark):
+        return {}
+    with locked(spark, config.out):
+        found = leftovers(config, spark)
+        for name in found:
+            delete(spark, spark_path(f"{config.out}/{name}"))
+    return found
+
+
+def _leftover_names(spark: SparkSession | None, out: str, known: set[str]) -> Iterator[str]:
+    for top in list_names(spark, spark_path(out)):
+        below = [f"{top}/{name}" for name in list_names(spark, spark_path(f"{out}/{top}"))]
+        for name in [top] if top in known or _is_result(below) else below:
+            inside = below if name == top else _below(spark, out, name)
+            if name in known:
+                yield from _strays(spark, out, name, inside)
+            elif _is_result(inside):
+                yield name
+
+
+def _below(spark: SparkSession | None, out: str, name: str) -> list[str]:
+    return [f"{name}/{each}" for each in list_names(spark, spark_path(f"{out}/{name}"))]
+
+
+def _is_result(names: list[str]) -> bool:
+    """Return whether a folder with these contents is that of a stage."""
+    return any(name.rpartition("/")[2].startswith(SNAPSHOT) for name in names)
+
+
+def _strays(spark: SparkSession | None, out: str, stage: str, names: list[str]) -> Iterator[str]:
+    """Yield what is in the folder of a stage beside the manifest and its snapshot."""
+    try:
+        stored = read_result(spark, f"{out}/{stage}")
+    except InputError:  # the stage runs again, and then replaces it
+        stored = None
+    kept = {f"{stage}/{MANIFEST}", f"{stage}/.{MANIFEST}.crc"}
+    if stored is not None:
+        kept.add(stored.snapshot.folder.removeprefix(f"{out}/"))
+    yield from (name for name in names if name not in kept)
+
+
+def _size(spark: SparkSession | None, path: str) -> int:
+    return sum(list_files(spark, spark_path(path)).values())

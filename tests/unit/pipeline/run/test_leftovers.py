@@ -1,0 +1,71 @@
+import json
+
+import pytest
+
+from cbnet.errors import CbnetError
+from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.leftovers import clean, leftovers
+from cbnet.pipeline.run.lock import locked
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "run.toml").write_text("[folded]\nk = [8]\n")
+    return read_config(tmp_path / "run.toml")
+
+
+@pytest.fixture
+def out(tmp_path):
+    """A folder with results of stages that the configuration has, and others."""
+    top = tmp_path / "run"
+    for stage in ("population", "folded/8", "folded/16", "old", "rejected/bookmarks"):
+        (top / stage / "snapshot-b").mkdir(parents=True)
+        (top / stage / "snapshot-b" / "part-0.parquet").write_text("x" * 100)
+        manifest = {"stage": stage, "version": 1, "parameters": {}, "inputs": {}, "cost": {}, "facts": {}}
+        manifest |= {"snapshot": "snapshot-b", "files": [], "schema": None, "rows": 0, "seconds": 0, "written": ""}
+        (top / stage / "_cbnet.json").write_text(json.dumps(manifest))
+    (top / "mine").mkdir()
+    (top / "mine" / "_cbnet.json").write_text("{}")  # such as the result of another command
+    (top / "notes.txt").write_text("mine")
+    return top
+
+
+@pytest.mark.usefixtures("out")
+def test_stages_that_no_longer_belong_are_named(config):
+    assert leftovers(config) == {"folded/16": 100, "old": 100, "rejected/bookmarks": 100}
+
+
+def test_abandoned_snapshots_and_older_files_are_named(config, out):
+    for abandoned in ("population/snapshot-c", "loads/snapshot-d"):  # loads: killed in its first run
+        (out / abandoned).mkdir(parents=True)
+        (out / abandoned / "part-1.parquet").write_text("y" * 7)
+    (out / "population" / "part-2.parquet").write_text("z")
+    found = leftovers(config)
+    assert {name: found[name] for name in found if not name.startswith(("folded", "old", "rejected"))} == {
+        "loads/snapshot-d": 7,
+        "population/part-2.parquet": 1,
+        "population/snapshot-c": 7,
+    }
+
+
+def test_clean_deletes_leftovers_and_nothing_else(config, out):
+    before = leftovers(config)
+    assert clean(config) == before
+    assert leftovers(config) == clean(config) == {}
+    kept = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert kept == {
+        "population/snapshot-b/part-0.parquet", "population/_cbnet.json", "mine/_cbnet.json", "notes.txt",
+        "folded/8/snapshot-b/part-0.parquet", "folded/8/_cbnet.json",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("out")
+def test_nothing_is_deleted_during_a_run(config):
+    with locked(None, config.out), pytest.raises(CbnetError, match="is in use by another run"):
+        clean(config)
+    assert leftovers(config)
+
+
+def test_there_may_be_no_folder(config, tmp_path):
+    assert leftovers(config) == clean(config) == {}
+    assert not (tmp_path / "run").exists()
