@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, cast
 
@@ -376,7 +377,7 @@ class LiveTable(Generic[Key]):
         revived: dict[TargetFilter, None] = {}
         done = 0
         while (behind := len(log) - done) > MAX_CATCH_UP:
-            _catch_up(level, log[done : done + behind], revived)
+            _catch_up(level, islice(log, done, done + behind), revived)  # no copy: the garbage collector would visit it
             done += behind
         with self._lock:
             _catch_up(level, log[done:], revived)
