@@ -100,7 +100,9 @@ class Both:
         for source, content in self.expected.sources.items():
             assert self.actual.filters(source) == content
             assert self.actual.count(source) == len(content)
-        assert len(self.actual) == len(set().union(*self.expected.sources.values()))
+        union = set().union(*self.expected.sources.values())
+        assert len(self.actual) == len(union)
+        assert self.actual.total(self.expected.sources) == (len(union), sum(map(len, union)))
 
 
 def step(draw, both, pool):

@@ -12,7 +12,7 @@ from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.routing.aggregation.aggregation import Difference
 
-MAX_PART_BYTES = 1 << 18  # of filters and indexes in one frame
+MAX_PART_BYTES = 1 << 15  # of filters and indexes in one frame: the receiver stores it in some 10 ms
 _INDEX_BYTES = 3
 
 

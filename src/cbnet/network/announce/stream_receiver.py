@@ -1,4 +1,8 @@
-"""Receipt of announcements: the changes of neighbours' streams, whole or in parts."""
+"""Receipt of announcements: the changes of neighbours' streams, whole or in parts.
+
+A change takes effect when it is whole. The one that opens a stream may have a million filters; so its parts are stored
+as they arrive, between which others are served: nothing uses the stream before it is open.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +48,22 @@ class StreamReceiver:
         elif change.sequence != stream.sequence + 1:
             raise WireError(f"change {change.sequence} of a stream follows {stream.sequence}")
         parts = self._collect(stream, frame, change)
+        if stream.is_open and not change.is_last:
+            return None
+        self._store(stream, parts)
         if not change.is_last:
+            self._parts[stream] = _Parts()
             return None
         del self._parts[stream]
+        stream.sequence = change.sequence
+        return stream
+
+    def _store(self, stream: Incoming, parts: _Parts) -> None:
         for kind, added, removed in zip(self._streams.kinds, parts.added, parts.removed, strict=True):
             try:
                 kind.change(stream, added, removed)
             except InputError as error:
                 raise WireError(error.summary) from None
-        stream.sequence = change.sequence
-        return stream
 
     def incomplete_sessions(self) -> set[int]:
         """Return the sessions that have sent a part of a change."""

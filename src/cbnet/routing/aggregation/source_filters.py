@@ -23,12 +23,13 @@ from cbnet.routing.aggregation.match_slots import NO_SLOT, MatchSlots
 class Group:
     """Rows that have the same sources."""
 
-    __slots__ = ("carriers", "rows", "sources")
+    __slots__ = ("bytes", "carriers", "rows", "sources")
 
     def __init__(self, sources: int, carriers: int) -> None:
         self.sources = sources  # bits
         self.carriers = carriers  # bits of the targets that use one of the sources
         self.rows = array("I")
+        self.bytes = 0  # of the filters
 
 
 class SourceFilters:
@@ -114,9 +115,7 @@ class SourceFilters:
     def total(self, bits: int) -> tuple[int, int]:
         """Return the number of different filters of some sources, and of their bytes."""
         groups = self._groups_of(bits)
-        return sum(len(each.rows) for each in groups), sum(
-            len(self.filters[row]) for each in groups for row in each.rows
-        )
+        return sum(len(each.rows) for each in groups), sum(each.bytes for each in groups)
 
     # --- rows
 
@@ -227,6 +226,7 @@ class SourceFilters:
         if not group.sources:
             return
         last = group.rows.pop()
+        group.bytes -= len(self.filters[row])
         if last != row:
             place = self._positions[row]
             group.rows[place], self._positions[last] = last, place
@@ -238,6 +238,7 @@ class SourceFilters:
         if group.sources:
             self._positions[row] = len(group.rows)
             group.rows.append(row)
+            group.bytes += len(self.filters[row])
 
     def _relabel(self, changes: list[tuple[Group, int]]) -> None:
         """Change the sources of groups; of two that become equal, the smaller one joins the other."""

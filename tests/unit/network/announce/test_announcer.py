@@ -211,6 +211,20 @@ def test_change_in_parts_counts_when_it_is_whole():
     ]
 
 
+def test_each_part_of_an_opening_is_stored_when_it_arrives_and_counts_when_all_have():
+    alone = between()
+    alone.announce(2, ["z = 1"])
+    aggregation = alone.router.subscriptions.aggregation
+    assert announced(alone.announce(1, ["x = 1", "x = 2"], is_last=False), 2) == []
+    assert len(aggregation) == 3
+    assert announced(alone.announce(1, ["x = 3"], side=b"", is_last=False), 2) == []
+    assert len(aggregation) == 4
+    assert not alone.router.is_complete
+    opened = announced(alone.announce(1, ["x = 4"], side=b""), 2)
+    assert [each[2] for each in opened] == [set(encoded("x = 1", "x = 2", "x = 3", "x = 4"))]
+    assert alone.router.is_complete
+
+
 # --- ends
 
 
