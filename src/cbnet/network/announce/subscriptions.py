@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum
-from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from cbnet._kernels.plain_filter import plain_parts
@@ -75,14 +74,13 @@ class Subscriptions:
         for source in OWN_SOURCES:
             self.aggregation.add_source(source, is_matched=False)
         self._counts = {source: FilterCounts() for source in OWN_SOURCES}
-        self._filters: dict[Subscriber, dict[int, dict[bytes, None]]] = {}  # by subscriber and id
-        self._leaving: dict[int, dict[int, dict[bytes, None]]] = {}  # of clients that have left, by link and id
+        self._filters: dict[Subscriber, dict[int, tuple[bytes, ...]]] = {}  # by subscriber and id
+        self._leaving: dict[int, dict[int, tuple[bytes, ...]]] = {}  # of clients that have left, by link and id
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
         self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
         self._settled = 0.0  # time when the table was examined last
         self._constraints: Counter[Subscriber] = Counter()
-        self._constraints_of: dict[Subscriber, dict[int, int]] = {}  # by subscriber and id
 
     # --- lookup
 
@@ -134,7 +132,7 @@ class Subscriptions:
 
     def constraints(self, links: Iterable[int], link: int, id: int, filters: Iterable[bytes]) -> int:
         """Return how many constraints a client with these links would have after adding a subscription."""
-        before = self._constraints_of.get(link, {}).get(id, 0)
+        before = _constraints(self._filters.get(link, {}).get(id, ()))
         return sum(self._constraints[each] for each in links) - before + _constraints(filters)
 
     @property
@@ -146,7 +144,7 @@ class Subscriptions:
     @property
     def initial_count(self) -> int:
         """The number of filters of the initial predicate."""
-        return len(self._filters.get(InternalSubscriber.INITIAL, {0: {}})[0])
+        return len(self._filters.get(InternalSubscriber.INITIAL, {0: ()})[0])
 
     def all(self) -> Iterable[tuple[Subscriber, int, Predicate]]:
         """Yield subscriber, id and predicate of each subscription."""
@@ -175,7 +173,7 @@ class Subscriptions:
         """Add a subscription, or replace its filters, which are encoded."""
         if isinstance(subscriber, int):
             self._remove_listener(subscriber, id)
-        before = self._filters.get(subscriber, {}).get(id, {})
+        before = dict.fromkeys(self._filters.get(subscriber, {}).get(id, ()))
         after = dict.fromkeys(filters)
         new = [encoded for encoded in after if encoded not in before]
         self._change(subscriber, id, new, [encoded for encoded in before if encoded not in after])
@@ -186,17 +184,13 @@ class Subscriptions:
 
     def _change(self, subscriber: Subscriber, id: int, new: Collection[bytes], old: Collection[bytes]) -> None:
         self.changes += 1
-        filters = self._filters.setdefault(subscriber, {}).setdefault(id, {})
+        by_id = self._filters.setdefault(subscriber, {})
+        gone = set(old)
+        by_id[id] = (*(each for each in by_id.get(id, ()) if each not in gone), *new)
         slot = self._slots.take((subscriber, id))
-        step = _constraints(new) - _constraints(old)
-        of = self._constraints_of.setdefault(subscriber, {})
-        of[id] = of.get(id, 0) + step
-        self._constraints[subscriber] += step
-        filters |= dict.fromkeys(new)
+        self._constraints[subscriber] += _constraints(new) - _constraints(old)
         self.table.add_tests(slot, [*map(tests_from_bytes, new)])
         self.size += sum(map(len, new))
-        for encoded in old:
-            del filters[encoded]
         self._remove_from_table(slot, old)
         self._announce(_source(subscriber), new, old)
 
@@ -208,7 +202,7 @@ class Subscriptions:
             return False
         self.changes += 1
         filters = self._filters[subscriber].pop(id)
-        self._constraints[subscriber] -= self._constraints_of[subscriber].pop(id)
+        self._constraints[subscriber] -= _constraints(filters)
         self._remove_from_table(self._slots.release((subscriber, id)), filters)
         self._announce(_source(subscriber), (), filters)
         return True
@@ -218,7 +212,6 @@ class Subscriptions:
         for listener in [listener for listener in self._listeners if listener[0] == link]:
             self._remove_listener(*listener)
         self._constraints.pop(link, None)
-        self._constraints_of.pop(link, None)
         by_id = self._filters.pop(link, None)
         if by_id:
             self.changes += 1
@@ -249,12 +242,11 @@ class Subscriptions:
         removed: list[bytes] = []
         while by_id and len(removed) < SLICE:
             id, filters = next(iter(by_id.items()))
-            some = list(islice(filters, SLICE - len(removed)))
+            count = SLICE - len(removed)
+            some, by_id[id] = filters[:count], filters[count:]
             removed += some
-            for encoded in some:
-                del filters[encoded]
             self._remove_from_table(self._slots.take((link, id)), some)
-            if not filters:
+            if not by_id[id]:
                 del by_id[id]
                 self._slots.release((link, id))
         if not by_id:
