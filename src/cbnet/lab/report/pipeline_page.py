@@ -46,7 +46,7 @@ def _results(manifests: Mapping[str, Manifest]) -> Section | None:
     if not facts:
         return None
     rows = [
-        [row["router"], row["root"], "all" if row["interface"] is None else row["interface"]]
+        [str(row["router"]), str(row["root"]), "all" if row["interface"] is None else str(row["interface"])]
         + [f"{row[name]:,}" for name in _TABLE_1]
         + [_share(row["kept"], row["descriptors"])]
         for row in facts["rows"]

@@ -14,7 +14,7 @@ def manifest(stage, facts=(), cost=(), **changes):
 
 TABLE1 = {
     "router": "r<1>",
-    "root": "r2",
+    "root": 2,
     "interface": None,
     "destinations": 30,
     "tags": 90,
@@ -53,7 +53,7 @@ def test_the_page_states_what_the_manifests_hold():
     assert page.text == [
         "5 stages in out, written from 2026-01-02T03:04:05+00:00 to 2026-01-02T03:04:05+00:00: 20 s, 15.0 MiB."
     ]
-    assert cells(page, "Tables") == [["r<1>", "r2", "all", "30", "90", "40", "10", "500", "25.00%"]]
+    assert cells(page, "Tables") == [["r<1>", "2", "all", "30", "90", "40", "10", "500", "25.00%"]]
     assert cells(page, "Sources") == [["sources/web", "200", "4", "2.00%", "3 no tags; 1 bad <row>"]]
     assert cells(page, "Descriptors") == [["descriptors/web", "bookmarks", "196", "–", "150", "12", "400"]]
     assert ["share of the largest node, r9", "50.00%"] in cells(page, "Population")
