@@ -37,7 +37,7 @@ def test_two_routers_deliver_exactly_as_brute_force(cbnet, predicates):
     assert full["deliveries"] == full["expected"] == expected > 0
     assert (full["missing"], full["twice"], full["spurious"]) == (0, 0, 0)
     assert paced["deliveries"] == deliveries(plan, bench._WARM + 300, paced["messages"])
-    assert 0 < full["p50_ms"] <= full["p95_ms"] <= full["p99_ms"]
+    assert 0 < full["p50_ms"] <= full["p95_ms"] <= full["p99_ms"] <= full["max_ms"]
     assert full["matches"] > 0
     assert full["matching_share"] is None  # 300 messages are too few to tell
     assert (full["changes"], full["reconnects"]) == (0, 0)

@@ -23,6 +23,7 @@ from cbnet.network.client.async_subscription import AsyncSubscription
 STAMP = Struct(">QQ")
 _TIMEOUT = 600.0  # seconds for a subscription to be confirmed
 _QUEUE = 100_000  # messages
+_BATCH = 200  # messages published together, at most
 _POLL = 0.01  # seconds between two polls for the next command
 _MIN_WAIT = 0.002  # seconds at a fixed rate: a wait per message would use a whole processor
 _WINDOW_WAIT = 0.001  # seconds to wait while the window is full
@@ -59,22 +60,19 @@ class DeliveryCount:
 
 @dataclass
 class Deliveries:
-    """Deliveries: subscriber, message number, latency and time."""
+    """Deliveries: subscriber, stamp and time."""
 
     subscribers: array[int] = field(default_factory=lambda: array("I"))
-    numbers: array[int] = field(default_factory=lambda: array("I"))
-    nanoseconds: array[int] = field(default_factory=lambda: array("q"))
+    stamps: bytearray = field(default_factory=bytearray)  # of their payloads
     at: array[int] = field(default_factory=lambda: array("q"))  # time of arrival, ns
     lost: int = 0  # deliveries that a router dropped because a client read too slowly
     reconnects: int = 0  # of clients: messages in transit were lost
 
-    def note(self, subscriber: int, payload: bytes, now: int) -> None:
-        """Record one delivery."""
-        number, sent = STAMP.unpack_from(payload)
-        self.subscribers.append(subscriber)
-        self.numbers.append(number)
-        self.nanoseconds.append(now - sent)
-        self.at.append(now)
+    def note(self, subscriber: int, payloads: Sequence[bytes], now: int) -> None:
+        """Record deliveries to one subscriber that arrived together."""
+        self.subscribers.extend([subscriber] * len(payloads))
+        self.stamps += b"".join([payload[: STAMP.size] for payload in payloads])
+        self.at.extend([now] * len(payloads))
 
 
 @dataclass(frozen=True)
@@ -140,16 +138,25 @@ async def publish(
 async def _carry_out(
     order: Order, clients: Sequence[AsyncClient], contents: Sequence[dict[str, Any]], payload: int, pace: Pace
 ) -> PublishTiming:
+    """Publish what the pace allows, together, each message at the router that its number selects."""
     padding = bytes(max(0, payload - STAMP.size))
     before = _reconnects(clients)
     began = time.monotonic_ns()
-    for number in range(order.first, order.first + order.count):
-        while (seconds := pace.wait(number)) > 0:
+    number, end = order.first, order.first + order.count
+    while number < end:
+        first, limit, seconds = number, min(end, number + _BATCH), 0.0
+        while number < limit and (seconds := pace.wait(number)) <= 0:
+            number += 1
+        for turn in range(min(len(clients), number - first)):
+            own = range(first + turn, number, len(clients))
+            now = time.monotonic_ns()
+            await clients[own[0] % len(clients)].publish_many(
+                [contents[each % len(contents)] for each in own],
+                [STAMP.pack(each, now) + padding for each in own],
+                timeout=_TIMEOUT,
+            )
+        if seconds > 0:
             await asyncio.sleep(seconds)
-        stamp = STAMP.pack(number, time.monotonic_ns())
-        await clients[number % len(clients)].publish(
-            contents[number % len(contents)], stamp + padding, timeout=_TIMEOUT
-        )
     return PublishTiming(began, time.monotonic_ns(), pace.late, _reconnects(clients) - before)
 
 
@@ -170,8 +177,7 @@ async def receive(
         while True:
             taken = await subscription.take()
             now = time.monotonic_ns()
-            for delivery in taken:
-                deliveries.note(subscriber, delivery.payload, now)
+            deliveries.note(subscriber, [delivery.payload for delivery in taken], now)
             tally.add(process, len(taken))
 
     async def begin(number: int, router: str, predicates: Sequence[str]) -> None:

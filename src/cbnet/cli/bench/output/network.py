@@ -41,7 +41,7 @@ def print_network(outcomes: Sequence[ThroughputOutcome]) -> None:
 
 
 def _speed(outcomes: Sequence[ThroughputOutcome]) -> Grid:
-    heads = ("run", "messages", "messages/s", "deliveries/s", "p50 ms", "p95", "p99")
+    heads = ("run", "messages", "messages/s", "deliveries/s", "p50 ms", "p95", "p99", "max")
     grid = new_grid("Speed, and latency from publish to delivery", "topology", *heads)
     for outcome in outcomes:
         for name, run in outcome.runs:
@@ -51,7 +51,8 @@ def _speed(outcomes: Sequence[ThroughputOutcome]) -> Grid:
 
 def speed_cells(run: RunResult) -> list[str]:
     """Return the messages and deliveries per second, and the latencies."""
-    times = (None, None, None) if run.latency is None else (run.latency.p50, run.latency.p95, run.latency.p99)
+    latency = run.latency
+    times = (None,) * 4 if latency is None else (latency.p50, latency.p95, latency.p99, latency.max)
     return [number(run.messages_per_s), number(run.deliveries_per_s), *map(number, times)]
 
 

@@ -112,8 +112,7 @@ def _receiving(
             number, client = key.data
             bodies = client.bodies()
             now = time.monotonic_ns()
-            for body in bodies:
-                received.note(number, body, now)
+            received.note(number, bodies, now)
             tally.add(process, len(bodies))
         command = next_command()
         if command == "end":

@@ -140,11 +140,12 @@ def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> Receiv
     def joined(name: str) -> Any:
         return np.concatenate([np.array(getattr(each, name), np.int64) for each in reports])
 
-    milliseconds = joined("nanoseconds") / 1e6
+    stamps = np.concatenate([np.frombuffer(each.stamps, ">u8") for each in reports]).astype(np.int64).reshape(-1, 2)
+    at = joined("at")
     lost = sum(each.lost for each in reports)
     reconnects = published.reconnects + sum(each.reconnects for each in reports)
     return ReceivedDeliveries(
-        published, joined("subscribers"), joined("numbers"), milliseconds, joined("at"), lost, reconnects
+        published, joined("subscribers"), stamps[:, 0], (at - stamps[:, 1]) / 1e6, at, lost, reconnects
     )
 
 

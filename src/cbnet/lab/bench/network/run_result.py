@@ -26,6 +26,7 @@ class Latency:
     p50: float
     p95: float
     p99: float
+    max: float
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class RunResult:
             "messages_per_s": round(self.messages_per_s, 1),
             "deliveries_per_s": round(self.deliveries_per_s, 1),
             **{f"p{p}_ms": None if latency is None else round(getattr(latency, f"p{p}"), 3) for p in PERCENTILES},
+            "max_ms": None if latency is None else round(latency.max, 3),
             "late_ms": round(self.late * 1000, 1),
             "cpu_publisher_s": round(self.cpu.publisher, 2),
             "cpu_receivers_s": [round(each, 2) for each in self.cpu.receivers],
@@ -113,7 +115,7 @@ class RunResult:
 
 
 def latency_of(received: ReceivedDeliveries) -> Latency | None:
-    """Return the percentiles of delivery times."""
+    """Return the percentiles and the maximum of delivery times."""
     if not len(received.milliseconds):
         return None
-    return Latency(*np.percentile(received.milliseconds, PERCENTILES).tolist())
+    return Latency(*np.percentile(received.milliseconds, (*PERCENTILES, 100)).tolist())
