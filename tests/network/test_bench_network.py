@@ -5,6 +5,7 @@ import json
 import pytest
 
 import cbnet.lab.bench.network.broker_comparison as comparison
+import cbnet.lab.bench.network.failing_parts as parts
 import cbnet.lab.bench.network.failures as failures
 import cbnet.lab.bench.network.throughput as bench
 from cbnet import Message, parse
@@ -60,10 +61,17 @@ def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
     assert "deliveries differ from the reference: tree:1, full speed: 1 missing" in outcome.err
 
 
+def shorten_failures(monkeypatch):
+    for module, name, value in (
+        (parts, "START_S", 1.0), (parts, "PAUSE_S", 3.0), (parts, "ROUTERS", 2),
+        (failures, "_END_S", 1.0), (failures, "_RATE", 200.0),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+
+
 @pytest.mark.parametrize(("kind", "victims"), [("link", 1), ("router", 1), ("routers", 2)])
 def test_failure_is_measured_without_duplicates(cbnet, monkeypatch, kind, victims):
-    for name, value in (("_START_S", 1.0), ("_PAUSE_S", 3.0), ("_END_S", 1.0), ("_RATE", 200.0), ("_ROUTERS", 2)):
-        monkeypatch.setattr(failures, name, value)
+    shorten_failures(monkeypatch)
     (told,) = rows(cbnet("bench", "network", *SMALL, "--topology", "ring:4", "--fail", kind, "--json"))
     assert (told["fail"], len(told["victims"]), told["messages"]) == (kind, victims, 1000 if victims == 1 else 2200)
     assert told["expected"] > 0
@@ -72,6 +80,17 @@ def test_failure_is_measured_without_duplicates(cbnet, monkeypatch, kind, victim
     assert parts == told["missing"] < told["expected"]
     assert 0 < told["failure_converged"] < 60
     assert 0 < told["repair_converged"] < 60
+
+
+def test_random_kills_cause_no_duplicates_and_no_losses_in_a_quiet_network(cbnet, monkeypatch):
+    shorten_failures(monkeypatch)
+    options = ("--topology", "powerlaw:8", "--fail", "random", "--seconds", 12)
+    (told,) = rows(cbnet("bench", "network", *SMALL, *options, "--json"))
+    assert (told["fail"], told["messages"]) == ("random", 2400)
+    assert 0 < len(told["victims"]) <= 4
+    assert told["failures"] > 0
+    assert (told["twice"], told["spurious"], told["quiet_messages"]) == (0, 0, 0)
+    assert told["failure_deliveries"] + told["repair_deliveries"] == told["missing"] < told["expected"]
 
 
 def test_without_a_broker_only_cbnet_is_measured(cbnet, monkeypatch):

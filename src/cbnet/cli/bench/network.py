@@ -66,10 +66,11 @@ def network(
         typer.Option(
             "--fail",
             metavar="KIND",
-            help="Failure to cause under load: link, silent-link, router, or routers (several in turn).",
+            help="Failure to cause under load: link, silent-link, router, routers (in turn), or random (kills).",
             show_default=False,
         ),
     ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", min=10, help="Duration of --fail random.")] = 60.0,
     json: Json = False,
 ) -> None:
     """Run routers and clients as processes, publish messages, and check every delivery.
@@ -91,7 +92,7 @@ def network(
     if broker:
         _compare(plans[0], parse_numbers("--bindings", bindings), as_json=json)
     elif fail is not None:
-        _fail(plans if topology else [replace(plans[0], topology=_FAILURE_DEFAULT)], fail, as_json=json)
+        _fail(plans if topology else [replace(plans[0], topology=_FAILURE_DEFAULT)], fail, seconds, as_json=json)
     else:
         _measure(plans, as_json=json)
 
@@ -132,13 +133,13 @@ def _compare(plan: ThroughputPlan, bindings: list[int], *, as_json: bool) -> Non
     )
 
 
-def _fail(plans: list[ThroughputPlan], kind: str, *, as_json: bool) -> None:
+def _fail(plans: list[ThroughputPlan], kind: str, seconds: float, *, as_json: bool) -> None:
     from cbnet.cli.bench.output.failures import print_failure
     from cbnet.lab.bench.network.failures import bench_failure
 
     for plan in plans:
         with step_progress() as report:
-            outcome = bench_failure(plan, kind, report)
+            outcome = bench_failure(plan, kind, seconds, report)
         if as_json:
             print_json(outcome.members())
         else:

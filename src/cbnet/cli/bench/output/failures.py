@@ -16,12 +16,14 @@ _FAILURES = {
     "silent-link": "link {} silent: both ends notice after 3.5 s",
     "router": "router {} killed; it has no clients",
     "routers": "routers {} killed in turn; they have no clients",
+    "random": "bursts with random kills of routers without clients",
 }
 _REPAIRS = {
     "link": "link restored",
     "silent-link": "link restored",
     "router": "router restarted",
     "routers": "each restarted",
+    "random": "bursts of restarts only",
 }
 
 
@@ -33,7 +35,8 @@ def print_failure(outcome: FailureOutcome) -> None:
     plan, checked = outcome.plan, outcome.verdict
     console.print(
         f"[bold]{plan.topology}, trees {plan.routing}, seed {plan.seed}[/]: {plural(plan.subscribers, 'subscriber')}, "
-        f"{outcome.messages:,} messages at {outcome.rate:,.0f} per second, {plural(checked.expected, 'delivery')}\n"
+        f"{outcome.messages:,} messages at {outcome.rate:,.0f} per second, {plural(checked.expected, 'delivery')}, "
+        f"{plural(outcome.failures, 'failure')}\n"
     )
     grid = new_grid("Missed", "event", "messages", "deliveries", "last sent after", "converged after")
     _row(grid, _FAILURES[outcome.kind].format(", ".join(outcome.victims)), outcome.after_failure)

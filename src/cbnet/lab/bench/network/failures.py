@@ -5,16 +5,16 @@
 
 A message is missed if any subscriber that must get it does not. The network has converged when every running router
 reports that it knows all others and all that they announce. A message that is sent after an event and before that, or
-that may have been in flight at the event, is sent during a change; all others in a quiet network. No client is
-connected to a router that fails.
+that may have been in flight at the event, is sent during a change; all others in a quiet network. An event of `random`
+is a burst of kills and restarts, each before the network has converged after the one before. No client is connected to
+a router that fails.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,14 +22,14 @@ import numpy as np
 
 from cbnet.errors import InputError
 from cbnet.lab.bench.network.delivery_check import DeliveryCheck, check_deliveries, expected_count, missing_by_message
+from cbnet.lab.bench.network.failing_parts import KINDS, FailureAct, choose_victims, failing_network
 from cbnet.lab.bench.network.load import network_load
-from cbnet.lab.bench.network.relay import Relay
 from cbnet.lab.bench.network.throughput import counters_of
 from cbnet.lab.bench.network.traffic import expected_deliveries
 from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
-from cbnet.topology import Graph, bridges, topology
+from cbnet.topology import topology
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.bench_input import Report
@@ -38,18 +38,13 @@ if TYPE_CHECKING:
     from cbnet.lab.bench.network.throughput import ThroughputPlan
     from cbnet.lab.bench.network.traffic import ExpectedDeliveries
 
-KINDS = ("link", "silent-link", "router", "routers")
 _RATE = 500.0  # messages per second, by default
-_START_S = 4.0  # seconds from the first message to the first failure
-_PAUSE_S = 7.0  # seconds from an event to the next
 _END_S = 5.0  # seconds of messages after the last event, without its pause
-_ROUTERS = 5  # that fail in turn
 _PUBLISHERS = 4
-_START = 60.0  # seconds for the network to start, or to converge
+_CONVERGED = 60.0  # seconds for the network to converge
 _QUIET = 2.0  # seconds without a delivery before the wait ends
 _MIN_REST = 0.5  # seconds from convergence to the next event
 
-Act = Callable[[], object]
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -57,7 +52,7 @@ Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 class FailureEvent:
     """A failure or a repair."""
 
-    is_failure: bool
+    act: FailureAct
     at: int  # ns
     converged: int  # ns
 
@@ -79,6 +74,7 @@ class FailureOutcome:
     plan: ThroughputPlan
     kind: str
     victims: Sequence[str]
+    failures: int  # of links or routers
     rate: float
     messages: int
     verdict: DeliveryCheck
@@ -106,6 +102,7 @@ class FailureOutcome:
             "trees": str(self.plan.routing),
             "fail": self.kind,
             "victims": list(self.victims),
+            "failures": self.failures,
             "rate": self.rate,
             "messages": self.messages,
             "expected": self.verdict.expected,
@@ -117,19 +114,20 @@ class FailureOutcome:
         }
 
 
-def bench_failure(plan: ThroughputPlan, kind: str, report: Report) -> FailureOutcome:
-    """Let links or routers fail under load, and repair them."""
+def bench_failure(plan: ThroughputPlan, kind: str, seconds: float, report: Report) -> FailureOutcome:
+    """Let links or routers fail under load, and repair them; seconds: duration of random failures."""
     if kind not in KINDS:
         raise InputError(f"unknown failure {kind!r}", hint=f"use one of {', '.join(KINDS)}")
     graph = topology(plan.topology, plan.seed)
-    victims = ["–".join(_link(graph))] if "link" in kind else _routers(graph, _ROUTERS if kind == "routers" else 1)
+    victims = choose_victims(graph, kind, plan.seed)
     report("computing the expected deliveries")
     traffic = plan.traffic()
     expected = expected_deliveries(traffic)
     rate = plan.rate or _RATE
-    seconds = _START_S + _PAUSE_S * (2 * len(victims) - 1) + _END_S
-    order = Order(0, int(rate * seconds), rate)
-    with _network(plan, graph, kind, victims) as (network, acts):
+    with failing_network(graph, plan, kind, victims, seconds - _END_S) as (network, acts):
+        if kind != "random":
+            seconds = sum(act.pause for act in acts) + _END_S
+        order = Order(0, int(rate * seconds), rate)
         report(f"{plan.topology}: starting clients")
         places = [str(address) for name, address in network.addresses.items() if name not in victims]
         publish_at = places[:: max(1, len(places) // _PUBLISHERS)]
@@ -145,16 +143,17 @@ def bench_failure(plan: ThroughputPlan, kind: str, report: Report) -> FailureOut
     return _outcome(plan, kind, victims, order, expected, received, events, counters)
 
 
-def _happen(network: ProcessNetwork, acts: Sequence[Act]) -> Iterator[FailureEvent]:
+def _happen(network: ProcessNetwork, acts: Iterable[FailureAct]) -> Iterator[FailureEvent]:
     """Let failures and repairs happen, in turn; yield each when the network has converged."""
-    next_at = time.monotonic() + _START_S
-    for index, act in enumerate(acts):
-        time.sleep(max(0.0, next_at - time.monotonic()))
-        at, next_at = time.monotonic_ns(), time.monotonic() + _PAUSE_S
-        act()
-        network.wait(_START)
-        yield FailureEvent(index % 2 == 0, at, time.monotonic_ns())
-        next_at = max(next_at, time.monotonic() + _MIN_REST)
+    last = time.monotonic()
+    rested = 0.0
+    for act in acts:
+        time.sleep(max(0.0, last + act.pause - time.monotonic(), rested - time.monotonic()))
+        at, last = time.monotonic_ns(), time.monotonic()
+        act.run()
+        network.wait(_CONVERGED)
+        yield FailureEvent(act, at, time.monotonic_ns())
+        rested = time.monotonic() + _MIN_REST
 
 
 def _outcome(
@@ -170,29 +169,40 @@ def _outcome(
     assert order.rate is not None
     missing = missing_by_message(order, expected, received)
     sent = _sent(order, received)
-    changes = _changes(sent, events, _max_latency(received, events[0].at))
+    changes = _changes(sent, events, received)
     is_quiet = ~np.logical_or.reduce(changes)
     quiet = Missed(int(np.count_nonzero((missing > 0) & is_quiet)), int(missing[is_quiet].sum()), 0.0, 0.0)
     after_failure, after_repair = (
-        _missed(missing, sent, [pair for pair in zip(events, changes, strict=True) if pair[0].is_failure is which])
+        _missed(
+            missing, sent, [pair for pair in zip(events, changes, strict=True) if (pair[0].act.failures > 0) is which]
+        )
         for which in (True, False)
     )
     dropped = {reason: count for reason, count in drops(counters).items() if count > 0}
     return FailureOutcome(
-        plan, kind, victims, order.rate, order.count, check_deliveries(order, expected, received), quiet, after_failure,
-        after_repair, dropped,
-    )  # fmt: skip
+        plan=plan,
+        kind=kind,
+        victims=victims,
+        failures=sum(event.act.failures for event in events),
+        rate=order.rate,
+        messages=order.count,
+        verdict=check_deliveries(order, expected, received),
+        quiet=quiet,
+        after_failure=after_failure,
+        after_repair=after_repair,
+        dropped=dropped,
+    )
 
 
-def _changes(sent: Counts, events: Sequence[FailureEvent], in_flight: int) -> list[Mask]:
-    """Return which messages were sent during the change of each event; in_flight: ns before it that count, too."""
-    starts = [max(event.at - in_flight, before) for event, before in zip(events, _ends(events), strict=True)]
-    return [(sent >= start) & (sent < event.converged) for start, event in zip(starts, events, strict=True)]
-
-
-def _ends(events: Sequence[FailureEvent]) -> list[int]:
-    """Return when the change before each event ended."""
-    return [0, *(event.converged for event in events[:-1])]
+def _changes(sent: Counts, events: Sequence[FailureEvent], received: ReceivedDeliveries) -> list[Mask]:
+    """Return which messages were sent during the change of each event, or may have been in flight at the event."""
+    masks = []
+    before = 0  # end of the change before
+    for event in events:
+        start = max(event.at - _max_latency(received, before, event.at), before)
+        masks.append((sent >= start) & (sent < event.converged))
+        before = event.converged
+    return masks
 
 
 def _missed(missing: Counts, sent: Counts, changes: Sequence[tuple[FailureEvent, Mask]]) -> Missed:
@@ -219,85 +229,7 @@ def _sent(order: Order, received: ReceivedDeliveries) -> Counts:
     return sent
 
 
-def _max_latency(received: ReceivedDeliveries, failed: int) -> int:
-    """Return the longest delivery time in ns before the failure: messages sent within it may have been in flight."""
-    before = received.milliseconds[received.at < failed]
-    return int(before.max() * 1e6) if len(before) else 0
-
-
-# --- The failing link or routers
-
-
-@contextmanager
-def _network(
-    plan: ThroughputPlan, graph: Graph, kind: str, victims: Sequence[str]
-) -> Iterator[tuple[ProcessNetwork, Sequence[Act]]]:
-    """Start the routers; yield them, and the functions that fail and repair the victims, in turn."""
-    network = ProcessNetwork.of(graph, **plan.routing.settings)
-    with ExitStack() as stack:
-        stack.callback(network.close)
-        if kind in ("router", "routers"):
-            network.start(*network.settings)
-            network.wait(_START)
-            yield network, [act for name in victims for act in _router_acts(network, name)]
-            return
-        near, far = _link(graph)  # the first dials the other
-        relay = Relay(network.addresses[far])
-        stack.callback(relay.close)
-        network.start(*(name for name in network.settings if name != near))
-        own, network.addresses[far] = network.addresses[far], relay.address
-        network.start(near)
-        network.addresses[far] = own
-        network.wait(_START)
-        yield network, _link_acts(network, relay, (near, far), is_silent=kind == "silent-link")
-
-
-def _router_acts(network: ProcessNetwork, name: str) -> list[Act]:
-    return [lambda: network.kill(name), lambda: network.start(name)]
-
-
-def _link_acts(network: ProcessNetwork, relay: Relay, link: tuple[str, str], *, is_silent: bool) -> list[Act]:
-    """Return the functions that fail and repair a link; meanwhile the network converges without it."""
-
-    def fail() -> None:
-        network.links.remove(link)
-        (relay.silence if is_silent else relay.cut)()
-
-    def repair() -> None:
-        network.links.append(link)
-        relay.repair()
-
-    return [fail, repair]
-
-
-def _link(graph: Graph) -> tuple[str, str]:
-    """Return the link between the best-connected nodes whose removal leaves the network connected."""
-    alone = {frozenset(pair) for pair in bridges(graph)}
-    degrees = graph.degrees
-    links = [(degrees[u] + degrees[v], u, v) for u, v, _ in graph.edges() if frozenset((u, v)) not in alone]
-    if not links:
-        raise InputError("every link of this network is a bridge", hint="use a ring, or powerlaw:20")
-    _, u, v = max(links)
-    a, b = sorted((str(graph.name(u)), str(graph.name(v))))
-    return a, b
-
-
-def _routers(graph: Graph, count: int) -> list[str]:
-    """Return the best-connected nodes whose removal, one at a time, leaves the others connected."""
-    order = np.argsort(-graph.degrees, kind="stable").tolist()
-    chosen = [str(graph.name(node)) for node in order if _is_connected_without(graph, node)][:count]
-    if not chosen or len(chosen) == len(graph):
-        hint = "use a ring, or powerlaw:20"
-        raise InputError("no router of this network can fail without partitioning it", hint=hint)
-    return chosen
-
-
-def _is_connected_without(graph: Graph, removed: int) -> bool:
-    left = [node for node in range(len(graph.names)) if node != removed]
-    reached = set(left[:1])
-    for node in (waiting := left[:1]):  # grows during the loop
-        for other in graph.neighbours(node).tolist():
-            if other != removed and other not in reached:
-                reached.add(other)
-                waiting.append(other)
-    return len(left) > 1 and len(reached) == len(left)
+def _max_latency(received: ReceivedDeliveries, start: int, end: int) -> int:
+    """Return the longest delivery time in ns within some time: messages sent so long before its end were in flight."""
+    within = received.milliseconds[(received.at >= start) & (received.at < end)]
+    return int(within.max() * 1e6) if len(within) else 0
