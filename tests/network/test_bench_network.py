@@ -116,6 +116,7 @@ def test_without_a_broker_only_cbnet_is_measured(cbnet, monkeypatch):
         (("--bindings", "ten", "--broker"), "'ten' is not a number"),
         (("--fail", "link", "--topology", "tree:3"), "every link of this network is a bridge"),
         (("--fail", "router", "--topology", "tree:1"), "no router of this network can fail"),
+        (("--fail", "random", "--topology", "tree:2"), "no router of this network can fail"),
     ],
 )
 def test_invalid_options_are_refused(cbnet, options, said):

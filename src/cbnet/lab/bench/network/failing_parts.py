@@ -2,7 +2,7 @@
 
 link, silent-link   the link between the best-connected routers, through a relay that cuts or silences it
 router, routers     one or several of the best-connected routers, killed and restarted in turn
-random              half of the routers, killed and restarted in random bursts, several at once
+random              up to half of the routers, the best-connected first, killed and restarted in random bursts
 
 What fails never partitions the other routers.
 """
@@ -45,16 +45,18 @@ class FailureAct:
     run: Callable[[], object]
 
 
-def choose_victims(graph: Graph, kind: str, seed: int) -> list[str]:
+def choose_victims(graph: Graph, kind: str) -> list[str]:
     """Return the routers that fail, or the name of the link."""
     if "link" in kind:
         return ["–".join(_link(graph))]
-    if kind != "random":
-        return _routers(graph, ROUTERS if kind == "routers" else 1)
-    chosen: list[int] = []
-    for node in Random(f"victims {seed}").sample(range(len(graph)), len(graph)):
-        if 2 * (len(chosen) + 1) <= len(graph) and _is_connected_without(graph, {*chosen, node}):
-            chosen.append(node)
+    order = np.argsort(-graph.degrees, kind="stable").tolist()
+    if kind == "random":
+        chosen = _removable_together(graph, order)
+    else:
+        chosen = [node for node in order if _is_connected_without(graph, {node})][: ROUTERS if kind == "routers" else 1]
+    if not chosen or len(chosen) == len(graph):
+        hint = "use a ring, or powerlaw:20"
+        raise InputError("no router of this network can fail without partitioning it", hint=hint)
     return _names(graph, chosen)
 
 
@@ -156,14 +158,13 @@ def _link(graph: Graph) -> tuple[str, str]:
     return a, b
 
 
-def _routers(graph: Graph, count: int) -> list[str]:
-    """Return the best-connected nodes whose removal, one at a time, leaves the others connected."""
-    order = np.argsort(-graph.degrees, kind="stable").tolist()
-    chosen = [node for node in order if _is_connected_without(graph, {node})][:count]
-    if not chosen or len(chosen) == len(graph):
-        hint = "use a ring, or powerlaw:20"
-        raise InputError("no router of this network can fail without partitioning it", hint=hint)
-    return _names(graph, chosen)
+def _removable_together(graph: Graph, order: Sequence[int]) -> list[int]:
+    """Return the first nodes, at most half, whose removal, all at once, leaves the others connected."""
+    chosen: list[int] = []
+    for node in order:
+        if 2 * (len(chosen) + 1) <= len(graph) and _is_connected_without(graph, {*chosen, node}):
+            chosen.append(node)
+    return chosen
 
 
 def _names(graph: Graph, nodes: Iterable[int]) -> list[str]:

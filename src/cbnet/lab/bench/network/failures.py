@@ -119,7 +119,7 @@ def bench_failure(plan: ThroughputPlan, kind: str, seconds: float, report: Repor
     if kind not in KINDS:
         raise InputError(f"unknown failure {kind!r}", hint=f"use one of {', '.join(KINDS)}")
     graph = topology(plan.topology, plan.seed)
-    victims = choose_victims(graph, kind, plan.seed)
+    victims = choose_victims(graph, kind)
     report("computing the expected deliveries")
     traffic = plan.traffic()
     expected = expected_deliveries(traffic)
