@@ -48,6 +48,10 @@ class FlowFormat(CbnetFormat):
 FORMATS["flow"] = FlowFormat
 
 
+class FlowPublisher(Publisher):
+    """A publisher of this module: its process imports the module, and so knows the format."""
+
+
 class LivingReceiver(Receiver):
     """A receiver that the router does not take for dead."""
 
@@ -71,7 +75,7 @@ class Flow:
         self._progress = LoadProgress(shared)
         self._load = Load(payload=PAYLOAD, batch=50, channel=channel)
         self._receiver = GeneratorProcess(LivingReceiver, shared)
-        self._publisher = GeneratorProcess(Publisher, shared)
+        self._publisher = GeneratorProcess(FlowPublisher, shared)
 
     def open(self, addresses):
         """Subscribe, confirmed by all routers, then connect the publisher."""
