@@ -52,6 +52,10 @@ def print_failure(outcome: FailureOutcome) -> None:
     console.print("best effort   Messages in flight during a change may be missed, as in the table; nothing is resent.")
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in sorted(outcome.dropped.items())) or "nothing"
     console.print(f"dropped       {dropped}.")
+    if outcome.reconnects:
+        console.print(
+            f"meanwhile     {plural(outcome.reconnects, 'client')} reconnected: messages in flight may be missed."
+        )
 
 
 def _row(grid: Grid, event: str, missed: Missed) -> None:

@@ -82,6 +82,7 @@ class FailureOutcome:
     after_failure: Missed
     after_repair: Missed
     dropped: dict[str, int]  # by reason, at the routers running at the end
+    reconnects: int  # of clients, whose messages in flight are lost
 
     @property
     def is_as_guaranteed(self) -> bool:
@@ -111,6 +112,7 @@ class FailureOutcome:
             "spurious": self.verdict.spurious,
             **missed,
             "dropped": self.dropped,
+            "reconnects": self.reconnects,
         }
 
 
@@ -191,6 +193,7 @@ def _outcome(
         after_failure=after_failure,
         after_repair=after_repair,
         dropped=dropped,
+        reconnects=received.reconnects,
     )
 
 
