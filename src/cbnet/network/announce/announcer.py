@@ -212,9 +212,11 @@ class Announcer:
         nearest = subscriptions.nearest(stream, others)
         differences = subscriptions.difference(stream, nearest), offers.difference(stream, nearest)
         base: int | bytes = 0 if nearest is None else nearest.number
-        content = self._content(stream)
         neighbour, session = stream.key.neighbour, stream.key.session
-        for digest, kept in self.retained.bases(neighbour, session, content, self._context.now):
+        if not self.retained.may_have_bases(session, self._context.now):
+            return base, differences
+        content = self._content(stream)
+        for digest, kept in self.retained.bases(neighbour, session, content):
             smaller = _difference(content[0], kept[0]), _difference(content[1], kept[1])
             if _size(smaller) < _size(differences):
                 base, differences = digest, smaller

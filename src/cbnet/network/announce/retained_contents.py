@@ -143,15 +143,18 @@ class RetainedContents:
         """Record what the neighbour has at the start of a session."""
         self._held[session] = _Held(frozenset(digests), now + _USED_SECONDS)
 
-    def bases(self, neighbour: str, session: int, content: Content, now: float) -> Iterable[tuple[bytes, Content]]:
-        """Yield the contents that the neighbour has as well: the present one of a stream, or what was sent before."""
+    def may_have_bases(self, session: int, now: float) -> bool:
+        """Return whether the neighbour still has some contents."""
         held = self._held.get(session)
-        if held is not None and now < held.until:
-            digest = joint_digest(content)
-            if digest in held.digests:
-                yield digest, content
-            for digest in held.digests & self._sent.get(neighbour, {}).keys():
-                yield digest, self._sent[neighbour][digest].content
+        return held is not None and bool(held.digests) and now < held.until
+
+    def bases(self, neighbour: str, session: int, content: Content) -> Iterable[tuple[bytes, Content]]:
+        """Yield the contents that the neighbour has as well: the present one of a stream, or what was sent before."""
+        held, digest = self._held[session], joint_digest(content)
+        if digest in held.digests:
+            yield digest, content
+        for digest in held.digests & self._sent.get(neighbour, {}).keys():
+            yield digest, self._sent[neighbour][digest].content
 
     # --- both
 

@@ -5,6 +5,7 @@ from support.memory_networks import Lab, encoded
 
 from cbnet import Predicate, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
+from cbnet.network.announce import retained_contents
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.counters import Event
 
@@ -188,3 +189,17 @@ def test_in_a_running_network_a_restarted_router_does_not_await_a_neighbour_that
     memory.start("c")
     memory.run(10)
     assert held(memory, "a", "b") == set(encoded("#jazz and #vinyl", "#news"))
+
+
+def test_the_content_of_a_new_stream_has_no_digest_if_the_neighbour_has_none(monkeypatch):
+    def refuse(_):
+        raise AssertionError("the digest of a million filters takes a second")
+
+    lab = Lab("a-b")
+    lab.clients["a"].subscribe(1, " or ".join(MANY))
+    lab.run(2)
+    monkeypatch.setattr(retained_contents, "joint_digest", refuse)
+    lab.memory.add(Settings("c"))
+    lab.memory.add_cable("c", "a")
+    lab.run(6)
+    assert held(lab.memory, "c", "a") == set(encoded(*MANY))
