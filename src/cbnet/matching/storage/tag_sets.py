@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 Tags: TypeAlias = NDArray[np.int32]
 Numbers: TypeAlias = NDArray[np.int64]
 
+_MAX_INT32 = 2**31 - 1
+
 
 @dataclass(frozen=True, eq=False)
 class TagSets:
@@ -51,9 +53,9 @@ class TagSets:
         sizes = np.concatenate([part.sizes for part in parts]) if parts else np.zeros(0, dtype=np.int64)
         return cls(_offsets(sizes), np.concatenate([np.zeros(0, dtype=np.int32), *(part.tags for part in parts)]))
 
-    def to_arrow(self) -> pa.ListArray:
-        """Return a column of lists of int32."""
-        return pa.ListArray.from_arrays(pa.array(self.offsets.astype(np.int32)), pa.array(self.tags))
+    def to_arrow(self) -> pa.Array:
+        """Return a column of lists of int32; of large lists, if 32-bit offsets are too small."""
+        return list_array(self.offsets, pa.array(self.tags))
 
     def to_lists(self) -> list[list[int]]:
         """Return the tags of each set."""
@@ -84,6 +86,13 @@ class TagSets:
         offsets = _offsets(sizes)
         positions = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], sizes)
         return TagSets(offsets, self.tags[positions])
+
+
+def list_array(offsets: Numbers, elements: pa.Array) -> pa.Array:
+    """Return a column of lists; offsets: int64[n + 1]."""
+    if offsets[-1] > _MAX_INT32:
+        return pa.LargeListArray.from_arrays(pa.array(offsets), elements)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), elements)
 
 
 def _offsets(sizes: Numbers) -> Numbers:

@@ -58,6 +58,8 @@ def derive_by_user(
     they are given.
     """
     empty = F.size("tags") == 0
+    # A user is one task, sorted on disk if needed: 6 s of a processor per million rows of one user. The paper's users
+    # have 139 bookmarks on average.
     within = Window.partitionBy("user").orderBy(empty, "tags")
     flagged = rows.select(
         "user", "tags", "raw_tags",

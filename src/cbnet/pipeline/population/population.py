@@ -39,7 +39,7 @@ from cbnet.pipeline.spark.shipped_data import ShippedData
 CLUSTERS = 2_500_000
 
 _ELECTION, _DRAWS = 16, 17
-_CHUNK = 2048  # clusters, of some 70,000 descriptors
+_AT_ONCE = 70_000  # descriptors of an application that a task generates at once: some 20 MB
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,11 @@ def _generate(
     seed: int,
 ) -> Iterator[pa.RecordBatch]:
     models = open_models(shipped)
+    chunk = max(1, int(_AT_ONCE / max(1.0, *(app.share * app.descriptors for app in applications))))
     for batch in batches:
         numbers = np.asarray(batch.column(0))
-        for start in range(0, len(numbers), _CHUNK):
-            clusters = numbers[start : start + _CHUNK]
+        for start in range(0, len(numbers), chunk):
+            clusters = numbers[start : start + chunk]
             nodes = (np.searchsorted(first_clusters, clusters, side="right") - 1).astype(np.int32)
             for number, app in enumerate(applications):
                 indexes, sets = cluster_sets(clusters, app, number, models[app.name], seed)

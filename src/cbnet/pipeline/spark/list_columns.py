@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cbnet.matching.storage.tag_sets import list_array
+
 Numbers: TypeAlias = NDArray[np.int64]
 
 
@@ -23,9 +25,7 @@ def lengths_of(lists: pa.Array) -> Numbers:
 
 def from_lengths(elements: pa.Array, lengths: Numbers) -> pa.Array:
     """Split elements into lists of these lengths."""
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), elements)
+    return list_array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), elements)
 
 
 def rows_of(lengths: Numbers) -> Numbers:

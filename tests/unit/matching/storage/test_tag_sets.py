@@ -1,6 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
+from cbnet.matching.storage import tag_sets
 from cbnet.matching.storage.tag_sets import TagSets
 
 ROWS = [[1, 4], [4], [2, 4, 9], []]
@@ -25,6 +26,13 @@ def test_arrow_columns_are_read_whole_and_in_part():
     assert TagSets.from_arrow(column.slice(1, 2)).to_lists() == ROWS[1:3]
     assert TagSets.from_arrow(column.slice(4)).to_lists() == []
     assert TagSets.of(ROWS).to_arrow().equals(column)
+
+
+def test_lists_have_64_bit_offsets_where_32_bits_are_too_small(monkeypatch):
+    monkeypatch.setattr(tag_sets, "_MAX_INT32", 5)
+    large = TagSets.of(ROWS).to_arrow()
+    assert large.equals(pa.array(ROWS, pa.large_list(pa.int32())))
+    assert TagSets.from_arrow(large).to_lists() == ROWS
 
 
 def test_rows_are_taken_in_any_order_and_again():

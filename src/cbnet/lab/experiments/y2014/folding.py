@@ -33,7 +33,6 @@ from cbnet.topology import draw_roots, root_classes, shortest_path_trees, topolo
 _PAPER_BYTES, _PAPER_KEPT = 50, 10_880_657  # per descriptor; descriptors for one tree
 _HARDWARE = 8 * 2**30  # bytes of a router's memory in 2014
 _TAGS, _MAX_FILTER_TAGS, _MAX_MESSAGE_TAGS = 12, 3, 5  # on small networks
-_PARTITIONS = 4  # for little data
 _VARIANTS = {
     "per_tree": "one table per tree",
     "grouped": "one per group of equal trees",
@@ -108,7 +107,7 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
     firsts = users.first_clusters(context, graph, parameters.clusters)
     models, apps = users.models(context), users.applications()
     people = population(context.spark(), models, firsts, applications=apps, seed=context.seed)
-    predicates = node_predicates(people, len(graph), _PARTITIONS).persist()
+    predicates = node_predicates(people, len(graph)).persist()
     try:
         rows = predicates.toArrow().combine_chunks()
         owners = np.asarray(rows["node"]).astype(np.int32)
@@ -116,7 +115,7 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
         for done, k in enumerate(parameters.trees):
             context.progress(done, len(parameters.trees), f"{k} trees")
             in_memory = asdict(DescriptorFibs(trees[:k], descriptors).entries(router))
-            on_spark = folded_tables(predicates, trees[:k], [router], partitions=_PARTITIONS).count()
+            on_spark = folded_tables(predicates, trees[:k], [router]).count()
             yield {"trees": k, **in_memory, "folded_on_spark": on_spark, "descriptors": len(owners)}
     finally:
         predicates.unpersist()

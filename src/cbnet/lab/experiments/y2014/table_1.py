@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _MIB = 2**20
 _PAPER_SIZES = (518.83, 54.63)  # MiB
 _TAGS_CLOSE, _SHARE_CLOSE = 0.2, 0.5  # relative to the paper's
-_SMALL, _FEW_PARTITIONS = 5_000, 4  # clusters; so few need few partitions
 _ENGINES = ("tags", "bloom")
 
 
@@ -92,15 +91,14 @@ def _counted(
     from cbnet.pipeline.tables.table_1 import node_loads, table1
     from cbnet.pipeline.tables.tree_counts import distinct_counts
 
-    parts = _FEW_PARTITIONS if clusters <= _SMALL else None
     firsts = users.first_clusters(context, graph, clusters)
     descriptors = population(
         context.spark(), models, firsts, applications=users.applications(), seed=context.seed
     ).persist()
-    predicates = node_predicates(descriptors, len(graph), parts).persist()
-    fib = forwarding_tables(predicates, tree, [router], partitions=parts).persist()
+    predicates = node_predicates(descriptors, len(graph)).persist()
+    fib = forwarding_tables(predicates, tree, [router]).persist()
     try:
-        distinct = _distinct(tree, router, distinct_counts(descriptors, tree, parts))
+        distinct = _distinct(tree, router, distinct_counts(descriptors, tree))
         interfaces = table1(fib, node_loads(descriptors), tree, [router]).collect()
         rows = [{"clusters": clusters, **row.asDict(), "distinct": distinct[row["interface"]]} for row in interfaces]
         return rows, list(_sizes(fib, router)) if is_last else []

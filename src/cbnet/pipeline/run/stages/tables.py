@@ -1,4 +1,8 @@
-"""Stages from predicates to tables: of some routers, Table 1, counts of all routers, folded tables [2014 §4]."""
+"""Stages from predicates to tables: of some routers, Table 1, counts of all routers, folded tables [2014 §4].
+
+Tables of counts are one file: they have a row per interface, 123,000 for all routers of the Internet of 2012, 4 MB in
+memory, and come from the driver.
+"""
 
 from __future__ import annotations
 
