@@ -52,6 +52,13 @@ def spark():
     """
     from cbnet.pipeline.spark.session import spark_session
 
+    if "SPARK_REMOTE" in os.environ:  # of a server that test_spark_connect.py has started
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.builder.remote(os.environ["SPARK_REMOTE"]).getOrCreate()
+        yield session
+        session.stop()
+        return
     conf = {
         "spark.driver.memory": "2g",
         "spark.sql.shuffle.partitions": "3",

@@ -37,6 +37,23 @@ def standalone_cluster(folder, workers=2):
         yield address, [*started.values()]
 
 
+@contextmanager
+def connect_server(folder, *settings):
+    """Start a Spark Connect server with two cores that works in a folder; yield its address."""
+    environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(folder / "java"))}
+    service = "org.apache.spark.sql.connect.service"
+    settings = ["spark.ui.enabled=false", "spark.sql.shuffle.partitions=3", "spark.driver.host=127.0.0.1", *settings]
+    settings += ["spark.connect.grpc.binding.address=127.0.0.1", "spark.connect.grpc.binding.port=0"]
+    command = [str(SPARK / "bin" / "spark-submit"), "--class", f"{service}.SparkConnectServer", "--master", "local[2]"]
+    command += ["--driver-memory", "1g", *(part for setting in settings for part in ("--conf", setting))]
+    with _process(folder, environment, "connect", [*command, "spark-internal"]) as server:
+        port = _wait_for_log(
+            folder, "connect", rf"started service '{service}.SparkConnectService' on port (\d+)", server
+        )
+        yield f"sc://127.0.0.1:{port}"
+
+
 def kill_tree(process):
     """Kill a process and all its descendants: a worker, its executor and the Python of that."""
     with suppress(psutil.NoSuchProcess):
@@ -73,6 +90,12 @@ def is_python_busy(process):
 @contextmanager
 def _daemon(folder, environment, name, class_name, *arguments):
     command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{class_name}", *arguments]
+    with _process(folder, environment, name, command) as process:
+        yield process
+
+
+@contextmanager
+def _process(folder, environment, name, command):
     with (folder / f"{name}.log").open("w") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from cbnet.errors import InputError
@@ -27,7 +26,7 @@ from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.rule_files import is_compiled
 from cbnet.matching.storage.columns import Texts
 from cbnet.pipeline.spark.filesystem import process_folder
-from cbnet.pipeline.spark.shipped_data import has_other_hosts, ship_file
+from cbnet.pipeline.spark.shipped_data import has_other_hosts, ship_file, shipped_path
 
 AnyTable = Table[Any] | str | Path
 _DIGITS = 16  # of a version: a billion versions collide with probability 1/40
@@ -46,7 +45,7 @@ class ShippedTable:
 
     def open(self) -> OpenTable:
         """Return the table, mapped; to be called in a task."""
-        path = SparkFiles.get(Path(self.path).name) if self.is_shipped else self.path
+        path = shipped_path(Path(self.path).name) if self.is_shipped else self.path
         return _open(path, with_filters=self.with_filters)
 
     def open_here(self) -> OpenTable:

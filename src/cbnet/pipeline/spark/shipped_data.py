@@ -29,7 +29,7 @@ class ShippedData:
 
     def table(self) -> pa.Table:
         """Return the table, mapped; to be called in a task."""
-        return _map(SparkFiles.get(self.name))
+        return _map(shipped_path(self.name))
 
 
 def ship_table(spark: SparkSession, table: pa.Table) -> ShippedData:
@@ -58,6 +58,15 @@ def ship_file(spark: SparkSession, path: Path) -> None:
 
 
 _shipped: dict[str, set[str]] = {}  # session -> names of files
+
+
+def shipped_path(name: str) -> str:
+    """Return the path of a shipped file; to be called in a task."""
+    path = Path(SparkFiles.get(name))
+    if path.exists():
+        return str(path)
+    # Streams under Spark Connect: the file is in a folder for their session, which the worker is not told.
+    return str(next(path.parent.glob(f"*/{name}"), path))
 
 
 def has_other_hosts(spark: SparkSession) -> bool:
