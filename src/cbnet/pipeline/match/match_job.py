@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
@@ -23,7 +23,6 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
-from pyspark.sql.utils import is_remote
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, ERROR, FAIL, OnError
@@ -43,6 +42,7 @@ from cbnet.pipeline.spark.filesystem import delete, list_names, write_text
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import MANIFEST, Provenance
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
+from cbnet.pipeline.spark.session_target import is_connect
 
 _OUTPUT_NAMES = {"matches", "counts", "rejected", MANIFEST}
 
@@ -124,7 +124,7 @@ def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Se
 
 def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
     """Match files of messages; write matches and counts to a folder, replacing those of an earlier job."""
-    if not is_remote():
+    if not is_connect(spark):
         check_output_folder(spark, out, _OUTPUT_NAMES)
     steps: dict[str, float] = {}
     started = monotonic()
@@ -154,7 +154,7 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
         match_s=round(counts.match_s, 3),
         warning=unknown_attributes(message_columns_of(frame.rows), job.columns, used_names(tables)),
     )
-    if not is_remote():
+    if not is_connect(spark):
         _write_manifest(spark, out, job, tables, summary)
     return summary
 
@@ -163,22 +163,22 @@ def _write_matches(rows: DataFrame, tables: Sequence[ShippedTable], job: MatchJo
     policy: OnError = FAIL if job.on_error == FAIL else DROP
     matches = match_shipped(rows, tables, key=job.key, columns=job.columns, on_error=policy, is_counted=True)
     observation = new_observation()
-    if not is_remote():
+    if not is_connect(rows.sparkSession):
         delete(rows.sparkSession, f"{out}/{MANIFEST}")  # the old result is no longer complete
         delete(rows.sparkSession, f"{out}/rejected")
-    write_matches(matches, f"{out}/matches", observation, buckets=job.buckets, mode=_mode())
+    write_matches(matches, f"{out}/matches", observation, buckets=job.buckets, mode=_mode(rows.sparkSession))
     return observed_counts(observation)
 
 
 def _write_counts(spark: SparkSession, out: str, type: DataType) -> int:
     """Write the number of matches of each interface; return the number of interfaces."""
     counts = interface_counts(spark, f"{out}/matches", type).sort("interface")
-    counts.write.mode(_mode()).parquet(f"{out}/counts")
+    counts.write.mode(_mode(spark)).parquet(f"{out}/counts")
     return spark.read.parquet(f"{out}/counts").count()
 
 
-def _mode() -> str:
-    return "error" if is_remote() else "overwrite"
+def _mode(spark: SparkSession) -> str:
+    return "error" if is_connect(spark) else "overwrite"
 
 
 def rejected_reasons(
@@ -205,7 +205,7 @@ def check_output_folder(spark: SparkSession, out: str, names: set[str]) -> None:
 @contextmanager
 def _timed(spark: SparkSession, steps: dict[str, float], name: str) -> Iterator[None]:
     start = monotonic()
-    with nullcontext() if is_remote() else step(spark, name), job_errors():
+    with step(spark, name), job_errors():
         yield
     steps[name] = round(monotonic() - start, 3)
 

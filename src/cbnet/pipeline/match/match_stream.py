@@ -25,7 +25,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
-from pyspark.sql.utils import is_remote
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.match.batch_folders import batch_path, compact_batches
@@ -40,6 +39,7 @@ from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, shi
 from cbnet.pipeline.match.table_versions import TableVersions, match_versioned
 from cbnet.pipeline.spark.filesystem import read_text, write_text
 from cbnet.pipeline.spark.results import MANIFEST
+from cbnet.pipeline.spark.session import require_classic
 
 CHECKPOINT = "_checkpoint"
 BUCKETS = 4  # files of each micro-batch, at most
@@ -112,9 +112,7 @@ class MatchStream:
         report: Callable[[BatchReport], None] = lambda _: None,
         remark: Callable[[str], None] = lambda _: None,
     ) -> None:
-        if is_remote():
-            hint = "use match(stream, table) and a sink of Spark, or a classic session"
-            raise InputError("this stream does not run under Spark Connect", hint=hint)
+        require_classic(spark, "a stream with versions of its table")
         self._spark, self._job, self._out = spark, job, out
         self._checkpoint = checkpoint or f"{out}/{CHECKPOINT}"
         self._report, self._remark = report, remark

@@ -2,7 +2,7 @@
 
     spark.dataSource.register(RouterSource)
     rows = spark.readStream.format("cbnet").schema("price double, `#` array<string>, payload binary")
-    rows = rows.option("router", "127.0.0.1:4001").option("predicate", "price < 5").load()
+    rows = rows.option("router", "127.0.0.1:4001").option("predicate", "price < 5").option("partitions", 8).load()
     rows.writeStream.format("cbnet").option("router", …)
 
 **The source delivers at most once.** The driver subscribes, and a received message is stored nowhere else. Losses are
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +52,7 @@ Row = tuple[Any, ...]
 
 
 class RouterSource(DataSource):
-    """A live network as source and sink of rows, with the options `router`, `predicate` and `network`."""
+    """A live network as source and sink of rows, with the options `router`, `predicate`, `partitions` and `network`."""
 
     @classmethod
     def name(cls) -> str:
@@ -64,7 +65,8 @@ class RouterSource(DataSource):
 
     def streamReader(self, schema: StructType) -> RouterReader:  # noqa: N802
         """Return the reader of messages."""
-        return RouterReader(schema, self._routers(), self.options.get("predicate", "true"), self._network())
+        predicate = self.options.get("predicate", "true")
+        return RouterReader(schema, self._routers(), predicate, self._network(), self._partitions())
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchPublisher:  # noqa: ARG002
         """Return the publisher of the rows of a batch."""
@@ -79,6 +81,12 @@ class RouterSource(DataSource):
             raise InputError("no router given", hint='use .option("router", "127.0.0.1:4001")')
         return [router.strip() for router in self.options["router"].split(",")]
 
+    def _partitions(self) -> int:
+        text = self.options.get("partitions", "1")
+        if not text.isdecimal() or int(text) < 1:
+            raise InputError(f"{text!r} is not a number of partitions", hint='use .option("partitions", 8)')
+        return int(text)
+
     def _network(self) -> str:
         return str(self.options.get("network", "cbnet"))
 
@@ -86,9 +94,12 @@ class RouterSource(DataSource):
 class RouterReader(DataSourceStreamReader):
     """Receives messages in the driver and sends them to the executors with their batch."""
 
-    def __init__(self, schema: StructType, routers: Sequence[str], predicate: str, network: str) -> None:
+    def __init__(
+        self, schema: StructType, routers: Sequence[str], predicate: str, network: str, partitions: int = 1
+    ) -> None:
         self._reader = RowReader(schema)
         self._schema = schema
+        self._partitions = partitions
         self._routers, self._predicate, self._network = routers, predicate, network
         self._client: Client | None = None
         self._subscription: Subscription | None = None
@@ -130,8 +141,10 @@ class RouterReader(DataSourceStreamReader):
         first, last = start["taken"] - self._first, end["taken"] - self._first
         if self._client is None or first < 0:
             self._not_replayed += end["taken"] - start["taken"]
-            return [InputPartition(_as_bytes(self._batch([])))]
-        return [InputPartition(_as_bytes(self._batch(self._kept[first:last])))]
+            first = last = 0
+        count = last - first
+        bounds = [first + count * part // self._partitions for part in range(self._partitions + 1)]
+        return [InputPartition(_as_bytes(self._batch(self._kept[low:high]))) for low, high in pairwise(bounds)]
 
     def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
         schema = arrow_schema(self._schema)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.utils import is_remote
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
@@ -32,6 +31,7 @@ from cbnet.pipeline.spark.filesystem import (
     upload,
     write_text,
 )
+from cbnet.pipeline.spark.session_target import is_connect
 
 _KEPT_BATCHES = 100  # as many as Spark keeps
 
@@ -77,7 +77,7 @@ class TableVersions:
 
     def of_batch(self, spark: SparkSession, batch: int) -> list[Path]:
         """Return the local table files for a batch; the first call for a batch fixes their versions."""
-        if is_remote():
+        if is_connect(spark):
             hint = "use match(stream, table), whose table is fixed, or a classic session"
             raise InputError("versions of tables are not kept under Spark Connect", hint=hint)
         pin = f"{self._folder}/versions/{batch}.json"

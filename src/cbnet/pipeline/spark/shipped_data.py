@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
 
 from cbnet.pipeline.spark.filesystem import process_folder
+from cbnet.pipeline.spark.session_target import is_connect
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ def ship_table(spark: SparkSession, table: pa.Table) -> ShippedData:
 def ship_file(spark: SparkSession, path: Path) -> None:
     """Send a file to all workers of a session, once; its name must identify its content, and it must stay there."""
     session: Any = spark
-    shipped = _shipped.setdefault(session.session_id if is_remote() else session._jsparkSession.sessionUUID(), set())
+    shipped = _shipped.setdefault(
+        session.session_id if is_connect(spark) else session._jsparkSession.sessionUUID(), set()
+    )
     if path.name not in shipped:
         spark.addArtifact(str(path), file=True)  # unlike addFile, this works under Spark Connect too
         shipped.add(path.name)
@@ -71,7 +73,7 @@ def shipped_path(name: str) -> str:
 
 def has_other_hosts(spark: SparkSession) -> bool:
     """Return whether workers may run on another host, where the files of this one are not."""
-    return is_remote() or not re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master))
+    return is_connect(spark) or not re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master))
 
 
 @lru_cache(maxsize=4)

@@ -79,6 +79,30 @@ def test_losses_and_misfits_are_counted(router, schema):
         reader.stop()
 
 
+def test_batch_has_as_many_partitions_as_asked(router, schema):
+    options = {"router": router, "predicate": "exists n", "partitions": "3"}
+    reader = RouterSource(options).streamReader(schema)
+    start = reader.latestOffset(reader.initialOffset())
+    try:
+        with connect(router) as client:
+            for number in range(8):
+                client.publish({"n": number})
+            client.flush()
+        end = start
+        while end["taken"] < 8:
+            end = reader.latestOffset(start)
+        parts = [
+            [row["n"] for batch in reader.read(part) for row in batch.to_pylist()]
+            for part in reader.partitions(start, end)
+        ]
+        assert parts == [[0, 1], [2, 3, 4], [5, 6, 7]]
+    finally:
+        reader.stop()
+    for wrong in ("0", "two", "-1"):
+        with pytest.raises(InputError, match="is not a number of partitions"):
+            RouterSource({**options, "partitions": wrong}).streamReader(schema)
+
+
 def test_batch_that_cannot_be_replayed_is_counted_as_lost(router, schema):
     reader = RouterReader(schema, [router], "true", "cbnet")  # a new process: nothing is left of the old one
     before, after = {"taken": 10, "lost": 1, "misfits": 0}, {"taken": 15, "lost": 1, "misfits": 0}
