@@ -63,7 +63,7 @@ def test_killed_worker_does_not_change_the_tables(spark, reference, cluster, tmp
     (tmp_path / "run.toml").write_text(CONFIG)
     config = read_config(tmp_path / "run.toml")
     small = ["--conf", "spark.executor.memory=512m", "--conf", "spark.driver.host=127.0.0.1"]
-    process = start_run(tmp_path, "--master", master, *small)
+    process = start_run(tmp_path, "--master", master, "--output", f"file://{config.out}", *small)
     try:
         before, done = (Path(config.out) / stage / "_cbnet.json" for stage in ("loads", "predicates"))
         wait_for(lambda: before.exists() and is_python_busy(workers[1]), process)

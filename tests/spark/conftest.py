@@ -30,10 +30,16 @@ def small_blocks(spark):
         spark.conf.set(key, value)
 
 
-@pytest.fixture
-def remote(spark, tmp_path):
-    """The URI of the test's folder on a file system that Python cannot read: a mount table of Hadoop."""
+@pytest.fixture(params=["viewfs", "s3a"])
+def remote(request, spark, tmp_path):
+    """The URI of the test's folder on a file system that Python cannot read: a mount table of Hadoop.
+
+    With the scheme of an object store, files are written as there: without a rename.
+    """
     name = f"mounted{token_hex(4)}"
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     configuration.set(f"fs.viewfs.mounttable.{name}.link./here", tmp_path.as_uri())
-    return f"viewfs://{name}/here"
+    if request.param != "viewfs":
+        overloaded = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
+        configuration.set(f"fs.{request.param}.impl", overloaded)
+    return f"{request.param}://{name}/here"

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from cbnet.errors import CbnetError
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.lock import locked
-from cbnet.pipeline.run.plan import PlannedStage, StageState, needs_spark, states
+from cbnet.pipeline.run.plan import PlannedStage, StageState, check_reach, needs_spark, states
 from cbnet.pipeline.run.selection import Decision, Selection, decide
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.costs import CostMeter
@@ -52,6 +52,7 @@ def run(
     with ExitStack() as stack:
         if any(decision.is_to_run for decision in decisions):
             spark = spark or session()
+            check_reach(config, str(spark.sparkContext.master))
             stack.enter_context(locked(spark, config.out))
             decisions = decide([*states(config, spark)], selection)  # another run may have ended meanwhile
         yield from _outcomes(decisions, config, spark, report)

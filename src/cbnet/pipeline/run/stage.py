@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.pipeline.population.users_per_as import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.run.configuration import Config
+from cbnet.pipeline.spark.filesystem import fetch
 from cbnet.pipeline.spark.results import Facts, Snapshot, StoredResult
 from cbnet.pipeline.tables.router_interfaces import RouterInterfaces
 from cbnet.pipeline.tables.tree_centrality import most_central_routers
@@ -85,14 +85,19 @@ class StageContext:
     @cached_property
     def graph(self) -> Graph:
         """The network."""
-        network = self.config.network
-        return topology(network.graph, self.config.seed, largest=network.largest)
+        return topology(self.graph_file, self.config.seed, largest=self.config.network.largest)
+
+    @cached_property
+    def graph_file(self) -> str:
+        """The generator of the graph, or a local file with it."""
+        graph = self.config.network.graph
+        return str(fetch(self.spark, graph)) if network_files(self.config) else graph
 
     @cached_property
     def first_clusters(self) -> NDArray[np.int64]:
         """The first cluster of each node, and the number of clusters: int64[n + 1]."""
         users = self.config.network.users
-        weights = users_from_file(self.graph, Path(users)) if users else users_by_class(self.graph)
+        weights = users_from_file(self.graph, fetch(self.spark, users)) if users else users_by_class(self.graph)
         return first_clusters(weights, self.config.population.clusters)
 
     def roots(self, count: int) -> list[int]:

@@ -8,6 +8,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.service.network_file import read_folder, snapshot_folder
 from cbnet.pipeline.run.configuration import read_config
 from cbnet.pipeline.run.leftovers import clean, leftovers
+from cbnet.pipeline.run.lock import locked
 from cbnet.pipeline.run.plan import StageState, states
 from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.run.selection import Selection
@@ -254,6 +255,28 @@ def traces(folder, rejected=0.5):
         sets = "trace"
     """
     return config_of(folder, text)
+
+
+def test_rows_are_the_same_when_all_inputs_and_outputs_are_uris(spark, tmp_path, remote):
+    (tmp_path / "ring.txt").write_text("".join(f"{node} {(node + 1) % 6}\n" for node in range(6)))
+    (tmp_path / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(6)))
+    text = SMALL.replace('"aslike:40"', '"{top}/ring.txt"\nusers = "{top}/users.csv"')
+    config_of(tmp_path, text.format(top=tmp_path))
+    here = read_config(tmp_path / "run.toml", out=str(tmp_path / "a"))
+    [*run(here, lambda: spark)]
+    config_of(tmp_path, text.format(top=remote))
+    there = read_config(tmp_path / "run.toml", out=f"{remote}/b")
+    assert new_stages(there, spark) == MADE
+    for stage in MADE:
+        assert rows_of(spark, there.out, stage) == rows_of(spark, here.out, stage), stage
+    assert {each.state for each in states(there, spark)} == {StageState.DONE}
+    next((tmp_path / "b" / "loads").glob("snapshot-*/part-*.parquet")).unlink()
+    assert {each.name for each in states(there, spark) if each.state is StageState.DAMAGED} == {"loads"}
+    with locked(spark, there.out), pytest.raises(CbnetError, match="is in use by another run"):
+        new_stages(there, spark)
+    (tmp_path / "b" / "old" / "snapshot-1").mkdir(parents=True)
+    assert {*clean(there, spark)} == {"old"}
+    assert new_stages(there, spark) == ["loads"]
 
 
 def test_too_many_malformed_rows_stop_a_run_and_are_stored(spark, tmp_path):

@@ -4,10 +4,10 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.spark import filesystem as fs
 
 
-@pytest.fixture(params=["file", "viewfs"])
-def top(request, tmp_path):
-    """A folder by URI: one that Python reads, and one that only Hadoop reads."""
-    return tmp_path.as_uri() if request.param == "file" else request.getfixturevalue("remote")
+@pytest.fixture(params=[True, False])
+def top(request, remote, tmp_path):
+    """A folder by URI: one that Python reads, and those that only Hadoop reads."""
+    return tmp_path.as_uri() if request.param else remote
 
 
 @pytest.mark.parametrize(
