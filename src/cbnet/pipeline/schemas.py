@@ -65,6 +65,8 @@ TABLE1 = _schema(
 NUMBERED = _schema(descriptor="long", tags="ints", minimal="bool")  # minimal: among all descriptors
 ROUTER_TABLES = _schema(tree="int", range="int", position="int", descriptor="long", below="int", above="int")
 
+COMPILED = _schema(router="int", part="int", bytes="bytes")  # chunks of table files, in order; inside `compiled_tables`
+
 # Inside `minimal_descriptors`: a group is an interface or a node; `trees` and `covered` have a bit for each tree.
 GROUPED = _schema(group="int", tags="ints", trees="long")
 ANSWERS = _schema(group="int", tags="ints", trees="long", covered="long")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from cbnet.pipeline.run.runner import StageOutcome
+    from cbnet.pipeline.spark.results import StoredResult
 
 
 def extra_grids(outcomes: Sequence[StageOutcome]) -> Iterator[Grid]:
@@ -18,6 +19,9 @@ def extra_grids(outcomes: Sequence[StageOutcome]) -> Iterator[Grid]:
     folded = [each.result.facts for each in outcomes if each.name.startswith("folded/")]
     if folded:
         yield _folded(folded)
+    stored = {each.name: each.result for each in outcomes if each.name.startswith("router_tables/")}
+    if stored:
+        yield _router_tables(stored)
     for each in outcomes:
         if each.name == "curves":
             yield _curves(each.result.facts["findings"])
@@ -31,6 +35,17 @@ def _folded(stages: Sequence[Mapping[str, Any]]) -> Grid:
             single = alone.get(row["router"])
             times = f"{row['entries'] / single:.2f} ×" if single else ""
             add_cells(grid, facts["k"], row["router"], f"{row['entries']:,}", times, f"{row['bytes']:,}")
+    return grid
+
+
+def _router_tables(stored: Mapping[str, StoredResult]) -> Grid:
+    marks = stored["router_tables/marks"]
+    grid = new_grid("Tables of every router", "routers", "trees", "descriptors", "entries", "stored rows", "bytes")
+    add_cells(
+        grid, f"{marks.facts['routers']:,}", len(marks.facts["entries"]),
+        f"{stored['router_tables/descriptors'].rows:,}", f"{sum(marks.facts['entries']):,}", f"{marks.rows:,}",
+        f"{sum(each.bytes for each in stored.values()):,}",
+    )  # fmt: skip
     return grid
 
 

@@ -190,3 +190,35 @@ def clean(
         show_leftovers(plan.out, sizes, deleted=True)
         if not sizes:
             print_note(f"{plan.out}: nothing to delete")
+
+
+@pipeline.command(cls=CommandHelp)
+def table(
+    config: File,
+    router: Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)],
+    file: Annotated[str, output_option("Table file to write: a path or a URI.")],
+    tree: Annotated[
+        int | None,
+        typer.Option("--tree", metavar="N", min=1, help="Number of the tree.", show_default="all, folded"),
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    json: Json = False,
+) -> None:
+    """Extract the table of one router from those of all that a run with a section [router_tables] has stored.
+
+    Example: cbnet pipeline table pipeline.toml 7018 --output 7018.cbt
+    """
+    from cbnet.pipeline.run.configuration import read_config
+    from cbnet.pipeline.run.table_extraction import extract_table
+    from cbnet.pipeline.spark.session import LazySession
+
+    plan = read_config(config)
+    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+        sizes = extract_table(session.start(), plan, router, file, tree)
+    for path, size in sizes.items():
+        if json:
+            print_json({"router": router, "tree": tree, "file": path, "bytes": size})
+        else:
+            print(f"{path}: {size:,} bytes")

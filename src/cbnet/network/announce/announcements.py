@@ -8,7 +8,7 @@ A network made from data gives its nodes something to announce before any client
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cbnet.language.predicate import Predicate
@@ -27,10 +27,10 @@ from cbnet.network.linkstate.versions import Versions
 
 @dataclass(frozen=True)
 class NodeData:
-    """The predicate of a node itself, which belongs to no client, and the computed table of its router."""
+    """The predicate of a node itself, which belongs to no client, and the computed tables of its router."""
 
     predicate: Predicate = field(default_factory=Predicate)
-    table: Mapping[str, Iterable[bytes]] = field(default_factory=dict)  # encoded filters by neighbour
+    tables: Sequence[Mapping[str, Iterable[bytes]]] = ()  # of each tree: encoded filters by neighbour
 
 
 NO_DATA = NodeData()
@@ -57,7 +57,7 @@ class Announcements:
         self.confirmations = Confirmations(
             context, database, versions, streams, self.exports, self.acknowledgements, self.announcer.silent
         )  # fmt: skip
-        self.announcer.retained.load(data.table)
+        self.announcer.retained.load(data.tables)
         if data.predicate.filters:
             self.subscriptions.set(InternalSubscriber.INITIAL, 0, map(filter_to_bytes, data.predicate.filters))
 

@@ -176,7 +176,10 @@ class Announcer:
 
     def _awaited(self) -> Set[str]:
         """Return the neighbours of the computed tables that may still come."""
-        missing = self.retained.missing(self._versions.newest.neighbours)
+        if not self.retained.has_computed:
+            return frozenset()
+        trees = [{link.neighbour for link in tree.links.values()} for tree in self._versions.newest.trees]
+        missing = self.retained.missing(trees)
         return {name for name in missing if self._may_come(name)}
 
     def _may_come(self, name: str) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import zip_longest
 
 from cbnet.language.syntax.byte_form import DIGEST_BYTES, filters_digest
 from cbnet.network.announce.session_limits import FilterCount, sum_counts
@@ -65,29 +66,39 @@ class RetainedContents:
         self._received: dict[str, list[_Received]] = {}
         self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
         self._held: dict[int, _Held] = {}  # what a neighbour has, by session
-        self._computed: dict[str, _Received] = {}  # computed tables of interfaces that are still kept, by neighbour
+        self._computed: list[_Received] = []  # contents of computed tables that are still kept
+        self._computed_neighbours: list[frozenset[str]] = []  # of each tree
 
     # --- as receiver
 
-    def load(self, tables: Mapping[str, Iterable[bytes]]) -> None:
-        """Keep the computed tables of interfaces, by neighbour."""
-        streams = {neighbour: Incoming(StreamKey(neighbour, 0, b""), 0) for neighbour in tables}
-        for stream in streams.values():
+    def load(self, tables: Sequence[Mapping[str, Iterable[bytes]]]) -> None:
+        """Keep the computed tables of trees, by neighbour; equal contents are kept once."""
+        self._computed_neighbours = [frozenset(table) for table in tables]
+        contents = dict.fromkeys((name, frozenset(filters)) for table in tables for name, filters in table.items())
+        streams = [(Incoming(StreamKey(name, 0, b""), 0), filters) for name, filters in contents]
+        for stream, _ in streams:
             self._streams.add_source(stream)
-        self._streams.kinds[0].load({stream: tables[neighbour] for neighbour, stream in streams.items()})
-        for neighbour, stream in streams.items():
+        self._streams.kinds[0].load(dict(streams))
+        for stream, _ in streams:
             self._keep(stream, _COMPUTED_SECONDS)
-            self._computed[neighbour] = self._received[neighbour][-1]
+            self._computed.append(self._received[stream.key.neighbour][-1])
 
-    def missing(self, neighbours: Set[str]) -> Set[str]:
-        """Return the neighbours of the computed tables that have not come, given those that have."""
-        return self._computed.keys() - neighbours
+    @property
+    def has_computed(self) -> bool:
+        """Whether computed tables are still kept for neighbours to come."""
+        return bool(self._computed)
+
+    def missing(self, neighbours: Sequence[Set[str]]) -> Set[str]:
+        """Return the neighbours of the computed tables that have not come, given those on each tree that have."""
+        pairs = zip_longest(self._computed_neighbours, neighbours, fillvalue=frozenset[str]())
+        return frozenset().union(*(computed - present for computed, present in pairs))
 
     def release_computed(self) -> None:
         """Keep computed tables no longer than neighbours may use them: all streams have come."""
-        for each in self._computed.values():
+        for each in self._computed:
             each.until = each.used_until
         self._computed.clear()
+        self._computed_neighbours.clear()
 
     def keep_received(self, stream: Incoming, now: float) -> None:
         """Keep the content of a stream whose session has ended, if it is worth it and not too much."""

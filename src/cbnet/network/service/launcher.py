@@ -36,7 +36,7 @@ from cbnet.network.announce.announcements import NodeData
 from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
-from cbnet.network.service.node_data import NodePredicates, read_computed_table
+from cbnet.network.service.node_data import NodePredicates, read_computed_tables
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import run_router
 
@@ -165,8 +165,10 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
     def data() -> NodeData:
         if initial is None:
             return NodeData()
-        table = read_computed_table(Path(command["table"]), initial.nodes) if "table" in command else {}
-        return NodeData(initial.of(settings.name), table)
+        if "table" not in command:
+            return NodeData(initial.of(settings.name))
+        tables = read_computed_tables(Path(command["table"]), initial.nodes, settings.tree_count)
+        return NodeData(initial.of(settings.name), tables)
 
     try:
         listen = parse_address(command["listen"])

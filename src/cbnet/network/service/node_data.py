@@ -1,7 +1,8 @@
 """Data that the nodes of a network start with: their predicates, and the tables that the pipeline computed.
 
     predicates       node 4: #jazz and #vinyl, …            what the node itself wants, before any client subscribes
-    tables/4.cbt     interface 13: #jazz and #vinyl, …      what the side of each neighbour wants, on the first tree
+    tables/4.cbt     interface 13: #jazz and #vinyl, …      what the side of each neighbour wants, on all trees
+                     interface 13: #news and #"tree 2"             … and on the second
 
 All routers of a machine share the columns of the predicates, as they are forked from the process that read them. A
 neighbour that computes the same content for its side sends nothing: see `announce.retained_contents`.
@@ -9,17 +10,23 @@ neighbour that computes the same content for its side sends nothing: see `announ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes, tags_to_bytes
 from cbnet.matching.files.rule_files import read_columns
+from cbnet.matching.minimal_sets import minimal_masks
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns
+from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.network.protocol.fields import MAX_TREES
+from cbnet.routing.multitree.folding import TREE_TAG
 
 _TEST_MASK = 0x3F
 
@@ -74,27 +81,95 @@ def _columns(path: Path) -> Columns:
         raise InputError(f"not a Parquet file: {error}", hint="run the pipeline again") from None
 
 
-def read_computed_table(path: Path, nodes: Sequence[str]) -> dict[str, list[bytes]]:
-    """Return the filters of each interface, encoded, by the name of the neighbour; nodes: all names, by id."""
+def read_computed_tables(path: Path, nodes: Sequence[str], trees: int) -> list[dict[str, list[bytes]]]:
+    """Return the filters of each interface on each tree, encoded, by the name of the neighbour.
+
+    nodes: all names, by id. A filter with the tag of a tree is of this tree only; one without is of all trees on which
+    no other covers it.
+    """
     columns = read_columns(path)[0]
     for interface in columns.interfaces:
         if not isinstance(interface, int) or not 0 <= interface < len(nodes):
             problem = f"the table has an interface {interface!r}, which is no node of the network"
             raise InputError(problem, hint="run the pipeline again", file=str(path))
-    by_target: list[list[bytes]] = [[] for _ in columns.interfaces]
-    for target, encoded in zip(columns.targets.tolist(), _encoded(columns), strict=True):
-        by_target[target].append(encoded)
-    return {nodes[int(name)]: filters for name, filters in zip(columns.interfaces, by_target, strict=True)}
+    names = [nodes[int(interface)] for interface in columns.interfaces]
+    folded = _FoldedTags.of(columns, trees)
+    encoded, targets = _encoded(columns, folded.is_tree), columns.targets.tolist()
+    if not folded.is_tree.any():
+        return [_by_neighbour(names, targets, encoded, range(len(encoded)))] * trees
+    try:
+        masks = folded.masks(columns)
+    except InputError as error:
+        raise error.at(file=str(path)) from None
+    on_trees = [np.flatnonzero(masks >> np.uint64(tree) & np.uint64(1)).tolist() for tree in range(trees)]
+    return [_by_neighbour(names, targets, encoded, rows) for rows in on_trees]
 
 
-def _encoded(columns: Columns) -> list[bytes]:
-    """Return the encoded filters; those of tags only, the most frequent ones, without an object for each."""
-    words = np.asarray(columns.words)
-    symbols = (words >> SYMBOL_SHIFT).tolist()
-    others = np.flatnonzero((words >> TEST_SHIFT & _TEST_MASK) != Test.TAG)
+def _by_neighbour(
+    names: Sequence[str], targets: Sequence[int], encoded: Sequence[bytes], rows: Iterable[int]
+) -> dict[str, list[bytes]]:
+    filters: dict[str, list[bytes]] = {}
+    for row in rows:
+        filters.setdefault(names[targets[row]], []).append(encoded[row])
+    return filters
+
+
+class _FoldedTags(NamedTuple):
+    """The tree tags of the filters of a table."""
+
+    trees: int
+    rows: NDArray[np.int64]  # of each word, its filter
+    tree: NDArray[np.int64]  # of each word, the number of its tree, or -1
+
+    @classmethod
+    def of(cls, columns: Columns, trees: int) -> _FoldedTags:
+        symbols = np.asarray(columns.words) >> SYMBOL_SHIFT
+        numbers = {symbol: _tree_number(columns.symbols[symbol]) for symbol in np.unique(symbols).tolist()}
+        known = np.array([*numbers.values()], dtype=np.int64)
+        tree = known[np.searchsorted([*numbers], symbols)] if len(symbols) else known
+        rows = np.repeat(np.arange(len(columns)), np.diff(columns.offsets))
+        return cls(trees, rows, np.where(_are_tags(columns), tree, -1))
+
+    @property
+    def is_tree(self) -> NDArray[np.bool_]:
+        """Whether each word is the tag of a tree."""
+        return self.tree >= 0
+
+    def masks(self, columns: Columns) -> NDArray[np.uint64]:
+        """Return the trees on which each filter is in the table, one bit each: uint64[filters]."""
+        own = np.flatnonzero(~self.is_tree)
+        sizes = np.bincount(self.rows[own], minlength=len(columns))
+        if not _are_tags(columns).all() or not sizes.all():
+            raise InputError("a filter of a folded table is no set of tags", hint="run the pipeline again")
+        symbols = (np.asarray(columns.words)[own] >> SYMBOL_SHIFT).astype(np.int32)
+        order = np.lexsort((symbols, self.rows[own]))
+        sets = TagSets(np.concatenate([[0], np.cumsum(sizes)]), symbols[order])
+        masks = np.full(len(columns), (1 << self.trees) - 1, dtype=np.uint64)
+        marked = np.flatnonzero(self.is_tree)
+        masks[self.rows[marked]] &= np.uint64(1) << self.tree[marked].astype(np.uint64)  # there may be fewer trees now
+        return minimal_masks(np.asarray(columns.targets).astype(np.int32), sets, masks)
+
+
+def _tree_number(tag: str) -> int:
+    """Return the number of a tree, from 0, by its tag; -1 for another tag."""
+    number = tag.removeprefix(TREE_TAG)
+    is_tree = number != tag and number.isascii() and number.isdecimal() and 1 <= int(number) <= MAX_TREES
+    return int(number) - 1 if is_tree else -1
+
+
+def _are_tags(columns: Columns) -> NDArray[np.bool_]:
+    are_tags: NDArray[np.bool_] = (np.asarray(columns.words) >> TEST_SHIFT & _TEST_MASK) == Test.TAG
+    return are_tags
+
+
+def _encoded(columns: Columns, is_left_out: NDArray[np.bool_]) -> list[bytes]:
+    """Return the encoded filters without some tags; most have tags only, and need no object for each."""
+    words, kept = np.asarray(columns.words), np.flatnonzero(~is_left_out)
+    symbols = (words[kept] >> SYMBOL_SHIFT).tolist()
+    others = np.flatnonzero(~_are_tags(columns))
     with_others = set((np.searchsorted(columns.offsets, others, "right") - 1).tolist())
     texts = {symbol: columns.symbols[symbol] for symbol in set(symbols)}
-    ends = np.asarray(columns.offsets).tolist()
+    ends = np.searchsorted(kept, columns.offsets).tolist()
     return [
         filter_to_bytes(columns.filter(row))
         if row in with_others

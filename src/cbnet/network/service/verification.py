@@ -23,7 +23,7 @@ from cbnet.network.errors import NotConnected
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import FilterPage, FilterRequest, InterfaceTable, Status, TableRequest, TableSummary
 from cbnet.network.security.tls import Tls
-from cbnet.network.service.node_data import read_computed_table
+from cbnet.network.service.node_data import read_computed_tables
 from cbnet.network.transport.event_loop import run
 from cbnet.routing import Network
 from cbnet.routing.multitree.multitree import MultiTree
@@ -78,7 +78,7 @@ def verify(
 ) -> Verification:
     """Compare a running network with its computed tables.
 
-    tables: compiled tables of some routers, for the first tree, to compare instead. report: called for each router that
+    tables: compiled tables of some routers to compare instead. report: called for each router that
     was read, and for each that was compared.
     """
     return run(_verify(routers, network, tables, tls, token, report))
@@ -196,9 +196,14 @@ def _computed(read: Mapping[str, _Router]) -> Callable[[str], Tables]:
     if first.status.scheme == "pif":
         pif = Pif(network)
         return lambda name: _pif_tables(pif, name, ids[name])
-    roots = list(dict.fromkeys(each.root for each in first.summary.interfaces if each.root))
+    roots = _roots(first)
     scheme = MultiTree(network, [graph.id(root) for root in roots] or None, offers=offers)
     return lambda name: _tree_tables(scheme, roots, ids[name])
+
+
+def _roots(router: _Router) -> list[str]:
+    """Return the roots of the trees in order."""
+    return list(dict.fromkeys(each.root for each in router.summary.interfaces if each.root))
 
 
 def _tree_tables(scheme: MultiTree, roots: list[str], u: int) -> Tables:
@@ -219,15 +224,19 @@ def _pif_tables(scheme: Pif, name: str, u: int) -> Tables:
 
 
 def _compiled(read: Mapping[str, _Router], tables: Mapping[str, Path]) -> Callable[[str], Tables]:
-    """Return a function that reads the table that was compiled for a router, for the first tree."""
+    """Return a function that reads the table that was compiled for a router, for all trees."""
     names = [str(name) for name in _graph(read).names]
-    root = next((each.root for each in next(iter(read.values())).summary.interfaces if each.root), "")
+    roots = _roots(next(iter(read.values())))
 
     def compiled(name: str) -> Tables:
         if name not in read:
             raise CbnetError(f"there is no router {name} in the running network; start it with `cbnet up --fib`")
-        table = read_computed_table(tables[name], names)
-        return {(root, neighbour, False): filters for neighbour, filters in table.items()}
+        by_tree = read_computed_tables(tables[name], names, len(roots))
+        return {
+            (root, neighbour, False): filters
+            for root, table in zip(roots, by_tree, strict=True)
+            for neighbour, filters in table.items()
+        }
 
     return compiled
 

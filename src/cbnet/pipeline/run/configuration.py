@@ -25,6 +25,7 @@ from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties
 
 Name = str | int
+_MAX_RANGES = 1_000  # of each tree: every range is a file or more
 Kind = Literal["web", "blog", "video", "social"]
 # Formats of the sources of an application.
 _FORMATS: dict[str, tuple[str, ...]] = {
@@ -38,8 +39,14 @@ class NetworkConfig(msgspec.Struct, frozen=True, kw_only=True):
     graph: str = "aslike:300"
     largest: bool = False  # component only
     users: str = ""  # a file of users per node; default: by class and degree
-    root: Name | None = None  # of the tree; default: drawn by class
+    root: Name | None = None  # of the first tree; default: drawn by class
+    trees: int = 1  # of the live network and its tables; Table 1 is that of the first
     routers: int | tuple[Name, ...] = 1  # the number of most central ones, or names
+
+    def check(self) -> None:
+        """Check the range."""
+        if not 1 <= self.trees <= MAX_TREES:
+            raise InputError(f"trees must be from 1 to {MAX_TREES}")
 
 
 class PopulationConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +109,17 @@ class FoldedConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(f"k must be a list of numbers from 1 to {MAX_TREES}")
 
 
+class RouterTablesConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of every router on every tree."""
+
+    ranges: int = 16  # of the routers of a tree, in files of their own
+
+    def check(self) -> None:
+        """Check the range."""
+        if not 1 <= self.ranges <= _MAX_RANGES:
+            raise InputError(f"ranges must be from 1 to {_MAX_RANGES:,}")
+
+
 class CurvesConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Costs of k trees [2014 Figures 4 and 5]."""
 
@@ -125,13 +143,6 @@ class TablesConfig(msgspec.Struct, frozen=True, kw_only=True):
 class LiveConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of a live network."""
 
-    trees: int = 1
-
-    def check(self) -> None:
-        """Check the range."""
-        if not 1 <= self.trees <= MAX_TREES:
-            raise InputError(f"trees must be from 1 to {MAX_TREES}")
-
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the pipeline."""
@@ -146,6 +157,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     applications: dict[str, ApplicationConfig] = {}
     all_routers: AllRoutersConfig | None = None
     folded: FoldedConfig | None = None
+    router_tables: RouterTablesConfig | None = None
     curves: CurvesConfig | None = None
     tables: TablesConfig | None = None
     live: LiveConfig | None = None
@@ -163,6 +175,7 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "topics": TopicModel,
     "all_routers": AllRoutersConfig,
     "folded": FoldedConfig,
+    "router_tables": RouterTablesConfig,
     "curves": CurvesConfig,
     "tables": TablesConfig,
     "live": LiveConfig,
@@ -273,15 +286,14 @@ def _check_source(
 
 
 def _with_absolute_paths(config: Config, path: Path, document: TomlDocument) -> Config:
-    """Return the configuration with absolute paths; check that sections with local files have a local `out`."""
+    """Return the configuration with absolute paths; check that a live network has a local `out`."""
     network = config.network
     if network.graph.partition(":")[0] not in GENERATORS:
         network = msgspec.structs.replace(network, graph=_absolute(network.graph, path))
     if network.users:
         network = msgspec.structs.replace(network, users=_absolute(network.users, path))
-    for section in ("tables", "live"):
-        if getattr(config, section) is not None and needs_session(config.out):
-            document.note((section,), "this section needs a local output folder", "set `out` to a local path")
+    if config.live is not None and needs_session(config.out):
+        document.note(("live",), "this section needs a local output folder", "set `out` to a local path")
     document.finish()
     sources = {name: _source_with_absolute_paths(source, path) for name, source in config.sources.items()}
     return msgspec.structs.replace(config, network=network, sources=sources)

@@ -19,6 +19,7 @@ from cbnet.pipeline.run.input_fingerprint import files_fingerprint
 from cbnet.pipeline.run.stage import Stage
 from cbnet.pipeline.run.stages.optional_results import optional_stages
 from cbnet.pipeline.run.stages.population import population_stages
+from cbnet.pipeline.run.stages.router_tables import router_table_stages
 from cbnet.pipeline.run.stages.tables import table_stages
 from cbnet.pipeline.run.stages.traces import trace_stages
 from cbnet.pipeline.spark.filesystem import needs_session, scheme_of
@@ -60,7 +61,8 @@ class StageStatus:
 
 def stages_of(config: Config) -> list[Stage]:
     """Return the stages of a run, each after those that it needs."""
-    return [*trace_stages(config), *population_stages(config), *table_stages(config), *optional_stages(config)]
+    groups = (trace_stages, population_stages, table_stages, router_table_stages, optional_stages)
+    return [stage for stages in groups for stage in stages(config)]
 
 
 def plan(config: Config, spark: SparkSession | None = None) -> list[PlannedStage]:

@@ -84,8 +84,9 @@ def _run_stage(context: StageContext, planned: PlannedStage) -> StoredResult:
             output = planned.stage.work(context)
             folder, provenance = planned.folder, planned.provenance
             return write_result(
-                spark, output.content, folder, provenance, started=started, facts=output.facts, cost=meter.cost
-            )
+                spark, output.content, folder, provenance, partition_by=output.partition_by, started=started,
+                facts=output.facts, cost=meter.cost,
+            )  # fmt: skip
     except SPARK_ERRORS as error:
         raise CbnetError(f"stage {planned.stage.name} failed: {_error_line(error)}") from error
 

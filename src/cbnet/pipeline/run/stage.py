@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
+from cbnet.errors import InputError
 from cbnet.pipeline.population.users_per_as import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.spark.filesystem import fetch
 from cbnet.pipeline.spark.results import Facts, Snapshot, StoredResult
 from cbnet.pipeline.tables.router_interfaces import RouterInterfaces
 from cbnet.pipeline.tables.tree_centrality import most_central_routers
-from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, topology
+from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, shortest_path_trees, topology
 from cbnet.topology.graph.generators import GENERATORS
 
 
@@ -32,6 +33,7 @@ class Output:
 
     content: DataFrame | Callable[[str], int]  # rows, or a function that writes files to a folder and returns a count
     facts: Callable[[Snapshot], Facts] = lambda _: {}
+    partition_by: tuple[str, ...] = ()  # columns of the rows: a folder for each of their values
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class StageContext:
         """Raise the errors of graph, users, root and routers before any long stage runs."""
         assert len(self.first_clusters) == len(self.graph) + 1
         RouterInterfaces.of([self.tree], self.routers)
+        assert len(self.network_roots) == self.config.network.trees
 
     @cached_property
     def graph(self) -> Graph:
@@ -110,6 +113,21 @@ class StageContext:
     def tree(self) -> Tree:
         """The tree of Table 1."""
         return shortest_path_tree(self.graph, self.roots(1)[0])
+
+    @cached_property
+    def network_roots(self) -> list[int]:
+        """The roots of the live network's trees, all different."""
+        count = draws = self.config.network.trees
+        if count > len(self.graph):
+            raise InputError(f"trees = {count}: the graph has {len(self.graph)} nodes", hint="use fewer trees")
+        while len(distinct := [*dict.fromkeys(self.roots(draws))]) < count:
+            draws *= 2  # the first ones stay the same
+        return distinct[:count]
+
+    @cached_property
+    def trees(self) -> list[Tree]:
+        """The trees of the live network, that of Table 1 first."""
+        return [*shortest_path_trees(self.graph, self.network_roots)]
 
     @cached_property
     def routers(self) -> list[int]:

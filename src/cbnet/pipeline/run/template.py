@@ -12,7 +12,8 @@ seed = 0                        # of everything random
 [network]
 graph = "aslike:300"            # a generator, or a file such as "20120601.as-rel.txt.gz"
 # users = "users-per-as.csv"    # columns asn and users; default: by AS class and degree
-# root = 7018                   # root of the tree; default: drawn by AS class
+# root = 7018                   # root of the first tree; default: drawn by AS class
+# trees = 1                     # trees of the live network and its tables
 routers = 1                     # the number of most central routers, or a list of names: [7018, 3356]
 
 # --- The users: clusters of 1000. The Internet of [2014] has 2,500,000 ------------------------------------------
@@ -60,6 +61,9 @@ sets = 123_248_896              # generated from a model of the trace, to draw f
 # [folded]                      # tables folded over k trees
 # k = [1, 8, 16]
 
+# [router_tables]               # the tables of every router on every tree; see `cbnet pipeline table`
+# ranges = 16                   # of routers, in files of their own
+
 # [curves]                      # extra path lengths and trees per interface: Figures 4 and 5
 # k = [8, 16, 32, 64, 128]
 # selections = 20
@@ -67,5 +71,4 @@ sets = 123_248_896              # generated from a model of the trace, to draw f
 
 # [tables]                      # compiled tables of the routers
 # [live]                        # the folder of a live network with these tables
-# trees = 1
 """

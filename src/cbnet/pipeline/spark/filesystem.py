@@ -135,7 +135,14 @@ def delete(spark: SparkSession | None, path: str) -> None:
 
 def upload(spark: SparkSession, local: Path, path: str) -> None:
     """Copy a local file to a path."""
-    HadoopFiles(spark).upload(local, path)
+    target = local_path(spark_path(path))
+    if target is None:
+        HadoopFiles(spark).upload(local, path)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.draft")
+    shutil.copyfile(local, draft)
+    draft.replace(target)
 
 
 def download(spark: SparkSession, path: str, local: Path) -> None:

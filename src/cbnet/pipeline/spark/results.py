@@ -129,6 +129,7 @@ def write_result(
     folder: str,
     provenance: Provenance,
     *,
+    partition_by: Sequence[str] = (),
     started: float | None = None,
     facts: Callable[[Snapshot], Facts] = lambda _: {},
     cost: Callable[[], Facts] = dict,
@@ -142,7 +143,7 @@ def write_result(
     started = monotonic() if started is None else started
     written = datetime.now(UTC)
     name = f"{SNAPSHOT}{written:%Y%m%dT%H%M%S}-{token_hex(2)}"
-    snapshot, rows = _write_snapshot(spark, content, f"{folder}/{name}")
+    snapshot, rows = _write_snapshot(spark, content, f"{folder}/{name}", partition_by)
     values, costs = facts(snapshot), cost()
     seconds = round(monotonic() - started, 3)
     time = written.isoformat(timespec="seconds")
@@ -192,13 +193,13 @@ def superseded(spark: SparkSession | None, result: StoredResult) -> Iterator[str
 
 
 def _write_snapshot(
-    spark: SparkSession, content: DataFrame | Callable[[str], int], folder: str
+    spark: SparkSession, content: DataFrame | Callable[[str], int], folder: str, partition_by: Sequence[str]
 ) -> tuple[Snapshot, int]:
     path = spark_path(folder)
     if not isinstance(content, DataFrame):
         rows = content(path)
         return Snapshot(folder, [StoredFile(*file) for file in list_files(spark, path).items()]), rows
-    content.write.parquet(path)
+    content.write.partitionBy(*partition_by).parquet(path)
     snapshot = Snapshot(
         folder, [StoredFile(*file) for file in list_files(spark, path).items()], content.schema.jsonValue()
     )

@@ -1,79 +1,117 @@
 """Compiled table files of routers.
 
-One process compiles the tables in memory, so their size is limited. Small ones are collected together: a Spark job for
-each of very many routers would take longer than the tables.
+    fib ─► constraints, by router and part ─► compiled by the executors, a task for each part ─► files
+
+A compiled part stays on the disk of its executor until the driver passes it on to the file system of the folder, a few
+megabytes at a time. A router with very many descriptors has several files: a message matches its table if it matches
+one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby, pairwise
+from math import ceil
+from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from cbnet.errors import LimitError
 from cbnet.matching import Table
+from cbnet.pipeline.schemas import COMPILED, arrow_schema
+from cbnet.pipeline.spark.filesystem import process_folder, upload
 from cbnet.pipeline.tables.constraint_rows import constraint_rows
 
-MAX_DESCRIPTORS = 3_000_000  # of all routers together: some 200 bytes each during compilation
-_TOGETHER = 300_000  # descriptors of routers that are collected together
+MAX_FILTERS = 3_000_000  # of a file: some 200 bytes each in the worker that compiles it
+_CHUNK = 1 << 22  # bytes
 _ROUTER_SHIFT = 32  # of a router in the interfaces of several
+_CONSTRAINTS = pa.schema(
+    {"interface": pa.int64(), "filter": pa.int64(), "name": pa.string(), "op": pa.string()}
+)  # fmt: skip
 
 
 def compile_tables(
     fib: DataFrame,
     routers: Sequence[int],
-    folder: Path,
+    folder: str,
     *,
     tags: DataFrame | None = None,
     folded: bool = False,
     engine: str = "tags",
-    max_descriptors: int = MAX_DESCRIPTORS,
-) -> list[Path]:
-    """Write a table file for each router, named by its number; return the files in the order of the routers.
+    max_filters: int = MAX_FILTERS,
+) -> dict[int, list[str]]:
+    """Write the tables of routers to a folder that Spark can write to; return the names of the files of each.
 
-    fib: FIB, of one tree, or of several if `folded`; then a message needs the tag of its tree.
+    fib: FIB, of one tree, or of several if `folded`; then a message needs the tag of its tree. max_filters: of a file.
     """
-    selected = fib.where(F.col("router").isin(*routers))
-    counts = {row["router"]: row["count"] for row in selected.groupBy("router").count().collect()}
-    if sum(counts.values()) > max_descriptors:
-        hint = "list fewer routers, or raise the limit and the memory"
-        raise LimitError("descriptors to compile into tables", sum(counts.values()), max_descriptors, hint=hint)
-    folder.mkdir(parents=True, exist_ok=True)
-    for together in _batches(routers, counts):
-        rows = _collect(selected.where(F.col("router").isin(*together)), tags, folded)
-        for router in together:
-            # the descriptors of an interface are minimal already
-            Table.from_arrow(_of_router(rows, router), engine=engine, reduce=False).save(folder / f"{router}.cbt")
-    return [folder / f"{router}.cbt" for router in routers]
+    spark = fib.sparkSession
+    entries = fib.where(F.col("router").isin(*routers)).persist(StorageLevel.DISK_ONLY)
+    counts = {row["router"]: row["count"] for row in entries.groupBy("router").count().collect()}
+    parts = {router: max(1, ceil(counts.get(router, 0) / max_filters)) for router in routers}
+    compiled = _compiled(entries, parts, tags, folded, engine).persist(StorageLevel.DISK_ONLY)
+    compiled.count()  # all parts side by side; the iterator takes one partition after another
+    draft = process_folder() / "table.cbt"
+    for (router, part), chunks in groupby(compiled.toLocalIterator(), key=lambda row: (row["router"], row["part"])):
+        with draft.open("wb") as file:
+            file.writelines(row["bytes"] for row in chunks)
+        upload(spark, draft, f"{folder}/{_names(router, parts[router])[part]}")
+    for router in parts.keys() - counts.keys():
+        Table.from_arrow(_CONSTRAINTS.empty_table(), engine=engine).save(draft)
+        upload(spark, draft, f"{folder}/{_names(router, 1)[0]}")
+    compiled.unpersist()
+    entries.unpersist()
+    return {router: _names(router, count) for router, count in parts.items()}
 
 
-def _batches(routers: Sequence[int], counts: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield routers that have few descriptors together, or one router."""
-    batch: list[int] = []
-    size = 0
-    for router in routers:
-        size += counts.get(router, 0)
-        if batch and size > _TOGETHER:
-            yield batch
-            batch, size = [], counts.get(router, 0)
-        batch.append(router)
-    yield batch
+def _names(router: int, parts: int) -> list[str]:
+    return [f"{router}.cbt"] if parts == 1 else [f"{router}-{part}.cbt" for part in range(1, parts + 1)]
 
 
-def _collect(fib: DataFrame, tags: DataFrame | None, folded: bool) -> pa.Table:
-    """Return the constraints of routers; an interface is a number of its router and its own."""
+def _compiled(fib: DataFrame, parts: Mapping[int, int], tags: DataFrame | None, folded: bool, engine: str) -> DataFrame:
+    """Return the compiled parts of tables, in chunks: COMPILED."""
     interface = F.shiftleft(F.col("router").cast("long"), _ROUTER_SHIFT) + F.col("interface")
     trees = ["tree"] if folded else []
-    return constraint_rows(fib.select(interface.alias("interface"), "tags", *trees), tags).toArrow()
+    rows = constraint_rows(fib.select(interface.alias("interface"), "tags", *trees), tags)
+    rows = rows.withColumn("router", F.shiftright("interface", _ROUTER_SHIFT).cast("int"))
+    counts = fib.sparkSession.createDataFrame([*parts.items()], "router int, parts int")
+    placed = rows.join(F.broadcast(counts), "router").withColumn("part", F.expr("cast(filter % parts as int)"))
+    columns = placed.select("router", "part", *_CONSTRAINTS.names)
+    by_part = columns.repartition("router", "part").sortWithinPartitions("router", "part")
+    return by_part.mapInArrow(partial(_compile_parts, engine=engine), COMPILED)
 
 
-def _of_router(rows: pa.Table, router: int) -> pa.Table:
-    """Return the constraints of one router, with the numbers of its interfaces."""
-    place = rows.schema.get_field_index("interface")
-    of_router = rows.filter(pc.equal(pc.shift_right(rows["interface"], _ROUTER_SHIFT), router))
-    interfaces = pc.bit_wise_and(of_router["interface"], (1 << _ROUTER_SHIFT) - 1)
-    return of_router.set_column(place, "interface", interfaces)
+def _compile_parts(batches: Iterator[pa.RecordBatch], engine: str) -> Iterator[pa.RecordBatch]:
+    """Yield the compiled parts of tables, in chunks, from sorted rows."""
+    for (router, part), pieces in groupby(_pieces(batches), key=itemgetter(0)):
+        rows = pa.Table.from_batches([piece for _, piece in pieces]).select(_CONSTRAINTS.names)
+        interfaces = pc.bit_wise_and(rows["interface"], (1 << _ROUTER_SHIFT) - 1)
+        for chunk in _compiled_chunks(rows.set_column(0, "interface", interfaces), engine):
+            columns = [pa.array([router], pa.int32()), pa.array([part], pa.int32()), pa.array([chunk], pa.binary())]
+            yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(COMPILED))
+
+
+def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[tuple[int, int], pa.RecordBatch]]:
+    """Yield the rows of each part of a router's table, with their numbers; a part may have several pieces."""
+    for batch in batches:
+        keys = np.stack([np.asarray(batch["router"]), np.asarray(batch["part"])])
+        starts = [0, *(np.flatnonzero(np.diff(keys).any(axis=0)) + 1).tolist(), batch.num_rows]
+        for start, end in pairwise(starts):
+            if end > start:
+                yield (int(keys[0, start]), int(keys[1, start])), batch.slice(start, end - start)
+
+
+def _compiled_chunks(constraints: pa.Table, engine: str) -> Iterator[bytes]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "table.cbt"
+        # the descriptors of an interface are minimal already
+        Table.from_arrow(constraints, engine=engine, reduce=False).save(path)
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk

@@ -12,8 +12,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from cbnet.routing.multitree.folding import TREE_TAG
+
 UNNAMED = "tag "  # with its number, the name of a tag without a dictionary entry, such as a synthetic one
-TREE = "tree "  # with its number from 1, the tag of a tree in a folded table
 
 
 def constraint_rows(descriptors: DataFrame, tags: DataFrame | None) -> DataFrame:
@@ -43,4 +44,4 @@ def _required(descriptors: DataFrame) -> Column:
 
 def _default_name() -> Column:
     number = F.abs("id").cast("string")
-    return F.when(F.col("id") < 0, F.concat(F.lit(TREE), number)).otherwise(F.concat(F.lit(UNNAMED), number))
+    return F.when(F.col("id") < 0, F.concat(F.lit(TREE_TAG), number)).otherwise(F.concat(F.lit(UNNAMED), number))

@@ -102,6 +102,21 @@ class RouterTables:
         number = F.lit(tree).cast("int")
         return named(kept.withColumn("tree", number), branches.routers, branches.neighbours)
 
+    def entries(self) -> list[int]:
+        """Return the number of entries of the tables of all routers, on each tree.
+
+        A mark counts for every node above it but the root; behind the parents of all other nodes, the minimal
+        descriptors of the network count as well.
+        """
+        depths = np.array([tree.hops[tree.preorder] for tree in self.trees])
+        columns = self.marks.select("tree", "position", "below", "above")
+        sums = columns.mapInArrow(partial(_sum_by_tree, depths=depths), "tree int, entries long")
+        found = {
+            row["tree"]: row["entries"] for row in sums.groupBy("tree").agg(F.sum("entries").alias("entries")).collect()
+        }
+        minimal = (depths.shape[1] - 1) * self.descriptors.where("minimal").count()
+        return [found.get(number, 0) + minimal for number in range(len(self.trees))]
+
     def _kept(self, branches: Branches) -> DataFrame:
         """Return the descriptors of each interface, with the trees on which they are minimal: GROUPED."""
         is_read = (F.col("tree") * self.ranges + F.col("range")).isin(branches.ranges(self.ranges))
@@ -143,3 +158,13 @@ def _branch_marks(batches: Iterator[pa.RecordBatch], branches: Branches) -> Iter
         rows, branch = rows[kept], branch[kept]
         columns = [branches.groups[branch], descriptor[rows], tree[rows], marks[kept]]
         yield pa.RecordBatch.from_arrays([pa.array(each) for each in columns], schema=arrow_schema(BRANCH_MARKS))
+
+
+def _sum_by_tree(batches: Iterator[pa.RecordBatch], depths: NDArray[np.int32]) -> Iterator[pa.RecordBatch]:
+    """Yield the sum of the marks of each tree over all nodes above them."""
+    sums = np.zeros(len(depths), dtype=np.int64)
+    for batch in batches:
+        tree, position, below, above = (np.asarray(column).astype(np.int64) for column in batch.columns)
+        np.add.at(sums, tree, (below - above) * depths[tree, position])
+    columns = [pa.array(np.arange(len(sums), dtype=np.int32)), pa.array(sums)]
+    yield pa.RecordBatch.from_arrays(columns, names=["tree", "entries"])

@@ -27,6 +27,7 @@ from cbnet.matching import Table
 
 Key = TypeVar("Key")
 
+TREE_TAG = "tree "  # with its number from 1, the tag of a tree in a folded table
 _KINDS = (MessageKind.NOTIFICATION, MessageKind.REQUEST)
 
 
@@ -74,7 +75,7 @@ class FoldedFib:
         """Fold the tables of the trees, one for each."""
         by_role = {kind: [_of_kind(table, kind) for table in tables] for kind in _KINDS}
         predicates = [predicate for own in by_role.values() for table in own for predicate in table.values()]
-        tree_tags, kind_tags = unused_tags("tree ", len(tables), predicates), unused_tags("kind ", 2, predicates)
+        tree_tags, kind_tags = unused_tags(TREE_TAG, len(tables), predicates), unused_tags("kind ", 2, predicates)
         by_kind = {kind: fold(dict(zip(tree_tags, own, strict=True))) for kind, own in by_role.items() if any(own)}
         self.tree_tags = tree_tags
         self.kind_tags = dict(zip(by_kind, kind_tags, strict=False))  # of kinds with registrations only

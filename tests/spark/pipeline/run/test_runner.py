@@ -118,9 +118,10 @@ def test_only_stages_that_depend_on_a_change_are_stale(folder, before, after, st
 
 @pytest.mark.usefixtures("small")
 def test_only_stale_and_new_stages_run(spark, folder):
-    more = "\n[all_routers]\ndistinct = true\n[folded]\nk = [1, 2]\n[tables]\n[live]\ntrees = 2\n"
-    config = config_of(folder, SMALL.replace("routers = 2", "routers = [3, 0]") + more)
-    added = ["all_routers", "distinct", "folded/1", "folded/2", "tables", "live"]
+    more = "\n[all_routers]\ndistinct = true\n[folded]\nk = [1, 2]\n[router_tables]\nranges = 3\n[tables]\n[live]\n"
+    config = config_of(folder, SMALL.replace("routers = 2", "routers = [3, 0]\ntrees = 2") + more)
+    added = ["all_routers", "distinct", "folded/1", "folded/2"]
+    added += ["router_tables/descriptors", "router_tables/marks", "tables", "live"]
     assert new_stages(config, spark) == ["fib", "table1", *added]
     facts = {outcome.name: outcome.result.facts for outcome in run(config, no_session)}
     for row in facts["table1"]["rows"]:
@@ -129,6 +130,8 @@ def test_only_stale_and_new_stages_run(spark, folder):
             assert facts["all_routers"]["kept"][name] == row["kept"]
             assert facts["folded/1"]["rows"][[3, 0].index(row["router"])]["entries"] == row["kept"]
             assert row["kept"] <= facts["distinct"]["distinct"][name] <= row["descriptors"]
+    counted = stored(spark, config, "all_routers").where("interface is null").groupBy().sum("kept").first()[0]
+    assert facts["router_tables/marks"]["entries"][0] == counted
     assert {file.name for file in (folder / "run" / "tables").glob("*/*.cbt")} == {"3.cbt", "0.cbt"}
     live = snapshot_folder(folder / "run" / "live")
     assert "trees" not in (live / "network.toml").read_text()

@@ -19,9 +19,11 @@ def test_a_network_can_be_read_back_from_its_folder(frame, tmp_path):
     source = tmp_path / "links.txt"
     source.write_text("a b 2\nb c 1\n")
     graph = topology(str(source))
-    [table] = compile_tables(frame([(0, 1, 0, [3])], FIB), [1], tmp_path / "made")
+    compile_tables(frame([(0, 1, 0, [3])], FIB), [1], str(tmp_path / "made"))
     folder = tmp_path / "network"
-    write_network_folder(folder, str(source), graph, [1, 2], frame(ROWS, PREDICATES), tables={1: table})
+    write_network_folder(
+        folder, str(source), graph, [1, 2], frame(ROWS, PREDICATES), tables={1: tmp_path / "made/1.cbt"}
+    )
     settings = tomllib.loads((folder / "network.toml").read_text())
     assert settings["version"] == 1
     assert settings["topology"] == {"graph": "graph.txt", "seed": 0, "roots": ["b", "c"]}

@@ -109,7 +109,7 @@ def started(tables, seconds=5.0, seed=1, links=LINE):
     """Return a line of routers with predicates and computed tables, after some time."""
     memory = MemoryNetwork(seed)
     for name in "abcd":
-        data = NodeData(parse(WANTS[name]) if name in WANTS else Predicate(), table(tables.get(name, {})))
+        data = NodeData(parse(WANTS[name]) if name in WANTS else Predicate(), [table(tables.get(name, {}))])
         memory.add(Settings(name), data)
     for pair in links:
         memory.add_cable(*pair)

@@ -122,8 +122,8 @@ def _sizes(fib: Any, router: int) -> Iterator[Row]:
 
     for engine in _ENGINES:
         with TemporaryDirectory() as folder:
-            [file] = compile_tables(fib, [router], Path(folder), engine=engine)
-            yield {"engine": engine, "bytes": file.stat().st_size}
+            [names] = compile_tables(fib, [router], folder, engine=engine).values()
+            yield {"engine": engine, "bytes": sum(Path(folder, name).stat().st_size for name in names)}
 
 
 def _findings(tables: Tables, parameters: Table1Parameters) -> list[Finding]:

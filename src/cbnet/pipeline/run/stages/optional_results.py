@@ -6,14 +6,18 @@ import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from pyspark.sql import DataFrame
 
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
+from cbnet.pipeline.run.stages.router_tables import DESCRIPTORS, MARKS, router_tables
 from cbnet.pipeline.run.tree_curves import tree_curves
 from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.compiled_tables import compile_tables
+from cbnet.pipeline.tables.fib import folded_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
 from cbnet.topology.survey.claims import claims
 
@@ -26,9 +30,11 @@ def optional_stages(config: Config) -> Iterator[Stage]:
         parameters = graph | msgspec.to_builtins(config.curves)
         yield Stage("curves", _curves, parameters, files=network_files(config))
     if config.tables is not None:
-        yield Stage("tables", _tables, msgspec.to_builtins(config.tables), ("fib", *tags))
+        parameters = msgspec.to_builtins(config.tables) | _tree_parameters(config)
+        parameters |= {"routers": config.network.routers}
+        yield Stage("tables", _tables, parameters, (*_table_inputs(config), *tags))
     if config.live is not None:
-        parameters = msgspec.to_builtins(config.live) | {"root": config.network.root}
+        parameters = _tree_parameters(config)
         tables = ("tables",) if config.tables is not None else ()
         yield Stage("live", _live, parameters, ("predicates", *tags, *tables))
 
@@ -63,13 +69,37 @@ def _write_tables(context: StageContext, folder: str) -> int:
     config = context.config.tables
     assert config is not None
     tags = context.frame("tags") if context.config.has_traces else None
-    local = Path(folder.removeprefix("file://"))  # the configuration allows no other
-    return len(compile_tables(context.frame("fib"), context.routers, local, tags=tags, engine=config.engine))
+    is_folded = context.config.network.trees > 1
+    tables = compile_tables(_fib(context), context.routers, folder, tags=tags, folded=is_folded, engine=config.engine)
+    return sum(map(len, tables.values()))
+
+
+def _fib(context: StageContext) -> DataFrame:
+    """Return the tables of the chosen routers, folded over the trees."""
+    if context.config.router_tables is not None:
+        return router_tables(context).of(context.routers)
+    if context.config.network.trees == 1:
+        return context.frame("fib")
+    return folded_tables(context.frame("predicates"), context.trees, context.routers)
+
+
+def _table_inputs(config: Config) -> tuple[str, ...]:
+    """Return the stages that `_fib` reads."""
+    if config.router_tables is not None:
+        return (DESCRIPTORS, MARKS)
+    return ("fib",) if config.network.trees == 1 else ("predicates",)
+
+
+def _tree_parameters(config: Config) -> dict[str, Any]:
+    return {"trees": config.network.trees, "root": config.network.root}
 
 
 def _table_sizes(context: StageContext, snapshot: Snapshot) -> Facts:
-    sizes = {file.name: file.bytes for file in snapshot.files}
-    return {"bytes": {str(context.graph.name(router)): sizes[f"{router}.cbt"] for router in context.routers}}
+    sizes = dict.fromkeys(map(str, (context.graph.name(router) for router in context.routers)), 0)
+    for file in snapshot.files:
+        router = int(file.name.removesuffix(".cbt").partition("-")[0])  # a large table has several files
+        sizes[str(context.graph.name(router))] += file.bytes
+    return {"bytes": sizes}
 
 
 def _live(context: StageContext) -> Output:
@@ -77,18 +107,19 @@ def _live(context: StageContext) -> Output:
 
 
 def _write_live(context: StageContext, folder: str) -> int:
-    live, network = context.config.live, context.config.network
-    assert live is not None
+    network = context.config.network
     compiled = Path(context.results["tables"].snapshot.folder) if context.config.tables else None
+    files = {router: compiled / f"{router}.cbt" for router in context.routers} if compiled else {}
     write_network_folder(
         Path(folder.removeprefix("file://")),
         network.graph,
         context.graph,
-        context.roots(live.trees),
+        context.network_roots,
         context.frame("predicates"),
         seed=context.config.seed,
         largest=network.largest,
         tags=context.frame("tags") if context.config.has_traces else None,
-        tables={router: compiled / f"{router}.cbt" for router in context.routers} if compiled else {},
+        # a table in several files is too large for a start: its router learns from its neighbours
+        tables={router: path for router, path in files.items() if path.exists()},
     )
     return context.results["predicates"].rows
