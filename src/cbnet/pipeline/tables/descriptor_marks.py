@@ -24,6 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.schemas import NUMBERED, ROUTER_TABLES, SET_MARKS, arrow_schema
+from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.minimal_descriptors import minimal_descriptors
 from cbnet.pipeline.tables.router_interfaces import Targets
 from cbnet.pipeline.tables.subset_queries import slices_of_sets
@@ -49,6 +50,7 @@ def descriptor_marks(
 
     descriptors: NUMBERED, stored, as a number must not change. ranges: the number of ranges of each tree.
     """
+    partitions = partitions or partitions_for(predicates.sparkSession, predicates.count())
     by_tree = [_marks(predicates, tree, partitions).withColumn("tree", F.lit(n)) for n, tree in enumerate(trees)]
     numbered = reduce(DataFrame.unionByName, by_tree).join(descriptors.select("tags", "descriptor"), "tags")
     marks = numbered.select("tree", "descriptor", F.inline(F.arrays_zip("position", "below", "above")))
@@ -58,7 +60,7 @@ def descriptor_marks(
     return placed.hint("rebalance", "tree", "range").sortWithinPartitions("tree", "range", "position", "descriptor")
 
 
-def _marks(predicates: DataFrame, tree: Tree, partitions: int | None) -> DataFrame:
+def _marks(predicates: DataFrame, tree: Tree, partitions: int) -> DataFrame:
     """Return the marks of every set on a tree: SET_MARKS."""
     ancestors = CommonAncestors.of(tree)
     answers = subset_owners(predicates, tree, ancestors, partitions)
