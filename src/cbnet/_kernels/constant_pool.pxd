@@ -1,6 +1,12 @@
 """Sorted constants, and the rank of a value among them."""
 
 from libc.stdint cimport int16_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from cbnet._kernels.byte_strings cimport first_bytes, hash_bytes
+
+cdef extern from * nogil:
+    unsigned long long __builtin_bswap64(unsigned long long word)
 
 cdef struct Texts:
     const uint8_t *data
@@ -8,11 +14,16 @@ cdef struct Texts:
     uint32_t count
     uint32_t bytes
 
+cdef struct TextSlot:          # of a hash table
+    uint64_t first             # its first eight bytes
+    uint32_t length
+    uint32_t member            # index + 1; 0: free
+
 cdef struct Directory:         # where to search; see `constant_pool.pyx`
     uint32_t *starts           # and one more; NULL: search everywhere
     uint32_t count
     uint32_t shift
-    uint32_t *slots            # by hash of the text: index + 1, or 0; NULL: none
+    TextSlot *slots            # by hash of the text; NULL: none
     uint64_t mask
     uint64_t least             # key
     double least_number
@@ -55,3 +66,38 @@ cdef inline uint32_t filter_bit(const char *text, uint32_t width) noexcept nogil
         bits = ((bits << 8) | <uint8_t> text[2]) * <uint32_t> 2654435761
         bits >>= 16
     return bits & 0xFFFF
+
+cdef inline uint64_t text_key(const char *text, uint32_t length, bint is_reversed) noexcept nogil:
+    """Return the first eight bytes (from the end, if reversed) as a number that orders them."""
+    cdef uint64_t key
+    if not is_reversed:
+        return __builtin_bswap64(first_bytes(text, length))
+    if length >= 8:
+        memcpy(&key, text + length - 8, 8)
+        return key
+    return first_bytes(text, length) << (8 * (8 - length)) if length else 0
+
+cdef inline uint32_t key_part(const Directory *directory, uint64_t key) noexcept nogil:
+    """Return the part of a key that is not below the least."""
+    cdef uint64_t part = (key - directory.least) >> directory.shift
+    return <uint32_t> part if part < directory.count else directory.count - 1
+
+cdef inline uint32_t number_part(const Directory *directory, double number) noexcept nogil:
+    """Return the part of a number; it never falls while the numbers rise."""
+    cdef double part = (number - directory.least_number) * directory.scale
+    if not part >= 0:
+        return 0
+    return <uint32_t> part if part < directory.count else directory.count - 1
+
+cdef inline const void *number_address(const Numbers *numbers, double number) noexcept nogil:
+    """Return what a search for a number reads first."""
+    return numbers.directory.starts + number_part(&numbers.directory, number) if numbers.directory.starts != NULL else NULL
+
+cdef inline const void *text_address(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
+    """Return what a search for a text reads first."""
+    cdef const Directory *directory = &pool.directory
+    if directory.slots != NULL:
+        return directory.slots + (hash_bytes(text, length, 0) & directory.mask)
+    if directory.starts != NULL:
+        return directory.starts + key_part(directory, text_key(text, length, False))
+    return NULL

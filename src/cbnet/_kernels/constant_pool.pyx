@@ -14,7 +14,7 @@ most searches end after one or two comparisons. It is made when a table is opene
     parts    │ a… │ b… │ c… │ …
     starts   0    3    3    7 …      the constants of part i are starts[i] to starts[i + 1]
 
-A pool of few texts also has a hash table, so that a text that is a constant is found at once.
+A pool of few texts also has a hash table with their first bytes, so that a text that is a constant is found at once.
 
 To find the members of a pool that a text begins with: if p is a prefix of the text, then the last member
 not above the text begins with p too, so p is that member or one of its `parents`, each the longest member
@@ -23,13 +23,12 @@ that is a proper prefix of the one before.
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.math cimport isfinite
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.byte_strings cimport equal_bytes, first_bytes, hash_bytes
 
 cdef extern from * nogil:
-    unsigned long long __builtin_bswap64(unsigned long long word)
     int __builtin_clzll(unsigned long long word)
 
 cdef enum:
@@ -54,7 +53,8 @@ cdef void close_numbers(Numbers *numbers) noexcept:
 cdef void close_pool(Pool *pool) noexcept:
     PyMem_RawFree(pool.directory.starts)
     PyMem_RawFree(pool.directory.slots)
-    pool.directory.starts = pool.directory.slots = NULL
+    pool.directory.starts = NULL
+    pool.directory.slots = NULL
 
 
 cdef int open_texts(Texts *texts, dict arrays, str name) except -1:
@@ -82,26 +82,13 @@ cdef int _reserve_parts(Directory *directory, uint32_t constants) except -1:
     return 0
 
 
-cdef inline uint32_t _key_part(const Directory *directory, uint64_t key) noexcept nogil:
-    """Return the part of a key that is not below the least."""
-    cdef uint64_t part = (key - directory.least) >> directory.shift
-    return <uint32_t> part if part < directory.count else directory.count - 1
-
-
-cdef inline uint32_t _number_part(const Directory *directory, double number) noexcept nogil:
-    """Return the part of a number; it never falls while the numbers rise."""
-    cdef double part = (number - directory.least_number) * directory.scale
-    if not part >= 0:
-        return 0
-    return <uint32_t> part if part < directory.count else directory.count - 1
-
-
 cdef int open_directory(Pool *pool) except -1:
     """Make the directory of a pool; none if it has few members."""
     cdef Directory *directory = &pool.directory
     cdef uint64_t extent, key
     cdef uint32_t part, place, bits
-    directory.starts = directory.slots = NULL
+    directory.starts = NULL
+    directory.slots = NULL
     if pool.count < 2:
         return 0
     _reserve_parts(directory, pool.count)
@@ -130,16 +117,17 @@ cdef int open_slots(Pool *pool) except -1:
         return 0
     while room < 2 * <uint64_t> pool.count:
         room *= 2
-    directory.slots = <uint32_t *> PyMem_RawCalloc(room, sizeof(uint32_t))
+    directory.slots = <TextSlot *> PyMem_RawCalloc(room, sizeof(TextSlot))
     if directory.slots == NULL:
         raise MemoryError
     directory.mask = room - 1
     for place in range(pool.count):
         text = text_at(&pool.texts, member_id(pool, place), &length)
         slot = hash_bytes(text, length, 0) & directory.mask
-        while directory.slots[slot]:
+        while directory.slots[slot].member:
             slot = (slot + 1) & directory.mask
-        directory.slots[slot] = place + 1
+        directory.slots[slot].first, directory.slots[slot].length = first_bytes(text, length), length
+        directory.slots[slot].member = place + 1
     return 0
 
 
@@ -159,7 +147,7 @@ cdef int _open_number_directory(Numbers *numbers) except -1:
         return 0
     part = 0
     for place in range(numbers.count):
-        end = _number_part(directory, numbers.high[place])
+        end = number_part(directory, numbers.high[place])
         while part < end:
             part += 1
             directory.starts[part] = place
@@ -174,13 +162,13 @@ cdef int _open_number_directory(Numbers *numbers) except -1:
 cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil:
     """Return the doubled rank of a number."""
     cdef uint32_t first = 0
-    cdef uint32_t count = numbers.count
-    cdef uint32_t half, part
+    cdef uint32_t end = numbers.count
+    cdef uint32_t count, half, part
     cdef bint below
     if numbers.directory.starts != NULL:
-        part = _number_part(&numbers.directory, high)
-        first = numbers.directory.starts[part]
-        count = numbers.directory.starts[part + 1] - first
+        part = number_part(&numbers.directory, high)
+        first, end = numbers.directory.starts[part], numbers.directory.starts[part + 1]
+    count = end - first
     while count > 0:  # the first number that is not below
         half = count >> 1
         below = numbers.high[first + half] < high or (
@@ -188,23 +176,12 @@ cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noe
         )
         first += (half + 1) * below
         count = count - half - 1 if below else half
-    if first < numbers.count and numbers.high[first] == high and numbers.low[first] == low:
+    if first < end and numbers.high[first] == high and numbers.low[first] == low:
         return 2 * first + 1
     return 2 * first
 
 
 # --- Texts
-
-cdef inline uint64_t _key(const char *text, uint32_t length, bint is_reversed) noexcept nogil:
-    """Return the first eight bytes (from the end, if reversed) as a number that orders them."""
-    cdef uint64_t key
-    if not is_reversed:
-        return __builtin_bswap64(first_bytes(text, length))
-    if length >= 8:
-        memcpy(&key, text + length - 8, 8)
-        return key
-    return first_bytes(text, length) << (8 * (8 - length)) if length else 0
-
 
 cdef inline int _compare(const char *left, uint32_t left_length, const char *right, uint32_t right_length, bint is_reversed) noexcept nogil:
     cdef uint32_t shorter = left_length if left_length < right_length else right_length
@@ -279,7 +256,7 @@ cdef uint32_t _first_text(const Pool *pool, uint64_t key, const char *text, uint
 
 
 cdef uint32_t _first_not_below(const Pool *pool, const char *text, uint32_t length, bint *is_equal) noexcept nogil:
-    cdef uint64_t key = _key(text, length, pool.is_reversed)
+    cdef uint64_t key = text_key(text, length, pool.is_reversed)
     cdef const Directory *directory = &pool.directory
     cdef uint32_t part
     cdef uint32_t first = 0
@@ -288,7 +265,7 @@ cdef uint32_t _first_not_below(const Pool *pool, const char *text, uint32_t leng
     if directory.starts != NULL:
         if key < directory.least:
             return 0
-        part = _key_part(directory, key)
+        part = key_part(directory, key)
         first, end = directory.starts[part], directory.starts[part + 1]
     first = _first_key(pool, key, first, end)
     if first < end and pool.keys[first] == key:
@@ -299,19 +276,25 @@ cdef uint32_t _first_not_below(const Pool *pool, const char *text, uint32_t leng
 cdef uint32_t constant_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
     """Return the doubled rank of a text that is a member; 0, or an even number, of another."""
     cdef const Directory *directory = &pool.directory
-    cdef uint64_t slot
-    cdef uint32_t place, other_length
+    cdef const TextSlot *slot
+    cdef uint64_t number, first
+    cdef uint32_t other_length
     cdef const char *other
     if directory.slots == NULL:
         return text_place(pool, text, length)
-    slot = hash_bytes(text, length, 0) & directory.mask
-    while directory.slots[slot]:
-        place = directory.slots[slot] - 1
-        other = text_at(&pool.texts, member_id(pool, place), &other_length)
-        if other_length == length and equal_bytes(other, text, length):
-            return 2 * place + 1
-        slot = (slot + 1) & directory.mask
-    return 0
+    number = hash_bytes(text, length, 0)
+    first = first_bytes(text, length)
+    while True:
+        slot = directory.slots + (number & directory.mask)
+        if slot.member == 0:
+            return 0
+        if slot.first == first and slot.length == length:
+            if length <= 8:
+                return 2 * slot.member - 1
+            other = text_at(&pool.texts, member_id(pool, slot.member - 1), &other_length)
+            if equal_bytes(other + 8, text + 8, length - 8):
+                return 2 * slot.member - 1
+        number += 1
 
 
 cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
@@ -361,11 +344,12 @@ def fill_pool(const uint8_t[::1] data, const uint32_t[::1] offsets, const uint32
     pool.ids = &ids[0] if ids.shape[0] else NULL
     pool.count = <uint32_t> ids.shape[0]
     pool.is_reversed = is_reversed
-    pool.directory.starts = pool.directory.slots = NULL
+    pool.directory.starts = NULL
+    pool.directory.slots = NULL
     with nogil:
         for place in range(ids.shape[0]):
             text = text_at(&pool.texts, ids[place], &length)
-            keys[place] = _key(text, length, is_reversed)
+            keys[place] = text_key(text, length, is_reversed)
             if parents.shape[0]:
                 above = <uint32_t> place  # the member before, or one of its parents, is the parent
                 while above and not begins(&pool, above - 1, text, length):

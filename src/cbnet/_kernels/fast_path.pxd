@@ -6,6 +6,8 @@ from cbnet._kernels.frame_message cimport FrameMessage
 from cbnet._kernels.link_places cimport FastLink, LinkPlaces
 from cbnet._kernels.live_matcher cimport LiveMatcher
 from cbnet._kernels.packet_window cimport PacketWindows
+from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
+from cbnet._kernels.plain_frame cimport PacketHead, PlainFrame
 from cbnet._kernels.route_table cimport Route, RouteTable
 from cbnet._kernels.slot_table cimport SOURCE_WORDS, SlotTable
 
@@ -19,16 +21,6 @@ cdef enum:  # events that are counted
     UNPRUNED_COUNT
     DUPLICATE_COUNT
     COUNTS
-
-cdef struct PacketHead:     # of a packet, as MessagePack
-    const uint8_t *source   # name
-    uint32_t source_length
-    const uint8_t *identity     # life and number
-    uint32_t identity_length
-    const uint8_t *origin   # name; of a packet of another domain, else empty
-    uint32_t origin_length
-    uint64_t hops
-    uint32_t tree, tries
 
 cdef class FastPath:
     cdef readonly PacketWindows windows
@@ -50,12 +42,17 @@ cdef class FastPath:
     cdef bint is_initial                 # whether a message matches the loaded predicate
     cdef uint64_t stamp                 # number of the message
     cdef int64_t[COUNTS] counts
-    cdef FrameMessage message
+    cdef PlainFrame[MESSAGES_AT_ONCE] frames    # that are read ahead
+    cdef FrameMessage[MESSAGES_AT_ONCE] messages    # of these frames
+    cdef const FrameMessage *message    # that is being handled
     cdef uint64_t work                  # messages and deliveries
-    cdef int _handle(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1
-    cdef int _publish(self, uint32_t place, const uint8_t *at, const uint8_t *end) except -1
-    cdef int _packet(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1
-    cdef int _gather(self) except -1
+    cdef int _read_ahead(
+        self, uint32_t place, const uint8_t *at, const uint8_t *stop, uint32_t most, int *outcome
+    ) except -1
+    cdef int _handle(self, uint32_t place, uint32_t number) except -1
+    cdef int _publish(self, uint32_t place, uint32_t number) except -1
+    cdef int _packet(self, uint32_t place, uint32_t number) except -1
+    cdef int _gather(self, uint32_t number) except -1
     cdef bint _is_sendable(self, const Route *route) noexcept
     cdef int _deliver(self, const PacketHead *head) except -1
     cdef int _deliver_to(self, uint32_t place, const PacketHead *head) except -1

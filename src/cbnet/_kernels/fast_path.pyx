@@ -1,12 +1,15 @@
 """The data plane of a router: plain messages from bytes to bytes, without objects.
 
     bytes of a link ─► Publish, Packet ─► read ─► matched once ─► slots ─► Deliver in the buffers of clients
-                   │                                                  └──► Packet in the buffers of neighbours
+                   │                     (some ahead)                 └──► Packet in the buffers of neighbours
                    └─► any other frame, and whatever is unusual: `run` stops there, before any effect
 
 The Python state machine (`network.forwarding.forwarder`) is the specification: the same frames go out in the same order,
 and the same events are counted. Attributes, tags and payload stand in Publish, Packet and Deliver as the same bytes,
 and are copied.
+
+Some frames are read and looked up ahead: large tables are not in the cache, and what one message needs is fetched while
+another one is looked up. Only then they are handled, one by one.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -15,34 +18,27 @@ from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from cbnet._kernels.frame_message cimport close_message, open_message, read_message, read_number, read_text
+from cbnet._kernels.frame_message cimport close_message, open_message
 from cbnet._kernels.frame_writer cimport frame_length, put_bytes, put_length, put_number
 from cbnet._kernels.link_buffer cimport LinkBuffer
 from cbnet._kernels.link_places cimport CLIENT_ROLE, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, resized
 from cbnet._kernels.packet_queues cimport PacketQueues
+from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
+from cbnet._kernels.plain_frame cimport read_packet, read_publish
 from cbnet._kernels.right_matcher cimport RightMatcher
 from cbnet._kernels.route_table cimport OWN_MESSAGES, RouteBranch
 from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
 
 cdef enum:  # as in `network.protocol`
-    PUBLISH = 22
     PACKET = 10
     DELIVER = 36
     PUBLISHED = 32
     MAX_NAME_BYTES = 64         # of 64 characters, which may have more; Python handles longer names
     MAX_ENTRIES = 2048          # subscriptions in one Deliver
-    MAX_HOPS = 255
-    MAX_TREES = 64
-    MAX_TRIES = 3
-    MAX_PACKET_LENGTH = (5 << 19) - 4
 
 cdef enum:
     NIL = 0xC0
-    FALSE = 0xC2
-    TRUE = 0xC3
     EMPTY_TEXT = 0xA0
-    PUBLISH_ARRAY = 0x96        # 6 members
-    SHORT_PACKET_ARRAY = 0x9B   # 11 members: without a mark and an origin
     PACKET_ARRAY = 0x9D         # 13 members
     DELIVER_ARRAY = 0x98        # 8 members
     PUBLISHED_ARRAY = 0x92      # 2 members
@@ -56,12 +52,6 @@ cdef enum Outcome:
     LATE_OUTCOME
 
 DONE, PYTHON, LATE = DONE_OUTCOME, PYTHON_OUTCOME, LATE_OUTCOME
-
-
-cdef inline const uint8_t *_read_name(const uint8_t *at, const uint8_t *end, const char **name, uint32_t *length) noexcept:
-    cdef uint64_t characters = 0
-    at = read_text(at, end, name, length, &characters)
-    return at if at != NULL and length[0] <= MAX_NAME_BYTES else NULL
 
 
 cdef inline int64_t _now() noexcept nogil:
@@ -80,7 +70,9 @@ cdef class FastPath:
     """The messages of one router."""
 
     def __cinit__(self):
-        open_message(&self.message)
+        cdef int i
+        for i in range(MESSAGES_AT_ONCE):
+            open_message(self.messages + i)
 
     def __init__(self, str name, uint64_t life, uint32_t trees, LiveMatcher matcher not None, holder_of, branches_of):
         """Initialise with the identity of the router, the number of its trees, its table, and two callbacks.
@@ -95,9 +87,11 @@ cdef class FastPath:
         self.windows = PacketWindows()
 
     def __dealloc__(self):
+        cdef int i
         PyMem_RawFree(self.reached)
         PyMem_RawFree(self.chain)
-        close_message(&self.message)
+        for i in range(MESSAGES_AT_ONCE):
+            close_message(self.messages + i)
 
     # --- links
 
@@ -128,9 +122,9 @@ cdef class FastPath:
         cdef Py_buffer view
         cdef const uint8_t *first
         cdef const uint8_t *at
-        cdef const uint8_t *stop
         cdef FastLink *link
-        cdef uint32_t place, length
+        cdef uint32_t place, count, length
+        cdef uint32_t next = 0
         cdef int64_t began = 0, done = 0
         cdef uint64_t next_look = self.work + CLOCK_INTERVAL
         cdef int outcome = DONE_OUTCOME
@@ -138,25 +132,24 @@ cdef class FastPath:
             return start, PYTHON
         place = self.links.places[number]
         link = self.links.at + place
+        count = 1 if self.feeds_long_queue else MESSAGES_AT_ONCE  # as this one may stop early, too
         self.feeds_long_queue = False
         self.matcher.refresh()
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             first = <const uint8_t *> view.buf
-            at, stop = first + start, first + end
-            while stop - at >= 4:
-                length = frame_length(at)
-                if length > link.max_length or link.role == UNKNOWN_ROLE:
-                    outcome = PYTHON_OUTCOME
-                    break
-                if <size_t> (stop - at) < <size_t> length + 4:
-                    break
-                if not self._handle(place, at + 4, at + 4 + length):
+            at = first + start
+            count = self._read_ahead(place, at, first + end, count, &outcome)
+            while next < count:
+                length = self.frames[next].length
+                self.message = self.messages + next
+                if not self._handle(place, next):
                     outcome = PYTHON_OUTCOME
                     break
                 link = self.links.at + place
                 at += 4 + length
                 done += 1
+                next += 1
                 self.work += 1 + (length >> 10)
                 if self.feeds_long_queue and link.role == CLIENT_ROLE:
                     outcome = LATE_OUTCOME
@@ -168,120 +161,107 @@ cdef class FastPath:
                     elif _now() - began > slice_ns:
                         outcome = LATE_OUTCOME
                         break
+                if next == count:
+                    count = self._read_ahead(place, at, first + end, MESSAGES_AT_ONCE, &outcome)
+                    next = 0
             start = at - first
         finally:
             PyBuffer_Release(&view)
         (<LinkBuffer> link.buffer).traffic.messages_received += done
         return start, outcome
 
-    cdef int _handle(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1:
-        """Handle a frame; return 0, without any effect, if it is to be handled in Python."""
-        cdef uint8_t role = self.links.at[place].role
-        if end - body < 2:
-            return 0
-        if role == CLIENT_ROLE and body[0] == PUBLISH_ARRAY and body[1] == PUBLISH:
-            return self._publish(place, body + 2, end)
-        if role == ROUTER_ROLE and SHORT_PACKET_ARRAY <= body[0] <= PACKET_ARRAY and body[1] == PACKET:
-            return self._packet(place, body, end)
-        return 0
+    cdef int _read_ahead(
+        self, uint32_t place, const uint8_t *at, const uint8_t *stop, uint32_t most, int *outcome
+    ) except -1:
+        """Read and look up some frames; return how many, and if none, whether Python must handle the first."""
+        cdef const FastLink *link = self.links.at + place
+        cdef PlainFrame *frame
+        cdef uint32_t length
+        cdef uint32_t count = 0
+        cdef bint is_plain = True
+        while count < most and stop - at >= 4:
+            length = frame_length(at)
+            if length > link.max_length or link.role == UNKNOWN_ROLE:
+                is_plain = False
+                break
+            if <size_t> (stop - at) < <size_t> length + 4:
+                break
+            at += 4
+            frame = self.frames + count
+            frame.end, frame.length = at + length, length
+            if link.role == CLIENT_ROLE:
+                is_plain = read_publish(at, frame.end, frame, self.messages + count)
+            else:
+                is_plain = read_packet(at, frame.end, frame, self.messages + count)
+            if not is_plain:
+                break
+            at += length
+            count += 1
+        if count and not self.matcher.begin(self.messages, count):
+            count, is_plain = 0, False
+        if count == 0 and not is_plain:
+            outcome[0] = PYTHON_OUTCOME
+        return count
 
-    cdef int _publish(self, uint32_t place, const uint8_t *at, const uint8_t *end) except -1:
-        """Handle a Publish, from its second member on."""
-        cdef uint64_t number
+    cdef int _handle(self, uint32_t place, uint32_t number) except -1:
+        """Handle one of the frames that were read; return 0, without any effect, if it is to be handled in Python."""
+        if self.links.at[place].role == CLIENT_ROLE:
+            return self._publish(place, number)
+        return self._packet(place, number)
+
+    cdef int _publish(self, uint32_t place, uint32_t number) except -1:
+        """Handle a Publish."""
         cdef uint8_t[24] identity
-        cdef PacketHead head
+        cdef PlainFrame *frame = self.frames + number
+        cdef PacketHead *head = &frame.head
         cdef const Route *route
         cdef FastLink *link = self.links.at + place
-        at = read_number(at, end, &number)
-        if at == NULL:
-            return 0
-        at = read_message(at, end, &self.message)
-        if at == NULL or end - at != 1 or (at[0] != FALSE and at[0] != TRUE):
-            return 0
-        if link.right != NULL and not (<RightMatcher> link.right).allows(&self.message):
+        if link.right != NULL and not (<RightMatcher> link.right).allows(self.message):
             return 0
         head.tree = <uint32_t> link.tree if link.tree >= 0 else <uint32_t> ((self.number + 1) % self.trees)
         route = self.routes.find(OWN_MESSAGES, OWN_MESSAGES, 0, head.tree)
-        if route == NULL or not self._gather() or not self._is_sendable(route):
+        if route == NULL or not self._gather(number) or not self._is_sendable(route):
             return 0
         self.number += 1
         self.counts[PUBLISHED_COUNT] += 1
         head.source, head.source_length = <const uint8_t *> PyBytes_AS_STRING(self.source), PyBytes_GET_SIZE(self.source)
         head.identity = identity
         head.identity_length = put_number(put_number(identity, self.life), self.number) - identity
-        head.origin_length = head.tries = head.hops = 0
         self.windows.is_new_packet(
             PyBytes_AS_STRING(self.name), PyBytes_GET_SIZE(self.name), self.life, head.tree, <int64_t> self.number
         )
-        self._deliver(&head)
-        self._send(route, &head)
-        if at[0] == TRUE:
-            self._answer(place, number)
+        self._deliver(head)
+        self._send(route, head)
+        if frame.wants_answer:
+            self._answer(place, frame.number)
         return 1
 
-    cdef int _packet(self, uint32_t place, const uint8_t *body, const uint8_t *end) except -1:
+    cdef int _packet(self, uint32_t place, uint32_t number) except -1:
         """Handle a Packet."""
-        cdef const char *source
-        cdef const char *origin = NULL
-        cdef uint32_t source_length, origin_length = 0
-        cdef uint64_t life, number, tree, side, tries
-        cdef PacketHead head
-        cdef const Route *route
-        cdef const uint8_t *at
-        if end - body > MAX_PACKET_LENGTH:
-            return 0
-        head.source = body + 2
-        head.identity = _read_name(head.source, end, &source, &source_length)
-        if head.identity == NULL or source_length == 0:
-            return 0
-        at = read_number(head.identity, end, &life)
-        if at != NULL:
-            at = read_number(at, end, &number)
-        if at == NULL:
-            return 0
-        head.source_length, head.identity_length = head.identity - head.source, at - head.identity
-        at = read_number(at, end, &head.hops)
-        if at != NULL:
-            at = read_number(at, end, &tree)
-        if at != NULL:
-            at = read_number(at, end, &side)
-        if at != NULL:
-            at = read_number(at, end, &tries)
-        if at == NULL or head.hops >= MAX_HOPS or tree >= MAX_TREES or tries > MAX_TRIES:
-            return 0
-        at = read_message(at, end, &self.message)
-        if at != NULL and body[0] > SHORT_PACKET_ARRAY:  # a mark
-            at = at + 1 if at < end and at[0] == NIL else NULL
-        if at != NULL and body[0] == PACKET_ARRAY:
-            head.origin = at
-            at = _read_name(at, end, &origin, &origin_length)
-        if at == NULL or at != end:
-            return 0
-        head.origin_length = at - head.origin if origin_length else 0
-        head.tree, head.tries = <uint32_t> tree, <uint32_t> tries
-        route = self.routes.find(place, self.links.at[place].number, side, head.tree)
-        if route == NULL or not self._gather() or not self._is_sendable(route):
+        cdef const PlainFrame *frame = self.frames + number
+        cdef const PacketHead *head = &frame.head
+        cdef const Route *route = self.routes.find(place, self.links.at[place].number, frame.side, head.tree)
+        if route == NULL or not self._gather(number) or not self._is_sendable(route):
             return 0
         self.counts[RECEIVED_COUNT] += 1
-        if origin_length:
-            source, source_length = origin, origin_length
-        if self.windows.is_new_packet(source, source_length, life, head.tree, <int64_t> number):
-            self._deliver(&head)
+        if self.windows.is_new_packet(
+            frame.origin, frame.origin_length, frame.life, head.tree, <int64_t> frame.number
+        ):
+            self._deliver(head)
         else:
             self.counts[DUPLICATE_COUNT] += 1
-        self._send(route, &head)
+        self._send(route, head)
         if self.links.at[place].queues != NULL:
-            (<PacketQueues> self.links.at[place].queues).handled(head.hops, end - body + 4)
+            (<PacketQueues> self.links.at[place].queues).handled(head.hops, frame.length + 4)
         return 1
 
-    cdef int _gather(self) except -1:
-        """Match the message that was read, and collect what it is for; return 0 if Python must handle it."""
+    cdef int _gather(self, uint32_t number) except -1:
+        """Match one of the messages that were read, and collect what it is for; return 0 if Python must handle it."""
         cdef SlotHolder *holder
         cdef FastLink *link
         cdef int64_t i
         cdef int word
-        if not self.matcher.match(&self.message):
-            return 0
+        self.matcher.finish(number)
         self.stamp += 1
         self.reached_count = 0
         self.is_initial = False

@@ -26,12 +26,16 @@ cdef class LiveMatcher:
     cdef readonly uint64_t matches
     cdef readonly uint64_t timed
     cdef readonly uint64_t ns       # of the timed matches
+    cdef int64_t begin_ns           # to look up the message that is timed next
+    cdef const FrameMessage *messages       # that were looked up
     cdef FrameMessage message       # of `match_frame`
     # Take the present parts of the table; cheap if they are the same.
     cdef int refresh(self) except -1
-    # Find the slots of a message; 1: done, 0: Python must match it, and nothing was counted.
-    cdef int match(self, const FrameMessage *message) except -1
+    # Look up some messages, at most MESSAGES_AT_ONCE; 0: Python must match them.
+    cdef int begin(self, const FrameMessage *messages, uint32_t count) except -1
+    # Find the slots of one of these messages, and count it.
+    cdef int finish(self, uint32_t number) except -1
     cdef int _take_labels(self, list labels) except -1
-    cdef int _find(self, const FrameMessage *message) except -1
+    cdef int _find(self, uint32_t number) except -1
     cdef int _take_slots(self) except -1
-    cdef int _time(self, const FrameMessage *message) except -1
+    cdef int _time(self, uint32_t number) except -1

@@ -83,27 +83,36 @@ cdef class LiveMatcher:
             self.slot_count += 1
         return 0
 
-    cdef int match(self, const FrameMessage *message) except -1:
-        """Find the slots of a message; return 1, or 0 if Python must match it."""
+    cdef int begin(self, const FrameMessage *messages, uint32_t count) except -1:
+        """Look up some messages; return 1, or 0 if Python must match them."""
         cdef MemtableIndex memtable
+        cdef Remainder remainder
+        cdef int64_t start = 0
         for memtable in self.memtables:
             if memtable.conditional:
                 return 0
-        self.matches += 1
-        if self.matches % SAMPLE_INTERVAL:
-            self._find(message)
-        else:
-            self._time(message)
+        self.messages = messages
+        if self.matches // SAMPLE_INTERVAL != (self.matches + count) // SAMPLE_INTERVAL:
+            start = _thread_ns()
+        for remainder in self.remainders:
+            remainder.index.begin(messages, count, &self.targets, remainder.bits)
+        if start:
+            self.begin_ns = (_thread_ns() - start) // count
         return 1
 
-    cdef int _find(self, const FrameMessage *message) except -1:
+    cdef int finish(self, uint32_t number) except -1:
+        """Find the slots of one of these messages."""
+        self.matches += 1
+        return self._find(number) if self.matches % SAMPLE_INTERVAL else self._time(number)
+
+    cdef int _find(self, uint32_t number) except -1:
         cdef Remainder remainder
         cdef MemtableIndex memtable
         for remainder in self.remainders:
-            remainder.index.add_targets(message, &self.targets, remainder.bits)
+            remainder.index.finish(number, remainder.bits)
         for memtable in self.memtables:
             if memtable.keys:
-                memtable.add_targets(message, &self.targets)
+                memtable.add_targets(self.messages + number, &self.targets)
         return self._take_slots()
 
     cdef int _take_slots(self) except -1:
@@ -118,11 +127,11 @@ cdef class LiveMatcher:
             found[i] = self.slots[found[i]]
         return 0
 
-    cdef int _time(self, const FrameMessage *message) except -1:
+    cdef int _time(self, uint32_t number) except -1:
         cdef int64_t start = _thread_ns()
         cdef int64_t duration
-        self._find(message)
-        duration = _thread_ns() - start
+        self._find(number)
+        duration = self.begin_ns + _thread_ns() - start
         self.timed += 1
         self.ns += duration
         self._within[bisect_left(self.bounds, duration)] += 1
@@ -135,6 +144,7 @@ cdef class LiveMatcher:
         if self.message.attributes == NULL:
             open_message(&self.message)
         self.refresh()
-        if read_message(first, first + len(data), &self.message) == NULL or not self.match(&self.message):
+        if read_message(first, first + len(data), &self.message) == NULL or not self.begin(&self.message, 1):
             return None
+        self.finish(0)
         return [self.found.targets[i] for i in range(self.found.used)]

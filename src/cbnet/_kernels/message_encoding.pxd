@@ -12,7 +12,7 @@ they cannot satisfy a filter together.
 
 `dict_encoding` and `column_encoding` write batches, with `begin_message` and `push`; `drop_message` takes back a message
 that turns out to be wrong. A reader of bytes needs no batch: it looks its names up with `find_hashed`, and gives the
-attributes to `match_single`. Texts are not copied: they must live as long as the attributes are read.
+attributes to `set_single`. Texts are not copied: they must live as long as the attributes are read.
 """
 
 from libc.math cimport isfinite

@@ -1,9 +1,11 @@
 """Matching with the pivot index, from attributes to targets. `pivot_view.pxd` draws the arrays.
 
-Lookups are queued first and read a little later, when the cache has fetched them:
+Lookups are queued first and read a little later, when the cache has fetched them. Several messages take each step
+together, so that there is something to do meanwhile:
 
-    attributes ──► word    buckets to look up     ──► visit   postings queued      ──► targets
-                   their slots are fetched            their postings are fetched
+    attributes ──► places   ──► word    buckets to look up  ──► visit   postings queued ──► tests   ──► targets
+                   fetched              slots are fetched               fetched             fetched
+    └──────────────────────────── begin_matching ─────────────────────────────────────────────────┘  finish_matching
 
 In a message with several values of an attribute, or with arrays of objects, every value is looked up, and an
 entry is checked as a whole by `binding_search`: one value must pass the pivot and all other words of its symbol. A
@@ -21,8 +23,7 @@ from cbnet._kernels.text_patterns cimport Hits
 from cbnet._kernels.word_test cimport Leaves
 
 cdef enum:
-    WORD_ROOM = 128
-    VISIT_ROOM = 128
+    MESSAGES_AT_ONCE = 8
 
 cdef struct Visit:
     const Postings *postings
@@ -31,24 +32,26 @@ cdef struct Visit:
     uint64_t first_entry
     uint64_t pivot              # its word; of listed postings the number of the list
 
-cdef struct State:
-    TargetSet targets
-    uint64_t word[WORD_ROOM]    # buckets to look up
-    uint32_t words
-    Visit visit[VISIT_ROOM]     # postings queued
-    uint32_t visits
+cdef struct State:              # of one message
+    TargetSet *targets
+    uint64_t *word              # buckets to look up
+    uint32_t words, word_room
+    Visit *visit                # postings queued
+    uint32_t visits, visit_room
     Leaves leaves
+    uint32_t count              # of attributes
     uint32_t leaf_room
     bint has_several            # values of one attribute, or elements
-    uint64_t *asked             # buckets to look up for a message with several values
-    uint32_t asked_count, asked_room
     BindingSearch search
     Hits hits                   # of a string that is not a constant
     uint64_t mask
     int64_t touched
 
-cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1
+cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *targets) except -1
 cdef void close_state(State *state) noexcept
 cdef bint reserve(State *state, Py_ssize_t count) noexcept nogil
-cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t number) noexcept nogil
-cdef void match_single(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil
+cdef void set_message(State *state, Batch batch, Py_ssize_t number) noexcept nogil
+cdef void set_single(State *state, const Attribute *attributes, uint32_t count) noexcept nogil
+cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil
+cdef void finish_matching(const View *view, State *state) noexcept nogil
+cdef void abandon(const View *view, State *state) noexcept nogil

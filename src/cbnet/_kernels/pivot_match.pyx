@@ -7,17 +7,21 @@ from libc.stdlib cimport qsort
 from cbnet._kernels.binding_search cimport (
     binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
 )
-from cbnet._kernels.constant_pool cimport constant_place, number_place, text_place
+from cbnet._kernels.constant_pool cimport constant_place, number_address, number_place, text_address, text_place
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, Batch
 from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.pivot_view cimport *
-from cbnet._kernels.target_set cimport add_target, close_targets, has_target, is_full, open_targets
+from cbnet._kernels.target_set cimport TargetSet, add_target, has_target, is_full
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.text_patterns cimport find_patterns
 from cbnet._kernels.word_test cimport Leaves, member_of, passes
 
-cdef extern from * nogil:
-    void __builtin_prefetch(const void *address)
+cdef extern from *:
+    """
+    /* Prefetch; because of the empty assembly the compiler does not leave out a function that only does this. */
+    static inline void cbnet_fetch(const void *address) { __builtin_prefetch(address); __asm__ volatile (""); }
+    """
+    void fetch "cbnet_fetch" (const void *address) noexcept nogil
 
 cdef enum:
     FEW_TARGETS = 64
@@ -54,14 +58,14 @@ cdef inline void _deliver(const View *view, State *state, uint32_t target) noexc
     cdef uint32_t at, end
     if target < GROUP:
         if target < state.targets.total:
-            add_target(&state.targets, target)
+            add_target(state.targets, target)
         return
     target -= GROUP
     if target < view.groups:
         end = min(view.group_offsets[target + 1], view.group_total)
         for at in range(view.group_offsets[target], end):
             if view.group_targets[at] < state.targets.total:
-                add_target(&state.targets, view.group_targets[at])
+                add_target(state.targets, view.group_targets[at])
 
 
 cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
@@ -76,7 +80,7 @@ cdef void _visit_singles(const View *view, State *state, const Visit *visit) noe
     for single in range(visit.single, visit.single_end):
         if view.removed == NULL or not is_removed(view, visit.first_single + single):
             if visit.postings.targets[single] < total:
-                add_target(&state.targets, visit.postings.targets[single])
+                add_target(state.targets, visit.postings.targets[single])
 
 
 cdef void _visit_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
@@ -90,7 +94,7 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
         if candidate.mask & missing:
             continue
         target = candidate.target
-        if target < state.targets.total and has_target(&state.targets, target):
+        if target < state.targets.total and has_target(state.targets, target):
             continue
         if view.removed != NULL and is_removed(view, visit.first_entry + entry):
             continue
@@ -113,7 +117,7 @@ cdef void _visit_whole_entries(const View *view, State *state, const Visit *visi
         candidate = visit.postings.entries + entry
         if candidate.mask & ~state.mask:
             continue
-        if candidate.target < state.targets.total and has_target(&state.targets, candidate.target):
+        if candidate.target < state.targets.total and has_target(state.targets, candidate.target):
             continue
         if view.removed != NULL and is_removed(view, visit.first_entry + entry):
             continue
@@ -130,9 +134,10 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint6
     """Queue postings to visit, and prefetch them: most are not in the cache."""
     cdef Visit *visit
     cdef uint64_t first = 0
-    if state.visits == VISIT_ROOM:
-        _visit_queued(view, state)
-    visit = &state.visit[state.visits]
+    if state.visits == state.visit_room and not _enlarge(<void **> &state.visit, &state.visit_room, sizeof(Visit)):
+        state.search.is_out_of_memory = True
+        return
+    visit = state.visit + state.visits
     visit.postings = postings
     visit.pivot = pivot
     visit.single_end = min(single_end, postings.target_count)
@@ -144,20 +149,30 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint6
     visit.first_single = first
     visit.first_entry = first + postings.target_count
     if visit.single < visit.single_end:
-        __builtin_prefetch(postings.targets + visit.single)
+        fetch(postings.targets + visit.single)
     if visit.entry < visit.entry_end:
-        __builtin_prefetch(postings.entries + visit.entry)
+        fetch(postings.entries + visit.entry)
     state.visits += visit.single < visit.single_end or visit.entry < visit.entry_end
+
+
+cdef bint _enlarge(void **items, uint32_t *room, size_t size) noexcept nogil:
+    """Double a queue; return False if out of memory."""
+    cdef void *larger = PyMem_RawRealloc(items[0], (2 * <size_t> room[0] + 32) * size)
+    if larger == NULL:
+        return False
+    items[0] = larger
+    room[0] = 2 * room[0] + 32
+    return True
 
 
 cdef void _visit_queued(const View *view, State *state) noexcept nogil:
     """Visit the queued postings: singles first, so that a small set of targets is soon full."""
     cdef uint32_t i
     for i in range(state.visits):
-        if state.visit[i].single < state.visit[i].single_end and not is_full(&state.targets):
+        if state.visit[i].single < state.visit[i].single_end and not is_full(state.targets):
             _visit_singles(view, state, &state.visit[i])
     for i in range(state.visits):
-        if state.visit[i].entry < state.visit[i].entry_end and not is_full(&state.targets):
+        if state.visit[i].entry < state.visit[i].entry_end and not is_full(state.targets):
             if state.has_several:
                 _visit_whole_entries(view, state, &state.visit[i])
             else:
@@ -168,56 +183,28 @@ cdef void _visit_queued(const View *view, State *state) noexcept nogil:
 cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t test, uint32_t operand) noexcept nogil:
     """Queue the bucket of a word, and prefetch its slot."""
     cdef uint64_t word = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | operand
-    if state.has_several:
-        _ask(state, word)
+    if state.words == state.word_room and not _enlarge(<void **> &state.word, &state.word_room, sizeof(uint64_t)):
+        state.search.is_out_of_memory = True
         return
-    _queue_word(view, state, word)
-
-
-cdef inline void _queue_word(const View *view, State *state, uint64_t word) noexcept nogil:
-    if state.words == WORD_ROOM:
-        _find_queued(view, state)
     state.word[state.words] = word
     state.words += 1
-    __builtin_prefetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
-
-
-cdef void _ask(State *state, uint64_t word) noexcept nogil:
-    """Collect a bucket that several values may lead to."""
-    cdef void *larger
-    if state.asked_count == state.asked_room:
-        larger = PyMem_RawRealloc(state.asked, (2 * <size_t> state.asked_room + 64) * sizeof(uint64_t))
-        if larger == NULL:
-            state.search.is_out_of_memory = True
-            return
-        state.asked = <uint64_t *> larger
-        state.asked_room = 2 * state.asked_room + 64
-    state.asked[state.asked_count] = word
-    state.asked_count += 1
+    fetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
 
 
 cdef int _compare(const void *a, const void *b) noexcept nogil:
     return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
 
 
-cdef void _find_asked(const View *view, State *state) noexcept nogil:
-    """Queue the postings of all buckets to look up, each once."""
-    cdef uint32_t i
-    if state.asked_count:
-        qsort(state.asked, state.asked_count, sizeof(uint64_t), _compare)
-        for i in range(state.asked_count):
-            if i == 0 or state.asked[i] != state.asked[i - 1]:
-                _queue_word(view, state, state.asked[i])
-        state.asked_count = 0
-    _find_queued(view, state)
-
-
 cdef void _find_queued(const View *view, State *state) noexcept nogil:
-    """Queue the postings of the queued buckets."""
+    """Queue the postings of the queued buckets, each once."""
     cdef uint64_t slot, probes, word
     cdef uint32_t i
+    if state.has_several and state.words:
+        qsort(state.word, state.words, sizeof(uint64_t), _compare)
     for i in range(state.words):
         word = state.word[i]
+        if state.has_several and i and word == state.word[i - 1]:
+            continue
         slot = ((word * MIX) >> 32) & (view.slot_count - 1)
         for probes in range(view.slot_count):
             if view.slots[slot].key == word:
@@ -379,12 +366,12 @@ cdef void _match_patterns(const View *view, State *state, const Attribute *attri
             _look_up(view, state, attribute.symbol, <uint32_t> (hits.items[at] >> 32), <uint32_t> hits.items[at])
 
 
-cdef void _enter(const View *view, State *state, uint32_t count) noexcept nogil:
+cdef void _enter(const View *view, State *state) noexcept nogil:
     """Set slots, places and mask from the attributes of a message of single values."""
     cdef Leaves *leaves = &state.leaves
     cdef const Attribute *attribute
     cdef uint32_t i, tested
-    for i in range(count):
+    for i in range(state.count):
         attribute = leaves.attributes + i
         if attribute.symbol >= view.symbols or leaves.slots[attribute.symbol]:
             continue  # a repeated tag
@@ -401,104 +388,147 @@ cdef void _enter(const View *view, State *state, uint32_t count) noexcept nogil:
             leaves.places[i] = 0
 
 
-cdef void _enter_several(const View *view, State *state, uint32_t count) noexcept nogil:
+cdef void _enter_several(const View *view, State *state) noexcept nogil:
     """Set slots, places, followers and mask from all attributes of a message."""
     cdef uint32_t i
-    enter_leaves(&view.constants, &state.leaves, count)
-    for i in range(count):
+    enter_leaves(&view.constants, &state.leaves, state.count)
+    for i in range(state.count):
         state.mask |= mask_bit(state.leaves.attributes[i].symbol)
 
 
-cdef inline bint _is_looked_up(const View *view, const State *state, uint32_t at, bint has_several) noexcept nogil:
+cdef inline bint _is_looked_up(const View *view, const State *state, uint32_t at) noexcept nogil:
     """Return whether an attribute is known, and not a repeated tag."""
     cdef const Attribute *attribute = state.leaves.attributes + at
     if attribute.symbol >= view.symbols:
         return False
-    return state.leaves.slots[attribute.symbol] == at + 1 or (has_several and attribute.kind != TAG)
+    return state.leaves.slots[attribute.symbol] == at + 1 or (state.has_several and attribute.kind != TAG)
 
 
-cdef inline void _match(const View *view, State *state, uint32_t count, bint has_several) noexcept nogil:
-    """Find the targets of one message."""
-    cdef const Attribute *attributes = state.leaves.attributes
+cdef void _match_all_patterns(const View *view, State *state) noexcept nogil:
+    cdef uint32_t i
+    for i in range(state.count):
+        if _is_looked_up(view, state, i):
+            _match_patterns(view, state, state.leaves.attributes + i, state.leaves.places[i])
+
+
+cdef void _fetch_places(const View *view, const State *state) noexcept nogil:
+    """Prefetch what is needed to find the ranks of values."""
+    cdef const Attribute *attribute
+    cdef uint32_t i
+    for i in range(state.count):
+        attribute = state.leaves.attributes + i
+        if attribute.kind == NUMBER:
+            fetch(number_address(&view.constants.numbers, attribute.high))
+        elif attribute.kind == STRING:
+            fetch(text_address(&view.constants.strings, attribute.text, attribute.length))
+
+
+cdef void _ask(const View *view, State *state) noexcept nogil:
+    """Find the ranks of values, and queue the buckets and lists to look up."""
+    cdef uint32_t i
+    state.mask = 0
+    if state.has_several:
+        _enter_several(view, state)
+    else:
+        _enter(view, state)
+    if view.message_symbol < view.names:
+        state.leaves.slots[view.message_symbol] = 1
+        state.mask |= mask_bit(view.message_symbol)
+        _visit_list(view, state, view.message_symbol, ANY, 0)
+    for i in range(state.count):
+        if _is_looked_up(view, state, i):
+            if state.has_several:
+                _match_one_of_several(view, state, i)
+            else:
+                _match_attribute(view, state, state.leaves.attributes + i, state.leaves.places[i])
+    if state.targets.total > FEW_TARGETS:
+        _match_all_patterns(view, state)
+
+
+cdef void _fetch_tests(const View *view, const State *state) noexcept nogil:
+    """Prefetch the tests of the first entries that are queued."""
+    cdef const Visit *visit
+    cdef const Entry *entry
+    cdef uint32_t i
+    for i in range(state.visits):
+        visit = state.visit + i
+        entry = visit.postings.entries + visit.entry
+        if visit.entry < visit.entry_end and not entry.mask & ~state.mask:
+            fetch(view.words + entry.tests)
+
+
+cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil:
+    """Look up the messages of some states; each step fetches what the next one reads."""
+    cdef uint32_t i
+    for i in range(count):
+        _fetch_places(view, states + i)
+    for i in range(count):
+        _ask(view, states + i)
+    for i in range(count):
+        _find_queued(view, states + i)
+    for i in range(count):
+        _fetch_tests(view, states + i)
+
+
+cdef void finish_matching(const View *view, State *state) noexcept nogil:
+    """Add the targets of a message that was looked up."""
     cdef uint64_t before = <uint64_t> view.bucket.target_count + view.bucket.entry_count
     cdef uint32_t i
     before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
         if view.removed == NULL or not is_removed(view, before + i):
             _deliver(view, state, view.always[i])
-    state.has_several = has_several
-    state.mask = 0
-    if has_several:
-        _enter_several(view, state, count)
-    else:
-        _enter(view, state, count)
-    if view.message_symbol < view.names:
-        state.leaves.slots[view.message_symbol] = 1
-        state.mask |= mask_bit(view.message_symbol)
-        _visit_list(view, state, view.message_symbol, ANY, 0)
-    for i in range(count):
-        if _is_looked_up(view, state, i, has_several):
-            if has_several:
-                _match_one_of_several(view, state, i)
-            else:
-                _match_attribute(view, state, attributes + i, state.leaves.places[i])
-    if state.targets.total <= FEW_TARGETS:  # all of them may be matched already
-        _find_asked(view, state)
+    _visit_queued(view, state)
+    if state.targets.total <= FEW_TARGETS and not is_full(state.targets):  # else all of them may be matched already
+        _match_all_patterns(view, state)
+        _find_queued(view, state)
         _visit_queued(view, state)
-    if not is_full(&state.targets):
-        for i in range(count):
-            if _is_looked_up(view, state, i, has_several):
-                _match_patterns(view, state, attributes + i, state.leaves.places[i])
-        _find_asked(view, state)
-        _visit_queued(view, state)
+    abandon(view, state)
+
+
+cdef void abandon(const View *view, State *state) noexcept nogil:
+    """Forget the message of a state, if it has one."""
+    cdef uint32_t i
     if view.message_symbol < view.names:
         state.leaves.slots[view.message_symbol] = 0
-    for i in range(count):
-        if attributes[i].symbol < view.symbols:
-            state.leaves.slots[attributes[i].symbol] = 0
+    for i in range(state.count):
+        if state.leaves.attributes[i].symbol < view.symbols:
+            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
+    state.count = state.words = state.visits = 0
 
 
-cdef void match_message(const View *view, State *state, Batch batch, Py_ssize_t number) noexcept nogil:
-    """Find the targets of a message of a batch; there is room for its attributes."""
-    cdef uint32_t count = <uint32_t> (batch.offsets[number + 1] - batch.offsets[number])
+cdef void set_message(State *state, Batch batch, Py_ssize_t number) noexcept nogil:
+    """Take a message of a batch; there is room for its attributes."""
+    state.count = <uint32_t> (batch.offsets[number + 1] - batch.offsets[number])
     state.leaves.attributes = batch.attributes + batch.offsets[number]
     state.leaves.elements = batch.elements
-    if batch.is_nested[number] and has_several_values(&state.leaves, count):
-        _match(view, state, count, True)
-    else:
-        _match(view, state, count, False)
+    state.has_several = batch.is_nested[number] and has_several_values(&state.leaves, state.count)
 
 
-cdef void match_single(const View *view, State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
-    """Find the targets of a message of single values; there is room for them."""
+cdef void set_single(State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
+    """Take a message of single values; there is room for them."""
+    state.count = count
     state.leaves.attributes = attributes
     state.leaves.elements = NULL
-    _match(view, state, count, False)
-
-
-cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t targets) except -1:
-    state.touched = 0
-    state.words = state.visits = 0
-    state.asked = NULL
-    state.asked_count = state.asked_room = 0
     state.has_several = False
-    state.leaf_room = 0
-    state.leaves.places = NULL
+
+
+cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *targets) except -1:
+    """Prepare a state, which is all zeros; it adds to a set of targets."""
+    state.targets = targets
     state.leaves.symbols = &symbols.table
     state.leaves.message_symbol = view.message_symbol
-    state.hits.items = NULL
-    state.hits.count = state.hits.room = 0
     open_search(&state.search)
     state.leaves.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
     if state.leaves.slots == NULL:
         raise MemoryError
-    return open_targets(&state.targets, targets)
+    return 0
 
 
 cdef void close_state(State *state) noexcept:
-    close_targets(&state.targets)
     close_search(&state.search)
-    PyMem_RawFree(state.asked)
+    PyMem_RawFree(state.word)
+    PyMem_RawFree(state.visit)
     PyMem_RawFree(state.hits.items)
     PyMem_RawFree(state.leaves.slots)
     PyMem_RawFree(state.leaves.places)

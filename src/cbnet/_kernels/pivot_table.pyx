@@ -5,12 +5,15 @@
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch
-from cbnet._kernels.pivot_match cimport State, close_state, match_message, match_single, open_state, reserve
+from cbnet._kernels.pivot_match cimport (
+    MESSAGES_AT_ONCE, State, abandon, begin_matching, close_state, finish_matching, open_state, reserve, set_message, set_single,
+)
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.pivot_memtable cimport MemtableIndex, read_members
 from cbnet._kernels.symbol_table cimport Symbols, find_hashed
@@ -28,15 +31,19 @@ cdef class PivotIndex:
         self.targets = targets
         self.kept = arrays
         self.encoder = DictEncoder(symbols)
+        cdef int i
         open_view(&self.view, symbols, arrays)
-        open_state(&self.own, &self.view, symbols, targets)
-
-    def __cinit__(self):
-        self.found.targets = NULL
-        self.found.used = self.found.room = 0
+        open_targets(&self.own_targets, targets)
+        open_state(&self.own, &self.view, symbols, &self.own_targets)
+        for i in range(MESSAGES_AT_ONCE):
+            open_state(self.states + i, &self.view, symbols, &self.own_targets)
 
     def __dealloc__(self):
+        cdef int i
         close_state(&self.own)
+        for i in range(MESSAGES_AT_ONCE):
+            close_state(self.states + i)
+        close_targets(&self.own_targets)
         close_view(&self.view)
         PyMem_RawFree(self.found.targets)
         PyMem_RawFree(self.leaves)
@@ -47,47 +54,66 @@ cdef class PivotIndex:
         None if the message is not plain and valid. The GIL is held throughout, so threads may call this at
         once.
         """
-        return self._labelled(labels) if self._add_targets(message, &self.own.targets, NULL) else None
+        return self._labelled(labels) if self._add_targets(message, &self.own_targets, NULL) else None
 
     cdef bint _add_targets(self, object message, TargetSet *targets, const uint8_t *removed) except -1:
         """Add the targets of a message to a set; return False if it is not plain and valid."""
-        cdef TargetSet own = self.own.targets
         if not self.encoder.encode_alone(message):
             return False
         if not reserve(&self.own, self.encoder.batch.used):
             raise MemoryError
-        self.view.removed = removed
-        self.own.targets = targets[0]
-        match_message(&self.view, &self.own, self.encoder.batch, 0)
-        self.own.targets = own
-        if self.own.search.is_out_of_memory:
-            self.own.search.is_out_of_memory = False
-            raise MemoryError
+        set_message(&self.own, self.encoder.batch, 0)
+        self._begin(&self.own, 1, targets, removed)
+        self._finish(&self.own, removed)
         return True
 
-    cdef int add_targets(self, const FrameMessage *message, TargetSet *targets, const uint8_t *removed) except -1:
-        """Add the targets of a message of a frame to a set."""
-        cdef TargetSet own = self.own.targets
-        cdef uint32_t count = 0
-        cdef uint32_t i
-        cdef int64_t symbol
+    cdef int begin(self, const FrameMessage *messages, uint32_t count, TargetSet *targets, const uint8_t *removed) except -1:
+        """Look up some messages of frames, at most MESSAGES_AT_ONCE."""
         cdef const ReadAttribute *attribute
-        if message.count > self.leaf_room:
-            self._make_leaf_room(message.count)
-        for i in range(message.count):
-            attribute = message.attributes + i
-            symbol = find_hashed(&self.symbols.table, attribute.name, attribute.name_length,
-                                 attribute.value.kind == TAG, attribute.hash)
-            if symbol >= 0:
-                self.leaves[count] = attribute.value
-                self.leaves[count].symbol = <uint32_t> symbol
-                count += 1
-        if not reserve(&self.own, count):
-            raise MemoryError
+        cdef Attribute *leaf
+        cdef int64_t symbol
+        cdef uint32_t i, n
+        cdef uint32_t total = 0
+        for i in range(MESSAGES_AT_ONCE):
+            abandon(&self.view, self.states + i)
+        for i in range(count):
+            total += messages[i].count
+        if total > self.leaf_room:
+            self._make_leaf_room(total)
+        leaf = self.leaves
+        for i in range(count):
+            if not reserve(self.states + i, messages[i].count):
+                raise MemoryError
+            set_single(self.states + i, leaf, 0)
+            for n in range(messages[i].count):
+                attribute = messages[i].attributes + n
+                symbol = find_hashed(&self.symbols.table, attribute.name, attribute.name_length,
+                                     attribute.value.kind == TAG, attribute.hash)
+                if symbol >= 0:
+                    leaf[0] = attribute.value
+                    leaf.symbol = <uint32_t> symbol
+                    leaf += 1
+            self.states[i].count = <uint32_t> (leaf - self.states[i].leaves.attributes)
+        self._begin(self.states, count, targets, removed)
+        return 0
+
+    cdef int finish(self, uint32_t number, const uint8_t *removed) except -1:
+        """Add the targets of one of the messages that were looked up; the others may be finished later, or never."""
+        return self._finish(self.states + number, removed)
+
+    cdef void _begin(self, State *states, uint32_t count, TargetSet *targets, const uint8_t *removed) noexcept:
+        cdef uint32_t i
+        for i in range(count):
+            states[i].targets = targets
         self.view.removed = removed
-        self.own.targets = targets[0]
-        match_single(&self.view, &self.own, self.leaves, count)
-        self.own.targets = own
+        begin_matching(&self.view, states, count)
+
+    cdef int _finish(self, State *state, const uint8_t *removed) except -1:
+        self.view.removed = removed
+        finish_matching(&self.view, state)
+        if state.search.is_out_of_memory:
+            state.search.is_out_of_memory = False
+            raise MemoryError
         return 0
 
     cdef int _make_leaf_room(self, uint32_t room) except -1:
@@ -112,7 +138,7 @@ cdef class PivotIndex:
         found.used = 0
         self.found.targets = NULL
         self.found.room = 0
-        if not take_targets(&self.own.targets, &found):
+        if not take_targets(&self.own_targets, &found):
             raise MemoryError
         answer = labels_of(found.targets, found.used, labels)
         PyMem_RawFree(self.found.targets)
@@ -121,9 +147,9 @@ cdef class PivotIndex:
 
     cdef int _make_room(self, uint32_t targets) except -1:
         """Grow the set for targets that are newer than the table."""
-        if targets > self.own.targets.total:
-            close_targets(&self.own.targets)
-            open_targets(&self.own.targets, targets + targets // 4)
+        if targets > self.own_targets.total:
+            close_targets(&self.own_targets)
+            open_targets(&self.own_targets, targets + targets // 4)
         return 0
 
     def postings(self):
@@ -144,36 +170,58 @@ cdef class PivotIndex:
 
         Runs without the GIL: several threads may match at once.
         """
-        cdef State state
+        cdef State[MESSAGES_AT_ONCE] states
         cdef View view = self.view
+        cdef TargetSet set
         cdef Found found
         cdef Py_ssize_t row, widest = 0
         cdef bint ok = True
+        cdef int i
         offsets = empty("q", end - first + 1)
         cdef int64_t[::1] ends = offsets
         view.removed = NULL
+        memset(states, 0, sizeof(states))
+        memset(&set, 0, sizeof(set))
+        memset(&found, 0, sizeof(found))
         for row in range(first, end):
             widest = max(widest, batch.offsets[row + 1] - batch.offsets[row])
-        open_state(&state, &view, self.symbols, self.targets)
-        if not reserve(&state, widest):
-            close_state(&state)
-            raise MemoryError
-        found.targets = NULL
-        found.used = found.room = 0
-        with nogil:
-            ends[0] = 0
-            for row in range(first, end):
-                match_message(&view, &state, batch, row)
-                ok = take_targets(&state.targets, &found) and not state.search.is_out_of_memory
-                if not ok:
-                    break
-                ends[row - first + 1] = found.used
-        touched = state.touched
-        close_state(&state)
-        if not ok:
+        try:
+            open_targets(&set, self.targets)
+            for i in range(MESSAGES_AT_ONCE):
+                open_state(states + i, &view, self.symbols, &set)
+                if not reserve(states + i, widest):
+                    raise MemoryError
+            with nogil:
+                ends[0] = 0
+                row = first
+                while ok and row < end:
+                    ok = _match_rows(&view, states, batch, row, min(end, row + MESSAGES_AT_ONCE), &found, &ends[row - first])
+                    row += MESSAGES_AT_ONCE
+            if not ok:
+                raise MemoryError
+            return offsets, owned(found.targets, found.used), sum([states[i].touched for i in range(MESSAGES_AT_ONCE)])
+        except MemoryError:
             PyMem_RawFree(found.targets)
-            raise MemoryError
-        return offsets, owned(found.targets, found.used), touched
+            raise
+        finally:
+            close_targets(&set)
+            for i in range(MESSAGES_AT_ONCE):
+                close_state(states + i)
+
+
+cdef bint _match_rows(const View *view, State *states, Batch batch, Py_ssize_t first, Py_ssize_t end, Found *found,
+                      int64_t *ends) noexcept nogil:
+    """Match a few messages; append their targets, and write where those of each end; return False if out of memory."""
+    cdef Py_ssize_t row
+    for row in range(first, end):
+        set_message(states + (row - first), batch, row)
+    begin_matching(view, states, <uint32_t> (end - first))
+    for row in range(first, end):
+        finish_matching(view, states + (row - first))
+        if states[row - first].search.is_out_of_memory or not take_targets(states.targets, found):
+            return False
+        ends[row - first + 1] = found.used
+    return True
 
 
 cdef class Remainder:
@@ -240,9 +288,9 @@ def match_together(tuple remainders, tuple recents, message, list labels):
     first._make_room(<uint32_t> len(labels))
     try:
         for remainder in remainders:
-            is_read = is_read and remainder.index._add_targets(message, &first.own.targets, remainder.bits)
+            is_read = is_read and remainder.index._add_targets(message, &first.own_targets, remainder.bits)
         if is_read and recents:
-            is_read = _add_recent_targets(recents, message, tags, &first.own.targets)
+            is_read = _add_recent_targets(recents, message, tags, &first.own_targets)
     except:
         first._labelled([])  # forget the targets found so far
         raise

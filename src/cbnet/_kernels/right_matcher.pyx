@@ -28,7 +28,8 @@ cdef class RightMatcher:
             return False
         if self.index is None:
             return True
-        self.index.add_targets(message, &self.targets, NULL)
+        self.index.begin(message, 1, &self.targets, NULL)
+        self.index.finish(0, NULL)
         is_allowed = has_target(&self.targets, 0)
         self.targets.bits[0] = self.targets.summary[0] = 0
         return is_allowed

@@ -101,6 +101,7 @@ class LiveTable(Generic[Key]):
         self._merger: threading.Thread | None = None
         self._merge_error: BaseException | None = None
         self._seen: tuple[MemTable | None, int] = (None, 0)  # the last memtable, and its size, when it was examined
+        self._is_settled = False  # whether filters do not change: small levels are merged into one
         self.merges = 0
         has_spellings = base._compiled.has_test(Test.BOOL_EQ) or base._compiled.has_test(Test.CONDITION)
         if base._predicates is not None and has_spellings:
@@ -258,11 +259,16 @@ class LiveTable(Generic[Key]):
         return self.snapshot().save(path)
 
     def settle(self) -> None:
-        """Compile the newest filters, if they have not changed since the last call; call it from time to time."""
+        """Compile the newest filters, and merge small levels, if none have changed since the last call.
+
+        Call it from time to time.
+        """
         with self._lock:
-            newest = self._state.memtables[-1]
-            if self._seen == (newest, len(newest)) and len(newest) >= MIN_SETTLED:
-                newest.compile_early()
+            levels, memtables = self._state
+            newest = memtables[-1]
+            has_small_levels = len(levels) > 2 and sum(map(len, levels[1:])) <= MIN_MERGE
+            if self._seen == (newest, len(newest)) and (len(newest) >= MIN_SETTLED or has_small_levels):
+                self._is_settled = True
                 self._start_merging()
             self._seen = newest, len(newest)
 
@@ -334,7 +340,7 @@ class LiveTable(Generic[Key]):
             self._merger.start()
 
     def _is_merge_due(self) -> bool:
-        return self._state.memtables[-1].is_full() or self._state.levels[0].is_mostly_removed()
+        return self._is_settled or self._state.memtables[-1].is_full() or self._state.levels[0].is_mostly_removed()
 
     def _merge(self) -> None:
         try:
@@ -359,9 +365,11 @@ class LiveTable(Generic[Key]):
             self._log = log
             items = [item for memtable in memtables for item in memtable]
             size, first = len(items), len(levels)
-            while first > 1 and len(levels[first - 1]) <= GROWTH * size:
+            room = MIN_MERGE if self._is_settled else 0
+            while first > 1 and len(levels[first - 1]) <= max(GROWTH * size, room - size):
                 first -= 1
                 size += len(levels[first])
+            self._is_settled = False
             if levels[0].is_mostly_removed() or size > max(MIN_MERGE, len(levels[0]) // BASE_SHARE):
                 first = 0
             labels = range(len(self._labels)) if first else list(self._labels)

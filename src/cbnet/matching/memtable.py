@@ -34,10 +34,6 @@ class MemTable(MemtableIndex):
         size = len(self)
         return size >= MAX_FILTERS or self.longest >= MAX_CANDIDATES or (self._examined > MAX_EXAMINED and size > 0)
 
-    def compile_early(self) -> None:
-        """Make the filters due for compilation."""
-        self._examined = MAX_EXAMINED + 1
-
     def copy(self) -> MemTable:
         """Return an independent copy."""
         copy = MemTable()

@@ -110,3 +110,18 @@ def test_filters_that_do_not_change_any_more_are_compiled():
     table.settle()
     table.wait()
     assert table.merges == 1  # nothing is left to compile
+
+
+def test_levels_of_filters_that_do_not_change_any_more_are_merged():
+    table = LiveTable()
+    for first, end in ((0, 3_000), (3_000, 3_300)):  # the second level is too small to be merged with the first
+        for n in range(first, end):
+            table.add(n, parse_filter(f"x = {n}"))
+        table.settle()
+        table.settle()
+        table.wait()
+    table.settle()
+    table.settle()
+    table.wait()
+    assert len(table._state.levels) == 2  # the base, and one for all
+    assert [table.match({"x": n}) for n in (0, 2_999, 3_000, 3_299)] == [[0], [2_999], [3_000], [3_299]]
