@@ -161,6 +161,34 @@ def status(
 
 
 @pipeline.command(cls=CommandHelp)
+def estimate(
+    config: File,
+    descriptors: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Descriptors of the population.", min=1, show_default="as in the run"),
+    ] = None,
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Show what a run costs per stage, and what N descriptors would cost at most.
+
+    Reads the costs of the stages that are done, which must be in a local folder.
+
+    Example: cbnet pipeline estimate pipeline.toml --descriptors 1000000000
+    """
+    from cbnet.cli.pipeline.estimate_output import print_estimate, show_estimate
+    from cbnet.pipeline.run.configuration import read_config
+    from cbnet.pipeline.run.plan import StageState, states
+    from cbnet.pipeline.run.scaling import descriptors_of, measured_costs
+
+    done = [each for each in states(read_config(config, out=output)) if each.state is StageState.DONE]
+    costs = measured_costs({each.name: each.result for each in done if each.result is not None})
+    measured = descriptors_of(costs)
+    factor = (descriptors or measured) / measured
+    (print_estimate if json else show_estimate)(costs, measured, factor)
+
+
+@pipeline.command(cls=CommandHelp)
 def clean(
     config: File,
     master: Master = None,
