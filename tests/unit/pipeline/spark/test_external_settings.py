@@ -1,6 +1,6 @@
 import pytest
 
-from cbnet.pipeline.spark.stated_settings import StatedSettings, stated_settings
+from cbnet.pipeline.spark.external_settings import ExternalSettings, external_settings
 
 
 @pytest.fixture
@@ -12,16 +12,16 @@ def folder(tmp_path):
 
 
 def test_nothing_is_stated_by_an_empty_environment(tmp_path):
-    assert stated_settings({"SPARK_HOME": str(tmp_path)}) == []
+    assert external_settings({"SPARK_HOME": str(tmp_path)}) == []
 
 
 def test_defaults_are_those_of_the_configuration_folder(folder):
     settings = {"spark.master": "spark://defaults:7077", "spark.a": "b=c", "spark.b": "d e"}
-    expected = [StatedSettings(str(folder / "spark-defaults.conf"), settings)]
-    assert stated_settings({"SPARK_CONF_DIR": str(folder)}) == expected
+    expected = [ExternalSettings(str(folder / "spark-defaults.conf"), settings)]
+    assert external_settings({"SPARK_CONF_DIR": str(folder)}) == expected
     (folder / "conf").mkdir()
     (folder / "spark-defaults.conf").rename(folder / "conf" / "spark-defaults.conf")
-    [found] = stated_settings({"SPARK_HOME": str(folder)})
+    [found] = external_settings({"SPARK_HOME": str(folder)})
     assert found.settings == settings
 
 
@@ -29,7 +29,7 @@ def test_arguments_are_stronger_than_defaults_and_these_than_a_master(folder):
     arguments = "--master local[3] -c spark.a=1 --conf=spark.b=2 --driver-memory=2g --name x pyspark-shell"
     environment = {"PYSPARK_SUBMIT_ARGS": arguments, "SPARK_CONF_DIR": str(folder), "MASTER": "yarn"}
     given = {"spark.master": "local[3]", "spark.a": "1", "spark.b": "2", "spark.driver.memory": "2g"}
-    found = stated_settings({**environment, "SPARK_REMOTE": "sc://host"})
+    found = external_settings({**environment, "SPARK_REMOTE": "sc://host"})
     assert [each.settings for each in found if each.origin != str(folder / "spark-defaults.conf")] == [
         {"spark.remote": "sc://host"},
         given,
@@ -46,5 +46,5 @@ def test_arguments_are_stronger_than_defaults_and_these_than_a_master(folder):
 def test_a_file_of_properties_replaces_the_defaults(folder, tmp_path):
     (tmp_path / "own.conf").write_text("spark.master local[7]")
     arguments = f"--properties-file {tmp_path / 'own.conf'} pyspark-shell"
-    found = stated_settings({"PYSPARK_SUBMIT_ARGS": arguments, "SPARK_CONF_DIR": str(folder)})
-    assert found == [StatedSettings(str(tmp_path / "own.conf"), {"spark.master": "local[7]"})]
+    found = external_settings({"PYSPARK_SUBMIT_ARGS": arguments, "SPARK_CONF_DIR": str(folder)})
+    assert found == [ExternalSettings(str(tmp_path / "own.conf"), {"spark.master": "local[7]"})]
