@@ -1,16 +1,19 @@
 """Matching and pipelines on a cluster of two workers, one of which is killed."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support.clusters import is_python_busy, kill_group, kill_tree, standalone_cluster
-from support.pipeline_runs import CONFIG, JAVA_OPTIONS, rows_of, start_run, wait_for
+from support.clusters import SPARK, is_python_busy, kill_group, kill_tree, standalone_cluster
+from support.pipeline_runs import CONFIG, JAVA_OPTIONS, STAGES, rows_of, start_run, wait_for
 
+import cbnet
 from cbnet import Table
 from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.spark.java import java_home
 
 PROGRAM = """
 import json, os, sys
@@ -55,6 +58,34 @@ def test_tables_are_shipped_to_the_workers_of_a_cluster(cluster, tmp_path):
     high = [[number, "thirds", "id >= 997"] for number in (997, 998, 999)]
     assert batch == [*low, [500, "thirds", "id = 500"], *high]
     assert stream == [2, 3]
+
+
+def submit(folder, master, *arguments):
+    """Run the command by spark-submit, as a data engineer would; return what it printed and its exit code."""
+    settings = {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
+    settings |= {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
+    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    program = str(Path(cbnet.__file__).with_name("__main__.py"))
+    command = [str(SPARK / "bin" / "spark-submit"), "--master", master, "--driver-memory", "1g", *confs, program]
+    environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(folder / "java"))}
+    done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=600)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_a_submitted_pipeline_gives_the_rows_of_one_machine(spark, reference, cluster, tmp_path):
+    master, _ = cluster
+    (tmp_path / "run.toml").write_text(CONFIG)
+    run = ["pipeline", "run", str(tmp_path / "run.toml"), "--output", (tmp_path / "out").as_uri()]
+    code, printed = submit(tmp_path, master, *run)
+    assert code == 0, printed
+    assert f"Spark {spark.version} at {master} (spark-submit)" in printed.splitlines()
+    for stage in STAGES:
+        assert rows_of(spark, (tmp_path / "out").as_uri(), stage) == rows_of(spark, reference, stage), stage
+    code, printed = submit(tmp_path, master, *run, "--output", (tmp_path / "new").as_uri(), "--master", "local[2]")
+    assert code == 2, printed
+    assert f"master local[2] was requested, but spark-submit uses master {master}" in printed
 
 
 @pytest.mark.long
