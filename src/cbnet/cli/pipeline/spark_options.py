@@ -96,7 +96,7 @@ def check_output(output: str | None, *, is_dry_run: bool) -> None:
 def check_tables(tables: Sequence[str]) -> None:
     """Raise an error for a missing table before Spark starts."""
     for table in tables:
-        if not Path(table).is_file():
+        if ":/" not in table and not Path(table).is_file():
             raise InputError("no such table", hint="give a compiled table or a rule file", file=table)
 
 

@@ -25,7 +25,7 @@ from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.rule_files import is_compiled
 from cbnet.matching.storage.columns import Texts
-from cbnet.pipeline.spark.filesystem import process_folder
+from cbnet.pipeline.spark.filesystem import fetch, process_folder, scheme_of
 from cbnet.pipeline.spark.shipped_data import has_other_hosts, ship_file, shipped_path
 
 AnyTable = Table[Any] | str | Path
@@ -58,7 +58,12 @@ def ship_tables(spark: SparkSession, tables: AnyTable | Sequence[AnyTable], *, f
     listed = [tables] if isinstance(tables, Table | str | Path) else [*tables]
     if not listed:
         raise InputError("no table given", hint="give at least one table")
-    return [_ship(spark, store_table(table, process_folder()), filters) for table in listed]
+    return [_ship(spark, store_table(_fetched(spark, table), process_folder()), filters) for table in listed]
+
+
+def _fetched(spark: SparkSession, table: AnyTable) -> AnyTable:
+    """Return a table; a URI is replaced by a local file."""
+    return fetch(spark, table) if isinstance(table, str) and scheme_of(table) is not None else table
 
 
 def store_table(table: AnyTable, folder: Path) -> Path:

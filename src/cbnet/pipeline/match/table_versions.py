@@ -25,6 +25,7 @@ from cbnet.pipeline.spark.filesystem import (
     delete,
     download,
     exists,
+    fetch,
     list_names,
     process_folder,
     read_text,
@@ -49,10 +50,10 @@ class TableVersions:
         self, table: str | Path | Sequence[str | Path], state: str, remark: Callable[[str], None] = warnings.warn
     ) -> None:
         """Keep versions in the folder `state`, one for each stream; `remark` is called about a damaged table file."""
-        self._paths = [Path(path) for path in ([table] if isinstance(table, str | Path) else table)]
+        self._paths = [str(path) for path in ([table] if isinstance(table, str | Path) else table)]
         self._folder = state
         self._remark = remark
-        self._known: dict[Path, tuple[_FileState | None, str]] = {}  # its state when last checked, and its version
+        self._known: dict[str, tuple[_FileState | None, str]] = {}  # its state when last checked, and its version
 
     def match(
         self,
@@ -90,14 +91,15 @@ class TableVersions:
             versions = json.loads(stored)["tables"]
         return [self._local(spark, version) for version in versions]
 
-    def _current(self, spark: SparkSession, path: Path) -> str:
+    def _current(self, spark: SparkSession, path: str) -> str:
         """Store the table at a path and return its version; the version before it if the file is damaged."""
         before = self._known.get(path)
         try:
-            state = _file_state(path)
+            local = fetch(spark, path)
+            state = _file_state(local)
             if before is not None and before[0] == state:
                 return before[1]
-            version = _version(store_table(path, process_folder()))
+            version = _version(store_table(local, process_folder()))
         except InputError as error:
             if before is None:
                 raise

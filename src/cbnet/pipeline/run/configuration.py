@@ -19,7 +19,7 @@ from cbnet.pipeline.derive.topics import TopicModel
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import population
 from cbnet.pipeline.run.tree_curves import KS
-from cbnet.pipeline.spark.filesystem import needs_session, scheme_of
+from cbnet.pipeline.spark.filesystem import scheme_of
 from cbnet.pipeline.tables.router_interfaces import MAX_TREES
 from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties
@@ -205,7 +205,7 @@ def read_config(path: Path, *, out: str | None = None) -> Config:
     document.finish()
     assert top is not None, "finish() raises an error otherwise"
     config = Config(out=out or _absolute(top.out, path), seed=top.seed, **members)
-    return _with_absolute_paths(config, path, document)
+    return _with_absolute_paths(config, path)
 
 
 def _sources(document: TomlDocument) -> dict[str, Source | None]:
@@ -285,16 +285,13 @@ def _check_source(
         document.note(at, f"source {name!r} has the format {source.format!r}", hint)
 
 
-def _with_absolute_paths(config: Config, path: Path, document: TomlDocument) -> Config:
-    """Return the configuration with absolute paths; check that a live network has a local `out`."""
+def _with_absolute_paths(config: Config, path: Path) -> Config:
+    """Return the configuration with absolute paths."""
     network = config.network
     if network.graph.partition(":")[0] not in GENERATORS:
         network = msgspec.structs.replace(network, graph=_absolute(network.graph, path))
     if network.users:
         network = msgspec.structs.replace(network, users=_absolute(network.users, path))
-    if config.live is not None and needs_session(config.out):
-        document.note(("live",), "this section needs a local output folder", "set `out` to a local path")
-    document.finish()
     sources = {name: _source_with_absolute_paths(source, path) for name, source in config.sources.items()}
     return msgspec.structs.replace(config, network=network, sources=sources)
 

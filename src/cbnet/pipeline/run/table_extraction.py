@@ -12,7 +12,7 @@ from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.plan import StageState, states
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.run.stages.router_tables import DESCRIPTORS, MARKS, router_tables
-from cbnet.pipeline.spark.filesystem import process_folder, upload
+from cbnet.pipeline.spark.filesystem import process_folder, spark_path, upload
 from cbnet.pipeline.spark.results import StoredResult
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 
@@ -36,7 +36,7 @@ def extract_table(spark: SparkSession, config: Config, router: str, path: str, t
         for name in names:
             part = name.removeprefix(str(node)).removesuffix(".cbt")
             target = f"{path.removesuffix('.cbt')}{part}.cbt" if part else path
-            upload(spark, Path(folder, name), target)
+            upload(spark, Path(folder, name), spark_path(target))
             sizes[target] = Path(folder, name).stat().st_size
     return sizes
 

@@ -135,7 +135,7 @@ def delete(spark: SparkSession | None, path: str) -> None:
 
 def upload(spark: SparkSession, local: Path, path: str) -> None:
     """Copy a local file to a path."""
-    target = local_path(spark_path(path))
+    target = local_path(path)
     if target is None:
         HadoopFiles(spark).upload(local, path)
         return
@@ -155,18 +155,19 @@ def download(spark: SparkSession, path: str, local: Path) -> None:
 def fetch(spark: SparkSession | None, path: str) -> Path:
     """Return a local file with the content of a path: the file itself if it is local, else a copy.
 
-    A copy is made once per process and keeps the name, by which readers know the format.
+    A copy keeps the name, by which readers know the format. It is made again if size or time of the file have changed.
     """
     local = local_path(spark_path(path))
     if local is not None:
         return local
-    if not exists(spark, path):
+    state = _hadoop(spark, path).state(path)
+    if state is None:
         raise InputError("there is no such file", file=path)
-    folder = process_folder() / hashlib.sha256(path.encode()).hexdigest()[:16]
+    folder = process_folder() / hashlib.sha256(f"{path} {state}".encode()).hexdigest()[:16]
     copy = folder / path.rpartition("/")[2]
     if not copy.exists():
         folder.mkdir(exist_ok=True)
-        assert spark is not None  # or `exists` has raised an error
+        assert spark is not None  # or `_hadoop` has raised an error
         download(spark, path, copy)
     return copy
 

@@ -16,6 +16,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError
+from cbnet.pipeline.spark.session_target import is_connect
 
 _OBJECT_STORES = ("s3a", "s3", "gs", "oss", "obs", "cosn")
 # S3A then writes with `If-None-Match`, so that of two clients one fails; others ignore the option.
@@ -26,6 +27,8 @@ class HadoopFiles:
     """The file systems of a session. A path without a scheme is one of the default file system."""
 
     def __init__(self, spark: SparkSession) -> None:
+        if is_connect(spark):
+            raise CbnetError("under Spark Connect, a program reads local files only: give a path of this machine")
         # Hadoop's objects have no Python types.
         self._java: Any = spark.sparkContext._jvm
         self._gateway: Any = spark.sparkContext._gateway
@@ -35,6 +38,14 @@ class HadoopFiles:
         """Return whether a file or folder exists."""
         files, hadoop_path = self._at(path)
         return bool(files.exists(hadoop_path))
+
+    def state(self, path: str) -> tuple[int, int] | None:
+        """Return size and modification time of a file; None if there is no such file."""
+        files, hadoop_path = self._at(path)
+        if not files.exists(hadoop_path):
+            return None
+        status = files.getFileStatus(hadoop_path)
+        return int(status.getLen()), int(status.getModificationTime())
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder; an empty list if there is no such folder."""

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.matching import Table
 from cbnet.pipeline.schemas import COMPILED, arrow_schema
-from cbnet.pipeline.spark.filesystem import process_folder, upload
+from cbnet.pipeline.spark.filesystem import process_folder, spark_path, upload
 from cbnet.pipeline.tables.constraint_rows import constraint_rows
 
 MAX_FILTERS = 3_000_000  # of a file: some 200 bytes each in the worker that compiles it
@@ -61,10 +61,10 @@ def compile_tables(
     for (router, part), chunks in groupby(compiled.toLocalIterator(), key=lambda row: (row["router"], row["part"])):
         with draft.open("wb") as file:
             file.writelines(row["bytes"] for row in chunks)
-        upload(spark, draft, f"{folder}/{_names(router, parts[router])[part]}")
+        upload(spark, draft, spark_path(f"{folder}/{_names(router, parts[router])[part]}"))
     for router in parts.keys() - counts.keys():
         Table.from_arrow(_CONSTRAINTS.empty_table(), engine=engine).save(draft)
-        upload(spark, draft, f"{folder}/{_names(router, 1)[0]}")
+        upload(spark, draft, spark_path(f"{folder}/{_names(router, 1)[0]}"))
     compiled.unpersist()
     entries.unpersist()
     return {router: _names(router, count) for router, count in parts.items()}

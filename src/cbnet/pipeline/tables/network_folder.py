@@ -24,14 +24,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
+from cbnet.pipeline.spark.filesystem import fetch, spark_path, upload, write_text
 from cbnet.pipeline.tables.constraint_rows import constraint_rows
 from cbnet.topology import Graph
 
@@ -41,7 +41,7 @@ _TABLES = "tables"
 
 
 def write_network_folder(
-    folder: Path,
+    folder: str,
     topology: str,
     graph: Graph,
     roots: Sequence[int],
@@ -50,24 +50,26 @@ def write_network_folder(
     seed: int = 0,
     largest: bool = False,
     tags: DataFrame | None = None,
-    tables: Mapping[int, Path] | None = None,
+    tables: Mapping[int, str] | None = None,
 ) -> None:
     """Write a folder that a network can start from.
 
-    topology: the specification of the graph, with its seed; largest: whether to use only its largest component.
-    predicates: PREDICATES. tags: TAGS. tables: by router.
+    folder: a path or a URI. topology: the generator of the graph, with its seed, or a local file; largest: whether to
+    use only its largest component. predicates: PREDICATES. tags: TAGS. tables: paths or URIs, by router.
     """
     if not roots:
         raise InputError("a network needs a tree", hint="give at least one root")
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_predicates(folder / _PREDICATES, graph, predicates, tags)
-    named = _copied_tables(folder / _TABLES, graph, tables or {})
+    spark, folder = predicates.sparkSession, spark_path(folder)
+    _named_predicates(graph, predicates, tags).write.mode("overwrite").parquet(f"{folder}/{_PREDICATES}")
+    named = {graph.name(router): f"{_TABLES}/{router}.cbt" for router in tables or {}}
+    for router, path in (tables or {}).items():
+        upload(spark, fetch(spark, path), f"{folder}/{_TABLES}/{router}.cbt")
     lines = [
         f"version = {VERSION}",
         f"predicates = {_toml(_PREDICATES)}",
         "",
         "[topology]",
-        f"graph = {_toml(_copied_graph(folder, topology))}",
+        f"graph = {_toml(_copied_graph(spark, folder, topology))}",
         f"seed = {seed}",
         *(["largest = true"] if largest else []),
         f"roots = [{', '.join(_toml(graph.name(root)) for root in roots)}]",
@@ -76,30 +78,22 @@ def write_network_folder(
         *(f"{_toml(str(name))} = {_toml(path)}" for name, path in named.items()),
     ]
     # last: a folder without it is incomplete
-    (folder / "network.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(spark, f"{folder}/network.toml", "\n".join(lines) + "\n")
 
 
-def _write_predicates(path: Path, graph: Graph, predicates: DataFrame, tags: DataFrame | None) -> None:
+def _named_predicates(graph: Graph, predicates: DataFrame, tags: DataFrame | None) -> DataFrame:
     names = [(node, str(name)) for node, name in enumerate(graph.names)]
     named = predicates.sparkSession.createDataFrame(names, "node int, interface string")
     rows = predicates.join(F.broadcast(named), "node").select("interface", "tags")
-    constraint_rows(rows, tags).write.mode("overwrite").parquet(str(path))
+    return constraint_rows(rows, tags)
 
 
-def _copied_tables(folder: Path, graph: Graph, tables: Mapping[int, Path]) -> dict[int | str, str]:
-    if tables:
-        folder.mkdir(exist_ok=True)
-    for router, path in tables.items():
-        shutil.copyfile(path, folder / f"{router}.cbt")
-    return {graph.name(router): f"{_TABLES}/{router}.cbt" for router in tables}
-
-
-def _copied_graph(folder: Path, topology: str) -> str:
+def _copied_graph(spark: SparkSession, folder: str, topology: str) -> str:
     path = Path(topology)
     if not path.is_file():
         return topology
     name = "graph." + path.name.partition(".")[2] if "." in path.name else "graph"
-    shutil.copyfile(path, folder / name)
+    upload(spark, path, f"{folder}/{name}")
     return name
 
 

@@ -365,6 +365,15 @@ def test_table_is_stored_under_its_version(tmp_path):
     assert sorted(path.name for path in kept.iterdir()) == sorted([first.name, second.name])
 
 
+def test_table_may_be_at_a_uri(spark, remote, tmp_path):
+    for limit in (3, 2):  # the second replaces the first
+        Table.build({"low": f"id < {limit}"}).save(tmp_path / "t.cbt")
+        matched = match(spark.range(5), f"{remote}/t.cbt")
+        assert sorted(row.id for row in matched.collect()) == [*range(limit)]
+    with pytest.raises(InputError, match="there is no such file"):
+        match(spark.range(5), f"{remote}/none.cbt")
+
+
 def test_rule_file_is_compiled_before_it_is_stored(tmp_path):
     source, kept = tmp_path / "rules.toml", tmp_path / "kept"
     kept.mkdir()

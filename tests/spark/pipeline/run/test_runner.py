@@ -51,6 +51,12 @@ def stored(spark, config, stage):
     return read_result(spark, f"{config.out}/{stage}").frame(spark)
 
 
+def files_of(folder):
+    """Return the files of the snapshot of a folder, without those of checksums."""
+    files = [path for path in snapshot_folder(folder).rglob("*") if path.is_file() and not path.name.endswith(".crc")]
+    return {path.name: path.read_bytes() for path in files}
+
+
 def no_session():
     raise AssertionError("Spark was started")
 
@@ -263,13 +269,17 @@ def traces(folder, rejected=0.5):
 def test_rows_are_the_same_when_all_inputs_and_outputs_are_uris(spark, tmp_path, remote):
     (tmp_path / "ring.txt").write_text("".join(f"{node} {(node + 1) % 6}\n" for node in range(6)))
     (tmp_path / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(6)))
-    text = SMALL.replace('"aslike:40"', '"{top}/ring.txt"\nusers = "{top}/users.csv"')
+    text = SMALL.replace('"aslike:40"', '"{top}/ring.txt"\nusers = "{top}/users.csv"') + "[tables]\n[live]\n"
     config_of(tmp_path, text.format(top=tmp_path))
     here = read_config(tmp_path / "run.toml", out=str(tmp_path / "a"))
     [*run(here, lambda: spark)]
     config_of(tmp_path, text.format(top=remote))
     there = read_config(tmp_path / "run.toml", out=f"{remote}/b")
-    assert new_stages(there, spark) == MADE
+    assert new_stages(there, spark) == [*MADE, "tables", "live"]
+    assert files_of(tmp_path / "b" / "tables") == files_of(tmp_path / "a" / "tables")
+    networks = [read_folder(tmp_path / name / "live") for name in "ab"]
+    assert {len(network.graph) for network in networks} == {6}
+    assert networks[0].data.tables.keys() == networks[1].data.tables.keys() != set()
     for stage in MADE:
         assert rows_of(spark, there.out, stage) == rows_of(spark, here.out, stage), stage
     assert {each.state for each in states(there, spark)} == {StageState.DONE}

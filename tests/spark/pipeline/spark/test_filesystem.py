@@ -61,6 +61,8 @@ def test_files_are_copied_both_ways(spark, top, tmp_path):
     assert (tmp_path / "back").read_bytes() == b"\x00\xff"
     assert fs.fetch(spark, f"{top}/there").read_bytes() == b"\x00\xff"
     assert fs.fetch(spark, f"{top}/there").name == "there"
+    fs.write_text(spark, f"{top}/there", "longer")
+    assert fs.fetch(spark, f"{top}/there").read_text() == "longer"
 
 
 def test_remote_files_need_a_session_and_must_exist(spark, remote, tmp_path):

@@ -22,7 +22,7 @@ def test_a_network_can_be_read_back_from_its_folder(frame, tmp_path):
     compile_tables(frame([(0, 1, 0, [3])], FIB), [1], str(tmp_path / "made"))
     folder = tmp_path / "network"
     write_network_folder(
-        folder, str(source), graph, [1, 2], frame(ROWS, PREDICATES), tables={1: tmp_path / "made/1.cbt"}
+        str(folder), str(source), graph, [1, 2], frame(ROWS, PREDICATES), tables={1: f"{tmp_path}/made/1.cbt"}
     )
     settings = tomllib.loads((folder / "network.toml").read_text())
     assert settings["version"] == 1
@@ -38,7 +38,7 @@ def test_a_network_can_be_read_back_from_its_folder(frame, tmp_path):
 
 def test_a_generated_graph_is_named_with_its_seed(frame, tmp_path):
     graph = topology("powerlaw:12", seed=5)
-    write_network_folder(tmp_path, "powerlaw:12", graph, [3], frame(ROWS, PREDICATES), seed=5, largest=True)
+    write_network_folder(str(tmp_path), "powerlaw:12", graph, [3], frame(ROWS, PREDICATES), seed=5, largest=True)
     settings = tomllib.loads((tmp_path / "network.toml").read_text())
     assert settings["topology"] == {"graph": "powerlaw:12", "seed": 5, "largest": True, "roots": [3]}
     assert settings["tables"] == {}
@@ -51,4 +51,4 @@ def test_a_generated_graph_is_named_with_its_seed(frame, tmp_path):
 
 def test_a_network_needs_a_tree(frame, tmp_path):
     with pytest.raises(InputError, match="a network needs a tree"):
-        write_network_folder(tmp_path, "ring:3", topology("ring:3"), [], frame(ROWS, PREDICATES))
+        write_network_folder(str(tmp_path), "ring:3", topology("ring:3"), [], frame(ROWS, PREDICATES))

@@ -105,7 +105,6 @@ def test_all_mistakes_are_reported_together_with_their_lines(config):
         ("[curves]\nties = ['largest']", 2, "ties: invalid enum value 'largest'"),
         ("[topics]\ntopics = 1", 1, "topics: topics is too small: 1"),
         ("[cleaning]\nlanguage = 'klingon'", 1, "cleaning: no stemmer for language 'klingon'"),
-        ("out = 'hdfs://host/run'\n[live]", 2, "this section needs a local output folder"),
     ],
 )  # fmt: skip
 def test_mistake_has_a_line_and_a_problem(config, text, line, problem):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -107,19 +106,20 @@ def _live(context: StageContext) -> Output:
 
 
 def _write_live(context: StageContext, folder: str) -> int:
-    network = context.config.network
-    compiled = Path(context.results["tables"].snapshot.folder) if context.config.tables else None
-    files = {router: compiled / f"{router}.cbt" for router in context.routers} if compiled else {}
+    tables = context.results["tables"].snapshot if context.config.tables else None
+    files = {file.name for file in tables.files} if tables else set()
     write_network_folder(
-        Path(folder.removeprefix("file://")),
-        network.graph,
+        folder,
+        context.graph_file,
         context.graph,
         context.network_roots,
         context.frame("predicates"),
         seed=context.config.seed,
-        largest=network.largest,
+        largest=context.config.network.largest,
         tags=context.frame("tags") if context.config.has_traces else None,
         # a table in several files is too large for a start: its router learns from its neighbours
-        tables={router: path for router, path in files.items() if path.exists()},
+        tables={
+            router: f"{tables.folder}/{router}.cbt" for router in context.routers if tables and f"{router}.cbt" in files
+        },
     )
     return context.results["predicates"].rows
