@@ -224,7 +224,7 @@ def clean(
 def table(
     config: File,
     router: Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)],
-    file: Annotated[str, output_option("Table file to write: a path or a URI.")],
+    file: Annotated[str, output_option("Table file to write: a path or a URI.", "TABLE")],
     tree: Annotated[
         int | None,
         typer.Option("--tree", metavar="N", min=1, help="Number of the tree.", show_default="all, folded"),
@@ -234,7 +234,7 @@ def table(
     conf: Conf = None,
     json: Json = False,
 ) -> None:
-    """Extract the table of one router from those of all that a run with a section [router_tables] has stored.
+    """Extract the table of one router from the stored tables of all, as a compiled table.
 
     Example: cbnet pipeline table pipeline.toml 7018 --output 7018.cbt
     """
