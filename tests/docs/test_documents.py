@@ -52,7 +52,9 @@ def run_console(block, folder):
 @pytest.mark.parametrize(
     "document", [*filter(examples, DOCUMENTS)], ids=lambda document: str(document.relative_to(ROOT))
 )
-def test_examples_print_what_is_shown(document, tmp_path, monkeypatch):
+def test_examples_print_what_is_shown(document, tmp_path, monkeypatch, request):
+    if any("spark_session(" in text for _, text in examples(document)):
+        request.getfixturevalue("spark")  # else an example would leave a session that later tests cannot use
     monkeypatch.chdir(tmp_path)
     names = {}
     for language, text in examples(document):
