@@ -2,14 +2,15 @@
 
     fib ─► constraints, by router and part ─► compiled by the executors, a task for each part ─► files
 
-A compiled part stays on the disk of its executor until the driver passes it on to the file system of the folder, a few
-megabytes at a time. A router with very many descriptors has several files: a message matches its table if it matches
-one of them.
+A compiled part stays on the disk of its executor until the driver passes it on to the file system of the folder: the
+driver holds the files of one task at a time, and no rows. A router with very many descriptors has several files: a
+message matches its table if it matches one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby, pairwise
 from math import ceil
@@ -51,23 +52,30 @@ def compile_tables(
 
     fib: FIB, of one tree, or of several if `folded`; then a message needs the tag of its tree. max_filters: of a file.
     """
-    spark = fib.sparkSession
-    entries = fib.where(F.col("router").isin(*routers)).persist(StorageLevel.DISK_ONLY)
-    counts = {row["router"]: row["count"] for row in entries.groupBy("router").count().collect()}
-    parts = {router: max(1, ceil(counts.get(router, 0) / max_filters)) for router in routers}
-    compiled = _compiled(entries, parts, tags, folded, engine).persist(StorageLevel.DISK_ONLY)
-    compiled.count()  # all parts side by side; the iterator takes one partition after another
-    draft = process_folder() / "table.cbt"
-    for (router, part), chunks in groupby(compiled.toLocalIterator(), key=lambda row: (row["router"], row["part"])):
-        with draft.open("wb") as file:
-            file.writelines(row["bytes"] for row in chunks)
-        upload(spark, draft, spark_path(f"{folder}/{_names(router, parts[router])[part]}"))
+    with _on_disk(fib.where(F.col("router").isin(*routers))) as entries:
+        counts = {row["router"]: row["count"] for row in entries.groupBy("router").count().collect()}
+        parts = {router: max(1, ceil(counts.get(router, 0) / max_filters)) for router in routers}
+        names = {router: _names(router, count) for router, count in parts.items()}
+        draft = process_folder() / "table.cbt"
+        with _on_disk(_compiled(entries, parts, tags, folded, engine)) as compiled:
+            compiled.count()  # all parts side by side; the iterator takes one partition after another
+            for (router, part), chunks in groupby(compiled.toLocalIterator(), key=itemgetter("router", "part")):
+                with draft.open("wb") as file:
+                    file.writelines(row["bytes"] for row in chunks)
+                upload(fib.sparkSession, draft, spark_path(f"{folder}/{names[router][part]}"))
     for router in parts.keys() - counts.keys():
         Table.from_arrow(_CONSTRAINTS.empty_table(), engine=engine).save(draft)
-        upload(spark, draft, spark_path(f"{folder}/{_names(router, 1)[0]}"))
-    compiled.unpersist()
-    entries.unpersist()
-    return {router: _names(router, count) for router, count in parts.items()}
+        upload(fib.sparkSession, draft, spark_path(f"{folder}/{names[router][0]}"))
+    return names
+
+
+@contextmanager
+def _on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keep rows on the disks of the executors, once they are computed."""
+    try:
+        yield frame.persist(StorageLevel.DISK_ONLY)
+    finally:
+        frame.unpersist()
 
 
 def _names(router: int, parts: int) -> list[str]:

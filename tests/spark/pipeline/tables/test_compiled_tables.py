@@ -39,3 +39,12 @@ def test_a_table_of_many_descriptors_has_several_files(frame, tmp_path):
     for number in range(100):
         message = {"#": [f"tag {number}", f"tag {number + 1}"]}
         assert [key for table in tables for key in table.match(message)] == [number % 3]
+
+
+def test_tables_are_written_to_any_file_system(frame, remote, tmp_path):
+    compile_tables(frame(TABLE, FIB), [7, 9], f"{remote}/tables")
+    assert sorted(each.name for each in tmp_path.glob("tables/[!.]*")) == ["7.cbt", "9.cbt"]
+    assert sorted(Table.open(tmp_path / "tables" / "7.cbt", verify=True).match({"#": ["tag 0", "tag 1", "tag 2"]})) == [
+        1,
+        2,
+    ]
