@@ -24,11 +24,14 @@ def show_states(out: str, states: Sequence[StageStatus]) -> None:
     """Print a row for each stage."""
     from rich.console import Console
 
+    console = Console(highlight=False)
     grid = new_grid(out, "stage", "state", "rows", "seconds")
     for each in states:
-        state = f"{each.state}: {each.reason}" if each.reason else each.state
-        add_cells(grid, each.name, state, *_cells(each))
-    Console(highlight=False).print(grid)
+        add_cells(grid, each.name, each.state, *_cells(each))
+    console.print(grid)
+    for each in states:
+        if each.reason:
+            console.print(f"{each.name}: {each.state}: {each.reason}", soft_wrap=True, markup=False)
 
 
 def print_plan(decisions: Sequence[Decision]) -> None:
@@ -46,8 +49,12 @@ def show_plan(out: str, decisions: Sequence[Decision]) -> None:
     console = Console(highlight=False)
     grid = new_grid(out, "stage", "", "reason", "last rows", "last seconds")
     for each in decisions:
-        add_cells(grid, each.name, "run" if each.is_to_run else "keep", each.reason, *_cells(each.status))
+        reason, _, _ = each.reason.partition(":")
+        add_cells(grid, each.name, "run" if each.is_to_run else "keep", reason, *_cells(each.status))
     console.print(grid)
+    for each in decisions:
+        if ":" in each.reason:
+            console.print(f"{each.name}: {each.reason}", soft_wrap=True, markup=False)
     console.print(_estimate([each.status for each in decisions if each.is_to_run]), soft_wrap=True, markup=False)
 
 

@@ -51,10 +51,10 @@ def run(
     decisions = decide([*states(config, spark)], selection)
     with ExitStack() as stack:
         if any(decision.is_to_run for decision in decisions):
-            spark = spark or session()
-            check_reach(config, str(spark.sparkContext.master))
             stack.enter_context(locked(spark, config.out))
             decisions = decide([*states(config, spark)], selection)  # another run may have ended meanwhile
+            spark = spark or session()
+            check_reach(config, str(spark.sparkContext.master))
         yield from _outcomes(decisions, config, spark, report)
 
 
