@@ -13,7 +13,7 @@ their parts would take several times the memory, and the garbage collector would
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -48,7 +48,7 @@ OWN_SOURCES = tuple(OwnSource)
 _SETTLE = 1.0  # seconds without a change after which new filters are compiled
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
 _RELATION = 64  # constraints that a condition on several attributes counts as: it may be tested for many combinations
-SLICE = 128  # filters of clients that have left which are removed at a time: some 5 ms
+SLICE = 128  # filters of clients that have left which are removed at a time, or some more: some 5 ms
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
 
@@ -59,6 +59,15 @@ class Matches(NamedTuple):
     domains: list[int]  # sides of a gateway
     is_initial: bool  # whether the initial predicate matches
     sources: int  # bits of the streams with a filter that matches
+
+
+class _Piece(NamedTuple):
+    """Some filters of a subscription that is removed."""
+
+    id: int
+    filters: Sequence[bytes]
+    is_last: bool  # of this subscription
+    is_end: bool  # of all
 
 
 class Subscriptions:
@@ -75,7 +84,7 @@ class Subscriptions:
             self.aggregation.add_source(source, is_matched=False)
         self._counts = {source: FilterCounts() for source in OWN_SOURCES}
         self._filters: dict[Subscriber, dict[int, tuple[bytes, ...]]] = {}  # by subscriber and id
-        self._leaving: dict[int, dict[int, tuple[bytes, ...]]] = {}  # of clients that have left, by link and id
+        self._leaving: dict[int, Iterator[_Piece]] = {}  # of clients that have left, by link
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
         self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
@@ -215,7 +224,7 @@ class Subscriptions:
         by_id = self._filters.pop(link, None)
         if by_id:
             self.changes += 1
-            self._leaving[link] = by_id
+            self._leaving[link] = _pieces(by_id)
             for id in by_id:
                 self._slots.on_changed(self._slots.take((link, id)))
             if len(self._leaving) == 1:  # else it is not the only one to leave in this turn
@@ -238,18 +247,17 @@ class Subscriptions:
             self._remove_slice(next(iter(self._leaving)))
 
     def _remove_slice(self, link: int) -> None:
-        by_id = self._leaving[link]
+        leaving = self._leaving[link]
         removed: list[bytes] = []
-        while by_id and len(removed) < SLICE:
-            id, filters = next(iter(by_id.items()))
-            count = SLICE - len(removed)
-            some, by_id[id] = filters[:count], filters[count:]
-            removed += some
-            self._remove_from_table(self._slots.take((link, id)), some)
-            if not by_id[id]:
-                del by_id[id]
-                self._slots.release((link, id))
-        if not by_id:
+        is_end = False
+        while len(removed) < SLICE and not is_end:
+            piece = next(leaving)
+            is_end = piece.is_end
+            removed += piece.filters
+            self._remove_from_table(self._slots.take((link, piece.id)), piece.filters)
+            if piece.is_last:
+                self._slots.release((link, piece.id))
+        if is_end:
             del self._leaving[link]
         self._announce(OwnSource.CLIENTS, (), removed)
 
@@ -278,6 +286,15 @@ class Subscriptions:
 
 def _source(subscriber: Subscriber) -> OwnSource:
     return OwnSource.DOMAINS if subscriber is InternalSubscriber.OTHER_DOMAINS else OwnSource.CLIENTS
+
+
+def _pieces(by_id: dict[int, tuple[bytes, ...]]) -> Iterator[_Piece]:
+    """Yield the filters of subscriptions, the last first, so that a piece takes the same time however many are left."""
+    while by_id:
+        id, filters = by_id.popitem()
+        for first in range(0, max(1, len(filters)), SLICE):
+            is_last = first + SLICE >= len(filters)
+            yield _Piece(id, filters[first : first + SLICE], is_last, is_end=is_last and not by_id)
 
 
 def _predicate(filters: Iterable[bytes]) -> Predicate:

@@ -7,15 +7,15 @@ asyncio reads each connection once per turn, and uvloop up to 32 times before it
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 from collections.abc import Coroutine
 from importlib import import_module
 from typing import Any, TypeVar
 
+from cbnet.network.transport.garbage import GarbageTimer
+
 Result = TypeVar("Result")
 _SWITCH_INTERVAL = 0.001  # seconds
-_COLLECTION = 700, 10, 200  # new objects, collections of these, and of those that survived, until the next one
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -36,12 +36,16 @@ def run(main: Coroutine[Any, Any, Result]) -> Result:
 def run_router(main: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine of a router in a new event loop and return its result.
 
-    What is loaded by now stays, and the garbage collector need not visit it. It visits old objects rarely, as a router
-    with very many filters waits for that; few of them are in cycles. A thread that compiles filters lets the
+    What is loaded by now stays, and the garbage collector need not visit it. A thread that compiles filters lets the
     loop continue within a millisecond.
     """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECTION)
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    return asyncio.run(main)
+    return asyncio.run(_with_collection(main))
+
+
+async def _with_collection(main: Coroutine[Any, Any, Result]) -> Result:
+    collecting = asyncio.ensure_future(GarbageTimer().run())
+    try:
+        return await main
+    finally:
+        collecting.cancel()

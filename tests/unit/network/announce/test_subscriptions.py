@@ -103,6 +103,17 @@ def test_the_filters_of_a_client_that_leaves_with_very_many_are_removed_in_slice
         assert new.matched(content(x=2000)).clients == {2: [7]}
         new.remove_some()
         left.append(new.own_filters)
-    assert left == [2 * SLICE, SLICE, 1]
+    assert left == [2 * SLICE + 1, SLICE + 1, 1]  # the last one first, of which another client has a filter
     assert own(new) == set(encoded("x = 2000"))
     assert (new.table.size, len(new), new.count(1)) == (1, 1, 0)
+
+
+def test_a_client_with_very_many_subscriptions_leaves_in_equal_slices():
+    new = subscriptions(*((1, id, f"x = {id}") for id in range(3 * SLICE)), (1, 9000, "false"))
+    new.remove_client(1)
+    left = [new.own_filters]
+    while new.has_leaving:
+        new.remove_some()
+        left.append(new.own_filters)
+    assert left == [2 * SLICE, SLICE, 0]
+    assert (new.table.size, len(new)) == (0, 0)
