@@ -163,7 +163,7 @@ def _start(name: str, target: SessionTarget, settings: Mapping[str, str]) -> Spa
         except ImportError as error:
             raise CbnetError(f"Spark Connect needs more packages: pip install 'cbnet[connect]' ({error})") from error
         except Exception as error:  # of any type, from Java or from Python; Spark logs the cause
-            raise CbnetError(f"Spark did not start at {target.url}: {_first_line(error)}") from error
+            raise CbnetError(f"Spark did not start at {target.address}: {_first_line(error)}") from error
 
 
 def _starts_java(target: SessionTarget) -> bool:
@@ -173,7 +173,7 @@ def _starts_java(target: SessionTarget) -> bool:
 def _check_classic(name: str, target: SessionTarget, classic: bool) -> None:
     if classic and target.is_remote:
         remedy = "unset SPARK_REMOTE" if target.origin == "SPARK_REMOTE" else "use a classic session"
-        problem = f"{name} does not support Spark Connect ({target.url}, {target.origin})"
+        problem = f"{name} does not support Spark Connect ({target.address}, {target.origin})"
         raise InputError(problem, hint=f"{remedy}, with a master such as spark://host:7077")
 
 
@@ -181,7 +181,7 @@ def _print_session(spark: SparkSession, target: SessionTarget, unused: Collectio
     page = "" if target.is_remote else spark.sparkContext.uiWebUrl
     more = [f"web page {page}"] if page else []
     more += [f"ignored settings: {', '.join(sorted(unused))}"] if unused else []
-    print("; ".join([f"Spark {spark.version} at {target.url} ({target.origin})", *more]), file=sys.stderr)
+    print("; ".join([f"Spark {spark.version} at {target.address} ({target.origin})", *more]), file=sys.stderr)
 
 
 def _settings(target: SessionTarget, external: Sequence[ExternalSettings], conf: Mapping[str, str]) -> dict[str, str]:

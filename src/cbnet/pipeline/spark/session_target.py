@@ -40,6 +40,14 @@ class SessionTarget:
         return self.url.startswith("local")
 
     @property
+    def address(self) -> str:
+        """The URL without the parameters of Spark Connect, which may include a token; to be shown and compared."""
+        if not self.url.startswith("sc://"):
+            return self.url
+        host = self.url.removeprefix("sc://").partition("/")[0]
+        return f"sc://{host}" if ":" in host.rpartition("]")[2] else f"sc://{host}:{_CONNECT_PORT}"
+
+    @property
     def kind(self) -> str:
         """`remote` or `master`."""
         return "remote" if self.is_remote else "master"
@@ -53,11 +61,11 @@ class SessionTarget:
         addresses = self._addresses()
         if addresses and not any(_listens(host, port) for host, port in addresses):
             server = "Connect server" if self.is_remote else "master"
-            raise CbnetError(f"no Spark {server} listens on {self.url} ({self.origin})")
+            raise CbnetError(f"no Spark {server} listens on {self.address} ({self.origin})")
 
     def _check_form(self, form: re.Pattern[str], what: str, examples: str) -> None:
         if not form.fullmatch(self.url):
-            raise InputError(f"{self.url!r} is not a Spark {what} ({self.origin})", hint=f"use {examples}")
+            raise InputError(f"{self.address!r} is not a Spark {what} ({self.origin})", hint=f"use {examples}")
 
     def _addresses(self) -> list[tuple[str, str]]:
         if self.is_remote and not self.is_local:
@@ -86,7 +94,7 @@ def requested_target(master: str | None, remote: str | None) -> SessionTarget | 
     """Return the target that the caller requests; None without a request."""
     if master and remote:
         hint = "give either a master or the address of a Spark Connect server"
-        raise InputError(f"both master {master!r} and remote {remote!r} were requested", hint=hint)
+        raise InputError("both a master and a remote address were requested", hint=hint)
     if master or remote:
         return SessionTarget(master or remote or "", bool(remote), "requested")
     return None
@@ -115,8 +123,10 @@ def external_target(external: Sequence[ExternalSettings]) -> SessionTarget | Non
 
 def require_same(requested: SessionTarget, used: SessionTarget, remedy: str) -> None:
     """Raise an error if two targets differ."""
-    if (requested.url, requested.is_remote) != (used.url, used.is_remote):
-        problem = f"{requested.kind} {requested.url} was requested, but {used.origin} uses {used.kind} {used.url}"
+    if (requested.address, requested.is_remote) != (used.address, used.is_remote):
+        problem = (
+            f"{requested.kind} {requested.address} was requested, but {used.origin} uses {used.kind} {used.address}"
+        )
         raise InputError(problem, hint=f"{remedy}, or omit the {requested.kind}")
 
 

@@ -34,8 +34,8 @@ def test_requests_come_before_external_settings(requested, external, url, origin
     ("requested", "external", "error"),
     [
         (("local[2]", None), SUBMITTED, "master local[2] was requested, but spark-submit uses master spark://host:7077"),
-        ((None, "sc://h"), SUBMITTED, "remote sc://h was requested, but spark-submit uses master spark://host:7077"),
-        (("local[2]", None), REMOTE, "master local[2] was requested, but SPARK_REMOTE uses remote sc://host"),
+        ((None, "sc://h"), SUBMITTED, "remote sc://h:15002 was requested, but spark-submit uses master spark://host:7077"),
+        (("local[2]", None), REMOTE, "master local[2] was requested, but SPARK_REMOTE uses remote sc://host:15002"),
     ],
 )  # fmt: skip
 def test_a_conflict_is_an_error_that_names_both(requested, external, error):
@@ -46,7 +46,7 @@ def test_a_conflict_is_an_error_that_names_both(requested, external, error):
 
 
 def test_a_master_and_a_remote_exclude_each_other():
-    with pytest.raises(InputError, match=r"both master 'local\[1\]' and remote 'sc://h' were requested"):
+    with pytest.raises(InputError, match="both a master and a remote address were requested"):
         requested_target("local[1]", "sc://h")
 
 
@@ -67,3 +67,26 @@ def test_other_addresses_are_no_remotes(url):
 )
 def test_masters_without_a_port_are_not_tried(url):
     SessionTarget(url, False, "requested").check()
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("sc://h", "sc://h:15002"),
+        ("sc://h:443/;token=SECRET;use_ssl=true", "sc://h:443"),
+        ("sc://[::1]/;token=SECRET", "sc://[::1]:15002"),
+        ("sc://[::1]:7/", "sc://[::1]:7"),
+        ("spark://a:7077,b:7077", "spark://a:7077,b:7077"),
+        ("local[2]", "local[2]"),
+    ],
+)
+def test_an_address_has_no_parameters(url, address):
+    assert SessionTarget(url, url.startswith("sc"), "requested").address == address
+
+
+def test_a_token_is_neither_shown_nor_compared():
+    configured = [ExternalSettings("spark-submit", {"spark.remote": "sc://h:15002/;token=ONE"})]
+    assert choose_target(requested_target(None, "sc://h/;token=TWO"), configured).url == "sc://h/;token=TWO"
+    with pytest.raises(InputError) as raised:
+        choose_target(requested_target(None, "sc://other/;token=TWO"), configured)
+    assert "token" not in str(raised.value)
