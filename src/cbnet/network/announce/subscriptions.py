@@ -232,8 +232,8 @@ class Subscriptions:
 
     @property
     def has_leaving(self) -> bool:
-        """Whether filters of clients that have left are still to be removed."""
-        return bool(self._leaving)
+        """Whether filters of clients that have left, or of streams that have ended, are still to be removed."""
+        return bool(self._leaving) or self.aggregation.has_leaving
 
     def settle(self, now: float) -> None:
         """Compile filters that have not changed for a while: matching them is faster then."""
@@ -242,9 +242,11 @@ class Subscriptions:
             self.table.settle()
 
     def remove_some(self) -> None:
-        """Remove some filters of clients that have left."""
+        """Remove some filters of clients that have left, or of streams that have ended."""
         if self._leaving:
             self._remove_slice(next(iter(self._leaving)))
+        else:
+            self.aggregation.remove_some()
 
     def _remove_slice(self, link: int) -> None:
         leaving = self._leaving[link]

@@ -251,7 +251,7 @@ class Router:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is work that can wait: clients with very many filters have left."""
+        """Whether there is work that can wait: clients or streams with very many filters have ended."""
         return self.subscriptions.has_leaving or self.offers.has_leaving
 
     def work(self, now: float) -> list[Action]:

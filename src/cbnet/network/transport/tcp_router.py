@@ -347,10 +347,13 @@ class TcpRouter:
         self._scheduler.forget(connection)
         self._unidentified.pop(connection, None)
         self._flow.forget(connection)
+        self._begin_work()
+        return number
+
+    def _begin_work(self) -> None:
         if not self._is_working:
             self._is_working = True
             self._loop.call_soon(self._work)
-        return number
 
     def _work(self) -> None:
         """Let the router do some work that can wait, and more after other connections have been served."""
@@ -367,6 +370,7 @@ class TcpRouter:
                 self.router.held(self._ids[connection], now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))
+            self._begin_work()
             self._budget.enforce(
                 [ClientQueue(link.account, each) for each, link in self._links.items() if not link.is_router]
             )

@@ -26,6 +26,7 @@ from cbnet.routing.aggregation.reduced_unions import ReducedUnions
 from cbnet.routing.aggregation.source_filters import SourceFilters
 
 Target = TypeVar("Target", bound=Hashable)
+SLICE = 1000  # filters of removed sources that are removed at a time: some 7 ms
 
 
 class Difference(NamedTuple):
@@ -38,7 +39,9 @@ class Difference(NamedTuple):
 class Aggregation:
     """The filters of sources, and the reduced union of some sources for each target."""
 
-    def __init__(self, table: LiveTable[int], slots: Slots[Any]) -> None:
+    def __init__(self, table: LiveTable[int], slots: Slots[Any], slice: int = SLICE) -> None:
+        """Initialise with the table and its slots. slice: filters of removed sources that are removed at a time."""
+        self._slice = slice
         self._slots = MatchSlots(table, slots)
         self._store = SourceFilters(self._slots)
         self._unions = ReducedUnions(self._store)
@@ -56,12 +59,27 @@ class Aggregation:
         self._store.add_source(source, base, is_matched=is_matched, is_reduced=is_reduced and is_matched)
 
     def remove_source(self, source: Hashable) -> None:
-        """Remove a source that no open target uses."""
+        """Remove a source that no open target uses; if it has very many filters, `remove_some` does the rest.
+
+        Its filters match until they are removed, for a source that nobody knows.
+        """
         bit = self._store.bit(source)
         if self._unions.carriers(bit):
             raise ValueError(f"the source {source!r} is in use: close its targets first")
-        for row in self._store.remove_source(source):
-            self._unions.index.discard(row)
+        self._store.remove_source(source)
+        if not self._store.leaving[1:]:  # else it is not the only one in this turn
+            self.remove_some()
+
+    @property
+    def has_leaving(self) -> bool:
+        """Whether filters of removed sources are still to be removed."""
+        return bool(self._store.leaving)
+
+    def remove_some(self) -> None:
+        """Remove some filters of removed sources."""
+        if self._store.leaving:
+            for row in self._store.remove_some(self._slice):
+                self._unions.index.discard(row)
 
     def change(self, source: Hashable, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Add and remove filters of a source; one that is in both lists stays.

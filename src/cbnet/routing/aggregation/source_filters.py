@@ -42,6 +42,7 @@ class SourceFilters:
         self.groups: dict[int, Group] = {}
         self.reduced = 0  # sources whose filters do not cover each other
         self.non_empty = 0
+        self.leaving: list[int] = []  # sources that were removed, and of which some filters are still here
         self._bits: dict[Hashable, int] = {}
         self._counts: dict[int, int] = {}
         self._matched = 0
@@ -59,7 +60,7 @@ class SourceFilters:
         """Add a source: empty, or of the kind and with the content of another one."""
         if source in self._bits:
             raise ValueError(f"{source!r} is a source already")
-        used = sum(self._bits.values())
+        used = sum(self._bits.values()) + sum(self.leaving)
         bit = (used + 1) & ~used  # the lowest one that is free
         like = self._bits[base] if base is not None else 0
         if (self._matched & like) if like else is_matched:
@@ -73,27 +74,56 @@ class SourceFilters:
             if self._matched & bit:
                 self._slots.relabel(lambda sources: sources | bit if sources & like else sources)
 
-    def remove_source(self, source: Hashable) -> Iterator[int]:
-        """Remove a source; yield the rows that have no source any more, before each is deleted."""
+    def remove_source(self, source: Hashable) -> None:
+        """Remove a source; some of its filters stay, and match, until `remove_some` has removed them."""
         bit = self._bits.pop(source)
-        groups = self._groups_of(bit)
-        if self._matched & bit:
-            self._matched &= ~bit
-            self._unmatch([group for group in groups if not group.sources & self._matched])
-            self._slots.relabel(lambda sources: sources & ~bit)
+        del self._counts[bit]
         self.reduced &= ~bit
         self.non_empty &= ~bit
-        del self._counts[bit]
-        alone = self.groups.pop(bit, None)
-        for row in alone.rows if alone is not None else ():
-            yield row
-            self.delete(row)
-        self._relabel([(group, group.sources & ~bit) for group in groups if group is not alone])
+        self.leaving.append(bit)
 
-    def _unmatch(self, groups: Iterable[Group]) -> None:
-        """Take the filters of groups out of the match table."""
+    def remove_some(self, count: int) -> Iterator[int]:
+        """Take some filters from the first source that leaves; yield the rows without a source before each is deleted.
+
+        count: steps, each as long as for one filter.
+        """
+        bit = self.leaving[0]
+        matched = self._matched & ~bit
+        for group in self._groups_of(bit):
+            if count <= 0:
+                return
+            sources = group.sources & ~bit
+            other = self.groups.get(sources)
+            joining = min(len(group.rows), len(other.rows)) if other is not None else 1
+            if sources and joining <= count and (sources & matched or not self._matched & bit):
+                self._relabel([(group, sources)])
+                count -= joining
+            else:
+                rows = group.rows[-count:]
+                yield from self._take_from(group, rows, bit)
+                count -= len(rows)
+        if count > 0:
+            self._matched = matched
+            self._slots.relabel(lambda sources: sources & ~bit)
+            self.leaving.remove(bit)
+
+    def _take_from(self, group: Group, rows: Sequence[int], bit: int) -> Iterator[int]:
+        """Take the last rows of a group from a source that leaves; yield those without a source."""
+        sources = group.sources & ~bit
+        if not sources & self._matched:
+            self._unmatch(rows)
+        for row in reversed(rows):
+            self._leave(row, group)
+            if sources:
+                self._join(row, self._group(sources, lambda _: group.carriers))  # no target uses a source that leaves
+            else:
+                yield row
+                self.delete(row)
+
+    def _unmatch(self, rows: Iterable[int]) -> None:
+        """Take filters out of the match table."""
         tests: dict[int, list[EncodedFilter]] = {}  # by slot
-        for row in (row for group in groups for row in group.rows):
+        for row in rows:
             tests.setdefault(self._slot_of[row], []).append(tests_from_bytes(self.filters[row]))
             self._slot_of[row] = NO_SLOT
         for slot, filters in tests.items():

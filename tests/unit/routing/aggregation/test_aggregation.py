@@ -1,5 +1,7 @@
 """What is announced to each target: the filters of its sources that no other covers."""
 
+from itertools import pairwise
+
 import pytest
 
 from cbnet import InputError, parse_filter
@@ -107,6 +109,37 @@ def test_removing_a_source_removes_its_filters_from_the_table(known, table):
     known.remove_source("new")
     assert table.match(Message({"x": 6, "y": 1})) == []
     assert len(known) == 3
+
+
+def many(count, first=0):
+    return encoded(*(f"x = {first + value}" for value in range(count)))
+
+
+def test_a_source_with_very_many_filters_is_removed_in_slices(table):
+    known = Aggregation(table, Slots(), slice=100)
+    for name in ("north", "south", "own"):
+        known.add_source(name, is_matched=name != "own")
+    known.change("north", many(950), [])
+    known.change("south", many(200), [])
+    known.change("own", many(200, 150), [])
+    known.open("target", ["own", "south"])
+    before, bit = known.content("target"), known.bit("north")
+    known.remove_source("north")
+    left, sizes = [len(known)], [table.size]
+    known.add_source("north")
+    assert known.bit("north") != bit
+    known.change("north", many(1, 949), [])  # which was on its way out
+    while known.has_leaving:
+        known.remove_some()
+        left.append(len(known))
+        sizes.append(table.size)
+    assert max(first - second for first, second in pairwise(sizes)) <= 100
+    assert len(left) >= 8
+    assert (left[-1], sizes[-1]) == (351, 201)
+    assert known.content("target") == before
+    assert known.matched(table.match(Message({"x": 949}))) == known.bit("north")
+    assert known.matched(table.match(Message({"x": 10}))) == known.bit("south")
+    assert table.match(Message({"x": 300})) == []
 
 
 def test_a_source_in_use_is_not_removed(known):
