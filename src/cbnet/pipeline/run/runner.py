@@ -85,7 +85,7 @@ def _run_stage(context: StageContext, planned: PlannedStage) -> StoredResult:
             folder, provenance = planned.folder, planned.provenance
             return write_result(
                 spark, output.content, folder, provenance, partition_by=output.partition_by, started=started,
-                facts=output.facts, cost=meter.cost,
+                facts=output.facts, cost=meter.cost, files=planned.stage.files,
             )  # fmt: skip
     except SPARK_ERRORS as error:
         raise CbnetError(f"stage {planned.stage.name} failed: {_error_line(error)}") from error

@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+import cbnet
 from cbnet.errors import InputError
 from cbnet.pipeline.spark.filesystem import (
     delete,
@@ -101,6 +102,7 @@ class StoredResult:
     written: str  # time in UTC
     cost: Facts = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)  # counts and measures of the stage
+    origin: Facts = field(default_factory=dict)  # input files, master and versions, which do not determine the rows
 
     @property
     def bytes(self) -> int:
@@ -118,7 +120,7 @@ class StoredResult:
             **asdict(provenance), "fingerprint": provenance.fingerprint,
             "snapshot": snapshot.folder.rpartition("/")[2], "written": self.written,
             "rows": self.rows, "bytes": self.bytes, "seconds": self.seconds,
-            "cost": self.cost, "facts": self.facts, "schema": snapshot.schema,
+            "cost": self.cost, "facts": self.facts, "origin": self.origin, "schema": snapshot.schema,
             "files": [asdict(file) for file in snapshot.files],
         }  # fmt: skip
 
@@ -133,12 +135,13 @@ def write_result(
     started: float | None = None,
     facts: Callable[[Snapshot], Facts] = lambda _: {},
     cost: Callable[[], Facts] = dict,
+    files: Sequence[str] = (),
 ) -> StoredResult:
     """Write the result of a stage to its folder, in place of an earlier one.
 
     `content` is the rows, or a function that writes files to the folder of a snapshot and returns the number of rows.
     The time counts from `started` (of `time.monotonic`), by default from this call. `facts` and `cost` are called once
-    the files are written; if one raises an error, the earlier result stays.
+    the files are written; if one raises an error, the earlier result stays. `files` are the paths of input files.
     """
     started = monotonic() if started is None else started
     written = datetime.now(UTC)
@@ -147,7 +150,9 @@ def write_result(
     values, costs = facts(snapshot), cost()
     seconds = round(monotonic() - started, 3)
     time = written.isoformat(timespec="seconds")
-    result = StoredResult(folder, provenance, snapshot, rows, seconds, time, costs, values)
+    versions = {"cbnet": cbnet.__version__, "spark": spark.version, "master": spark.sparkContext.master}
+    origin = {"files": [*files], **versions}
+    result = StoredResult(folder, provenance, snapshot, rows, seconds, time, costs, values, origin)
     write_text(spark, spark_path(f"{folder}/{MANIFEST}"), json.dumps(result.manifest(), indent=2) + "\n")
     for old in superseded(spark, result):
         delete(spark, spark_path(old))
@@ -233,7 +238,7 @@ def _of_members(folder: str, members: dict[str, Any]) -> StoredResult:
     provenance = Provenance(members["stage"], members["parameters"], members["inputs"], members["version"])
     files = [StoredFile(**file) for file in members["files"]]
     snapshot = Snapshot(f"{folder}/{members['snapshot']}", files, members["schema"])
-    measures = (members["rows"], members["seconds"], members["written"], members["cost"], members["facts"])
+    measures = (members[name] for name in ("rows", "seconds", "written", "cost", "facts", "origin"))
     return StoredResult(folder, provenance, snapshot, *measures)
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+import cbnet
 from cbnet.errors import InputError
 from cbnet.pipeline.spark.results import (
     MANIFEST,
@@ -32,7 +33,9 @@ def parts(result):
 
 def test_manifest_names_the_snapshot_and_its_files(spark, numbers, tmp_path):
     folder = str(tmp_path / "fib")
-    written = write_result(spark, numbers, folder, PROVENANCE, cost=lambda: {"tasks": 2}, facts=lambda _: {"a": 1})
+    written = write_result(
+        spark, numbers, folder, PROVENANCE, cost=lambda: {"tasks": 2}, facts=lambda _: {"a": 1}, files=["b"]
+    )
     manifest = json.loads((tmp_path / "fib" / MANIFEST).read_text())
     assert (manifest["stage"], manifest["parameters"], manifest["inputs"], manifest["version"]) == (
         "fib",
@@ -42,6 +45,12 @@ def test_manifest_names_the_snapshot_and_its_files(spark, numbers, tmp_path):
     )
     assert (manifest["rows"], manifest["fingerprint"]) == (3, PROVENANCE.fingerprint)
     assert (manifest["cost"], manifest["facts"]) == ({"tasks": 2}, {"a": 1})
+    assert manifest["origin"] == {
+        "files": ["b"],
+        "cbnet": cbnet.__version__,
+        "spark": spark.version,
+        "master": "local[2]",
+    }
     assert manifest["seconds"] >= 0
     on_disk = {part.name: part.stat().st_size for part in parts(written)}
     assert {file["name"]: file["bytes"] for file in manifest["files"]} == on_disk

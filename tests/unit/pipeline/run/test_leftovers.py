@@ -21,7 +21,7 @@ def out(tmp_path):
     for stage in ("population", "folded/8", "folded/16", "old", "rejected/bookmarks"):
         (top / stage / "snapshot-b").mkdir(parents=True)
         (top / stage / "snapshot-b" / "part-0.parquet").write_text("x" * 100)
-        manifest = {"stage": stage, "version": 1, "parameters": {}, "inputs": {}, "cost": {}, "facts": {}}
+        manifest = {"stage": stage, "version": 1, "parameters": {}, "inputs": {}, "cost": {}, "facts": {}, "origin": {}}
         manifest |= {"snapshot": "snapshot-b", "files": [], "schema": None, "rows": 0, "seconds": 0, "written": ""}
         (top / stage / "_cbnet.json").write_text(json.dumps(manifest))
     (top / "mine").mkdir()
