@@ -60,3 +60,24 @@ def test_job_runs_under_connect_and_a_versioned_stream_is_refused(server, tmp_pa
     stream = run(server, "cbnet", "spark", "stream", *arguments, "--once")
     assert stream.returncode == 2
     assert "Spark Connect" in stream.stderr
+
+
+@pytest.mark.long
+def test_pipeline_is_refused_under_connect_at_once(server, tmp_path):
+    (tmp_path / "run.toml").write_text("[network]\ngraph = 'ring:5'\n[population]\nclusters = 1\n")
+    done = run(server, "cbnet", "pipeline", "run", tmp_path / "run.toml")
+    assert done.returncode == 2
+    assert f"cbnet pipeline does not support Spark Connect ({server}, SPARK_REMOTE); unset SPARK_REMOTE" in done.stderr
+    done = run(server, "cbnet", "pipeline", "run", tmp_path / "run.toml", "--master", "local[2]")
+    assert done.returncode == 2
+    assert f"master local[2] was requested, but SPARK_REMOTE uses remote {server}" in done.stderr
+
+
+@pytest.mark.long
+def test_tasks_of_experiments_run_under_connect(server):
+    command = ["cbnet", "lab", "alpha", "specific", "--scenario", "uniform-50", "--sets", "2"]
+    command += ["--max-predicates", "50", "--json"]
+    here, there = run("", *command), run("", *command, "--remote", server)
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert there.stdout == here.stdout
+    assert there.stderr.splitlines()[0].endswith(f" at {server} (requested)")
