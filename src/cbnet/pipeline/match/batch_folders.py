@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cbnet.pipeline.spark.filesystem import delete, exists, list_names
+from cbnet.pipeline.spark.filesystem import delete, exists, list_names, spark_path
 
 _DONE = "_SUCCESS"
 _PREFIX = "batch="
@@ -45,6 +45,7 @@ def batch_path(out: str, batch: int) -> str:
 
 def read_complete_batches(spark: SparkSession, out: str) -> DataFrame | None:
     """Return the matches of all complete batches; None if there are none yet."""
+    out = spark_path(out)
     found = [folder for folder in _folders(spark, out) if exists(spark, f"{folder.path}/{_DONE}")]
     current = [folder for folder in found if not any(other.includes(folder) for other in found)]
     return _read(spark, out, current)
@@ -55,6 +56,7 @@ def compact_batches(spark: SparkSession, out: str, before: int, *, at_least: int
 
     Batches before a running one are never matched again.
     """
+    out = spark_path(out)
     past = [folder for folder in _folders(spark, out) if folder.last < before]
     wide = [folder for folder in past if folder.is_compact and exists(spark, f"{folder.path}/{_DONE}")]
     single = [folder for folder in past if not any(other.includes(folder) for other in wide) and not folder.is_compact]
@@ -79,8 +81,12 @@ def _folders(spark: SparkSession, out: str) -> list[BatchFolder]:
 
 
 def _read(spark: SparkSession, out: str, folders: list[BatchFolder]) -> DataFrame | None:
-    filled = [folder.path for folder in folders if {*list_names(spark, folder.path)} - {_DONE}]
+    filled = [folder.path for folder in folders if any(map(_is_data, list_names(spark, folder.path)))]
     return spark.read.option("basePath", f"{out}/matches").parquet(*filled) if filled else None
+
+
+def _is_data(name: str) -> bool:
+    return not name.startswith((".", "_"))
 
 
 def _write(rows: DataFrame, path: str) -> None:

@@ -38,7 +38,7 @@ from cbnet.pipeline.match.match_counts import MatchCounts, new_observation, obse
 from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
 from cbnet.pipeline.match.message_dataframes import MessageFrame, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
-from cbnet.pipeline.spark.filesystem import delete, list_names, write_text
+from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path, write_text
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import MANIFEST, Provenance
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
@@ -64,7 +64,8 @@ class MatchJob:
 
     def read(self, spark: SparkSession) -> MessageFrame:
         """Return the messages."""
-        return read_messages(spark, self.messages, self.format, schema=self.schema, options=self.options)
+        paths = self.messages if is_connect(spark) else [*map(spark_path, self.messages)]
+        return read_messages(spark, paths, self.format, schema=self.schema, options=self.options)
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Se
 def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
     """Match files of messages; write matches and counts to a folder, replacing those of an earlier job."""
     if not is_connect(spark):
+        check_paths([*job.messages, out], str(spark.sparkContext.master))
+        out = spark_path(out)
         check_output_folder(spark, out, _OUTPUT_NAMES)
     steps: dict[str, float] = {}
     started = monotonic()
@@ -216,9 +219,14 @@ def job_errors() -> Iterator[None]:
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
-        cause = lines[-1] if "Python worker" in lines[0] else lines[0]
-        raise CbnetError(f"the job failed: {cause.removeprefix('cbnet.errors.InputError: ')}") from error
+        raise job_failure(error) from error
+
+
+def job_failure(error: Exception) -> CbnetError:
+    """Return an error of Spark in one line."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    cause = lines[-1] if "Python worker" in lines[0] else lines[0]
+    return CbnetError(f"the job failed: {cause.removeprefix('cbnet.errors.InputError: ')}")
 
 
 def _write_manifest(

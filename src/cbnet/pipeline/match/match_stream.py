@@ -16,12 +16,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PythonException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -32,12 +32,12 @@ from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, FAIL, OnError
 from cbnet.pipeline.match.dataframe_matcher import message_columns_of, used_names
 from cbnet.pipeline.match.interface_buckets import write_matches
 from cbnet.pipeline.match.match_counts import MatchCounts, new_observation, observed_counts
-from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns, job_errors, rejected_reasons
+from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns, job_failure, rejected_reasons
 from cbnet.pipeline.match.message_columns import unknown_attributes
-from cbnet.pipeline.match.message_dataframes import message_schema, read_stream
+from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_schema, read_stream
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.table_versions import TableVersions, match_versioned
-from cbnet.pipeline.spark.filesystem import read_text, write_text
+from cbnet.pipeline.spark.filesystem import check_paths, read_text, spark_path, write_text
 from cbnet.pipeline.spark.results import MANIFEST
 from cbnet.pipeline.spark.session import require_classic
 
@@ -113,8 +113,12 @@ class MatchStream:
         remark: Callable[[str], None] = lambda _: None,
     ) -> None:
         require_classic(spark, "a stream with versions of its table")
-        self._spark, self._job, self._out = spark, job, out
-        self._checkpoint = checkpoint or f"{out}/{CHECKPOINT}"
+        folders = [job.messages] if job.format not in STREAM_FORMATS else []
+        check_paths([*folders, out, *([checkpoint] if checkpoint else [])], str(spark.sparkContext.master))
+        self._spark = spark
+        self._job = replace(job, messages=spark_path(job.messages)) if folders else job
+        self._out = spark_path(out)
+        self._checkpoint = spark_path(checkpoint) if checkpoint else f"{self._out}/{CHECKPOINT}"
         self._report, self._remark = report, remark
         self._pinned = TableVersions([*job.tables], f"{self._checkpoint}/cbnet", remark)
         self._total, self._rejected = MatchCounts(), Counter[str]()
@@ -167,15 +171,14 @@ class MatchStream:
                 self._warn(rows, tables)
                 self._versions[version] = None
             times.append(monotonic())
-            with job_errors():
-                counts, rejected = self._write(rows, tables, batch)
+            counts, rejected = self._write(rows, tables, batch)
             times.append(monotonic())
             if self._job.compact:
                 compact_batches(self._spark, self._out, batch, at_least=self._job.compact)
             times.append(monotonic())
             self._report_batch(batch, version, counts, rejected, times)
-        except CbnetError as error:
-            self._failure = error  # Spark would raise it as a Java stack trace
+        except (CbnetError, PythonException) as error:  # Spark would raise it as a Java stack trace
+            self._failure = error if isinstance(error, CbnetError) else job_failure(error)
             raise
 
     def _warn(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> None:

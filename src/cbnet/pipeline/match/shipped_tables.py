@@ -25,7 +25,8 @@ from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.rule_files import is_compiled
 from cbnet.matching.storage.columns import Texts
-from cbnet.pipeline.spark.filesystem import fetch, process_folder, scheme_of
+from cbnet.pipeline.spark.filesystem import fetch, needs_session, process_folder, scheme_of
+from cbnet.pipeline.spark.session_target import is_connect
 from cbnet.pipeline.spark.shipped_data import has_other_hosts, ship_file, shipped_path
 
 AnyTable = Table[Any] | str | Path
@@ -63,7 +64,11 @@ def ship_tables(spark: SparkSession, tables: AnyTable | Sequence[AnyTable], *, f
 
 def _fetched(spark: SparkSession, table: AnyTable) -> AnyTable:
     """Return a table; a URI is replaced by a local file."""
-    return fetch(spark, table) if isinstance(table, str) and scheme_of(table) is not None else table
+    if not isinstance(table, str) or scheme_of(table) is None:
+        return table
+    if is_connect(spark) and needs_session(table):
+        raise InputError("a client of Spark Connect cannot read this table", hint="give a local file", file=table)
+    return fetch(spark, table)
 
 
 def store_table(table: AnyTable, folder: Path) -> Path:

@@ -29,6 +29,7 @@ from cbnet.pipeline.spark.filesystem import (
     list_names,
     process_folder,
     read_text,
+    spark_path,
     upload,
     write_text,
 )
@@ -51,7 +52,7 @@ class TableVersions:
     ) -> None:
         """Keep versions in the folder `state`, one for each stream; `remark` is called about a damaged table file."""
         self._paths = [str(path) for path in ([table] if isinstance(table, str | Path) else table)]
-        self._folder = state
+        self._folder = spark_path(state)
         self._remark = remark
         self._known: dict[str, tuple[_FileState | None, str]] = {}  # its state when last checked, and its version
 

@@ -22,7 +22,7 @@ from cbnet.pipeline.run.stages.population import population_stages
 from cbnet.pipeline.run.stages.router_tables import router_table_stages
 from cbnet.pipeline.run.stages.tables import table_stages
 from cbnet.pipeline.run.stages.traces import trace_stages
-from cbnet.pipeline.spark.filesystem import needs_session, scheme_of
+from cbnet.pipeline.spark.filesystem import check_paths, needs_session
 from cbnet.pipeline.spark.results import Provenance, StoredResult, damage, read_result
 
 
@@ -85,14 +85,8 @@ def needs_spark(config: Config) -> bool:
 
 def check_reach(config: Config, master: str) -> None:
     """Raise an error if the executors of a cluster cannot reach a path, as it is one of this machine."""
-    if master.startswith("local"):
-        return
     traces = (path for stage in stages_of(config) if stage.name.startswith("sources/") for path in stage.files)
-    for path in (config.out, *traces):
-        if scheme_of(path) is None:
-            problem = f"the executors of {master} cannot reach this path of the driver's machine"
-            hint = f"use a URI such as hdfs://… or s3a://…, or file://{path} if it is shared by all machines"
-            raise InputError(problem, hint=hint, file=path)
+    check_paths((config.out, *traces), master)
 
 
 def states(config: Config, spark: SparkSession | None = None) -> Iterator[StageStatus]:

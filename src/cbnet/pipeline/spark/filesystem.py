@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from os.path import abspath
 from pathlib import Path
@@ -53,6 +54,15 @@ def local_path(path: str) -> Path | None:
 def needs_session(path: str) -> bool:
     """Return whether only Spark can read a path; a plain path is local."""
     return scheme_of(path) not in (None, "file")
+
+
+def check_paths(paths: Iterable[str], master: str) -> None:
+    """Raise an error if the executors of a cluster cannot reach a path, as it is one of this machine."""
+    for path in () if master.startswith("local") else paths:
+        if scheme_of(path) is None:
+            problem = f"the executors of {master} cannot reach this path of the driver's machine"
+            hint = f"use a URI such as hdfs://… or s3a://…, or file://{path} if it is shared by all machines"
+            raise InputError(problem, hint=hint, file=path)
 
 
 def read_text(spark: SparkSession | None, path: str) -> str | None:
