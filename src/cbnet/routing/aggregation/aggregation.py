@@ -27,6 +27,7 @@ from cbnet.routing.aggregation.source_filters import SourceFilters
 
 Target = TypeVar("Target", bound=Hashable)
 SLICE = 1000  # filters of removed sources that are removed at a time: some 7 ms
+_CLOSED_ROWS = 10  # rows that are examined for closed targets in the time of one of these filters
 
 
 class Difference(NamedTuple):
@@ -66,20 +67,23 @@ class Aggregation:
         bit = self._store.bit(source)
         if self._unions.carriers(bit):
             raise ValueError(f"the source {source!r} is in use: close its targets first")
+        is_first = not self._store.leaving
         self._store.remove_source(source)
-        if not self._store.leaving[1:]:  # else it is not the only one in this turn
+        if is_first:  # else it is not the only one in this turn
             self.remove_some()
 
     @property
     def has_leaving(self) -> bool:
-        """Whether filters of removed sources are still to be removed."""
-        return bool(self._store.leaving)
+        """Whether filters of removed sources, or traces of closed targets, are still to be removed."""
+        return bool(self._store.leaving) or self._unions.closed != 0
 
     def remove_some(self) -> None:
-        """Remove some filters of removed sources."""
+        """Remove some filters of removed sources, or some traces of closed targets."""
         if self._store.leaving:
             for row in self._store.remove_some(self._slice):
                 self._unions.index.discard(row)
+        elif self._unions.closed:
+            self._unions.forget_closed(_CLOSED_ROWS * self._slice)
 
     def change(self, source: Hashable, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Add and remove filters of a source; one that is in both lists stays.
@@ -166,8 +170,11 @@ class Aggregation:
         self._unions.open(target, sum(map(self._store.bit, set(sources))))
 
     def close(self, target: Hashable) -> None:
-        """Close a target."""
+        """Close a target; if there are very many filters, `remove_some` does the rest."""
+        is_first = not self.has_leaving
         self._unions.close(target)
+        if is_first:  # else it is not the only one in this turn
+            self.remove_some()
 
     def content(self, target: Hashable) -> set[bytes]:
         """Return the filters that are announced to a target."""

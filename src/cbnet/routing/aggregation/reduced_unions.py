@@ -39,6 +39,8 @@ class ReducedUnions:
     def __init__(self, store: SourceFilters) -> None:
         self.index = CoverIndex(store.filters)
         self.targets: dict[Hashable, UnionTarget] = {}
+        self.closed = 0  # bits of closed targets that rows may still have: they mean nothing, and are not free yet
+        self._sweeping = self._swept = 0  # some of these bits, and the number of the first rows that do not have them
         self._store = store
         self._by_bit: dict[int, UnionTarget] = {}
         self._last_dominator = 0  # the row that was found last: of many rows in turn, it often dominates the next, too
@@ -49,7 +51,7 @@ class ReducedUnions:
 
     def open(self, name: Hashable, sources: int) -> None:
         """Open a target; its content is complete, and nothing is pending."""
-        used = sum(self._by_bit)
+        used = sum(self._by_bit) | self.closed
         target = UnionTarget((used + 1) & ~used, sources)  # the lowest bit that is free
         similar = self._most_similar(target)
         self.targets[name] = self._by_bit[target.bit] = target
@@ -65,17 +67,29 @@ class ReducedUnions:
         target.pending.clear()
 
     def close(self, name: Hashable) -> None:
-        """Close a target."""
+        """Close a target; `forget_closed` removes what is left of it."""
         target = self.targets.pop(name)
         del self._by_bit[target.bit]
-        announced = self._store.announced
         for group in self._carried(target.bit):
             group.carriers ^= target.bit
-            for row in group.rows:
-                announced[row] = self._shared(announced[row] & ~target.bit)
-        self._masks.clear()
         self._compared &= ~target.bit
         self._drop_unused_index()
+        self.closed |= target.bit
+
+    def forget_closed(self, count: int) -> None:
+        """Forget of some rows that they were announced to targets that are closed."""
+        if not self._swept:
+            self._sweeping = self.closed
+        announced, bits = self._store.announced, self._sweeping
+        end = min(self._swept + count, len(announced))
+        for row in range(self._swept, end):
+            if announced[row] & bits:
+                announced[row] = self._shared(announced[row] & ~bits)
+        self._swept = end
+        if end == len(announced):
+            self.closed &= ~bits
+            self._swept = 0
+            self._masks.clear()
 
     def carriers(self, sources: int) -> int:
         """Return the targets that use one of some sources."""

@@ -1,13 +1,14 @@
 """Contents of streams that both ends of a link still have: what is sent when a link comes back, or at the start."""
 
 import pytest
-from support.memory_networks import Lab, encoded
+from support.memory_networks import Alone, Lab, encoded
 
 from cbnet import Predicate, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.announce import retained_contents
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.counters import Event
+from cbnet.routing.aggregation.aggregation import SLICE
 
 LINE = (("a", "b"), ("b", "c"), ("c", "d"))
 MANY = [f"x = {number}" for number in range(40)]
@@ -203,3 +204,22 @@ def test_the_content_of_a_new_stream_has_no_digest_if_the_neighbour_has_none(mon
     lab.memory.add_cable("c", "a")
     lab.run(6)
     assert held(lab.memory, "c", "a") == set(encoded(*MANY))
+
+
+def test_a_large_content_that_is_kept_no_longer_is_removed_in_slices():
+    alone = Alone()
+    alone.leaf(1, "b", [f"x = {value}" for value in range(2 * SLICE + 500)])
+    alone.close(1)
+    alone.wait(3)
+    known = alone.router.subscriptions.aggregation
+    assert len(known) == 2 * SLICE + 500
+    while not alone.router.has_work:
+        assert alone.now < 500
+        alone.now += 1
+        alone.router.tick(alone.now)
+    left = [len(known)]
+    while alone.router.has_work:
+        alone.router.work(alone.now)
+        left.append(len(known))
+    assert left[:3] == [SLICE + 500, 500, 0]
+    assert alone.router.subscriptions.table.size == 0

@@ -142,6 +142,25 @@ def test_a_source_with_very_many_filters_is_removed_in_slices(table):
     assert table.match(Message({"x": 300})) == []
 
 
+def test_a_target_of_very_many_filters_is_closed_in_slices(table):
+    known = Aggregation(table, Slots(), slice=10)
+    known.add_source("north")
+    known.change("north", many(950), [])
+    for target in ("first", "second", "third"):
+        known.open(target, ["north"])
+    known.close("first")
+    known.close("second")
+    known.open("first", ["north"])  # while traces of it are left
+    known.change("north", many(1, 950), many(1))
+    assert known.content("first") == known.content("third") == set(many(950, 1))
+    slices = 0
+    while known.has_leaving:
+        known.remove_some()
+        slices += 1
+    assert slices == 9 + 10  # of 100 rows; then again, for what was closed meanwhile
+    assert known.content("first") == known.content("third") == set(many(950, 1))
+
+
 def test_a_source_in_use_is_not_removed(known):
     known.open("target", ["north"])
     with pytest.raises(ValueError, match="close its targets first"):
