@@ -1,6 +1,6 @@
 """Matching with the pivot index, from attributes to targets. See `pivot_match.pxd`."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
@@ -20,8 +20,18 @@ cdef extern from *:
     """
     /* Prefetch; because of the empty assembly the compiler does not leave out a function that only does this. */
     static inline void cbnet_fetch(const void *address) { __builtin_prefetch(address); __asm__ volatile (""); }
+
+    /* Double a queue; return 0 if out of memory. Kept out of its callers, which would have to save more registers. */
+    static __attribute__((cold, noinline)) int cbnet_enlarge(void **items, uint32_t *room, size_t size) {
+        void *larger = PyMem_RawRealloc(*items, (2 * (size_t) *room + 32) * size);
+        if (larger == NULL) return 0;
+        *items = larger;
+        *room = 2 * *room + 32;
+        return 1;
+    }
     """
     void fetch "cbnet_fetch" (const void *address) noexcept nogil
+    bint enlarge "cbnet_enlarge" (void **items, uint32_t *room, size_t size) noexcept nogil
 
 cdef enum:
     FEW_TARGETS = 64
@@ -75,26 +85,29 @@ cdef void _visit_singles(const View *view, State *state, const Visit *visit) noe
     thousands of interfaces spends its time here.
     """
     cdef uint32_t single
-    cdef uint32_t total = state.targets.total
+    cdef TargetSet targets = state.targets[0]
+    cdef const uint32_t *singles = visit.postings.targets
     state.touched += visit.single_end - visit.single
     for single in range(visit.single, visit.single_end):
         if view.removed == NULL or not is_removed(view, visit.first_single + single):
-            if visit.postings.targets[single] < total:
-                add_target(state.targets, visit.postings.targets[single])
+            if singles[single] < targets.total:
+                add_target(&targets, singles[single])
 
 
 cdef void _visit_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
     """Deliver to the targets of entries whose other tests hold."""
     cdef uint32_t entry, target, test, test_end
     cdef uint64_t missing = ~state.mask
+    cdef TargetSet targets = state.targets[0]
+    cdef const Entry *entries = visit.postings.entries
     cdef const Entry *candidate
     state.touched += visit.entry_end - visit.entry
     for entry in range(visit.entry, visit.entry_end):
-        candidate = visit.postings.entries + entry
+        candidate = entries + entry
         if candidate.mask & missing:
             continue
         target = candidate.target
-        if target < state.targets.total and has_target(state.targets, target):
+        if target < targets.total and has_target(&targets, target):
             continue
         if view.removed != NULL and is_removed(view, visit.first_entry + entry):
             continue
@@ -134,7 +147,7 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint6
     """Queue postings to visit, and prefetch them: most are not in the cache."""
     cdef Visit *visit
     cdef uint64_t first = 0
-    if state.visits == state.visit_room and not _enlarge(<void **> &state.visit, &state.visit_room, sizeof(Visit)):
+    if state.visits == state.visit_room and not enlarge(<void **> &state.visit, &state.visit_room, sizeof(Visit)):
         state.search.is_out_of_memory = True
         return
     visit = state.visit + state.visits
@@ -155,16 +168,6 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint6
     state.visits += visit.single < visit.single_end or visit.entry < visit.entry_end
 
 
-cdef bint _enlarge(void **items, uint32_t *room, size_t size) noexcept nogil:
-    """Double a queue; return False if out of memory."""
-    cdef void *larger = PyMem_RawRealloc(items[0], (2 * <size_t> room[0] + 32) * size)
-    if larger == NULL:
-        return False
-    items[0] = larger
-    room[0] = 2 * room[0] + 32
-    return True
-
-
 cdef void _visit_queued(const View *view, State *state) noexcept nogil:
     """Visit the queued postings: singles first, so that a small set of targets is soon full."""
     cdef uint32_t i
@@ -183,7 +186,7 @@ cdef void _visit_queued(const View *view, State *state) noexcept nogil:
 cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t test, uint32_t operand) noexcept nogil:
     """Queue the bucket of a word, and prefetch its slot."""
     cdef uint64_t word = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | operand
-    if state.words == state.word_room and not _enlarge(<void **> &state.word, &state.word_room, sizeof(uint64_t)):
+    if state.words == state.word_room and not enlarge(<void **> &state.word, &state.word_room, sizeof(uint64_t)):
         state.search.is_out_of_memory = True
         return
     state.word[state.words] = word
@@ -197,23 +200,27 @@ cdef int _compare(const void *a, const void *b) noexcept nogil:
 
 cdef void _find_queued(const View *view, State *state) noexcept nogil:
     """Queue the postings of the queued buckets, each once."""
+    cdef const uint64_t *words = state.word
+    cdef const Slot *slots = view.slots
+    cdef uint64_t last = view.slot_count - 1
     cdef uint64_t slot, probes, word
+    cdef bint has_several = state.has_several
     cdef uint32_t i
-    if state.has_several and state.words:
+    if has_several and state.words:
         qsort(state.word, state.words, sizeof(uint64_t), _compare)
     for i in range(state.words):
-        word = state.word[i]
-        if state.has_several and i and word == state.word[i - 1]:
+        word = words[i]
+        if has_several and i and word == words[i - 1]:
             continue
-        slot = ((word * MIX) >> 32) & (view.slot_count - 1)
+        slot = ((word * MIX) >> 32) & last
         for probes in range(view.slot_count):
-            if view.slots[slot].key == word:
-                _queue(view, state, &view.bucket, word, view.slots[slot].singles, view.slots[slot + 1].singles,
-                       view.slots[slot].entries, view.slots[slot + 1].entries)
+            if slots[slot].key == word:
+                _queue(view, state, &view.bucket, word, slots[slot].singles, slots[slot + 1].singles,
+                       slots[slot].entries, slots[slot + 1].entries)
                 break
-            if view.slots[slot].key == FREE:
+            if slots[slot].key == FREE:
                 break
-            slot = (slot + 1) & (view.slot_count - 1)
+            slot = (slot + 1) & last
     state.words = 0
 
 
@@ -458,8 +465,12 @@ cdef void _fetch_tests(const View *view, const State *state) noexcept nogil:
 
 
 cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil:
-    """Look up the messages of some states; each step fetches what the next one reads."""
+    """Look up the messages of some states; each step fetches what the next one reads, unless there is one message."""
     cdef uint32_t i
+    if count == 1:
+        _ask(view, states)
+        _find_queued(view, states)
+        return
     for i in range(count):
         _fetch_places(view, states + i)
     for i in range(count):
