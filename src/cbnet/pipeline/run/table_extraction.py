@@ -51,6 +51,8 @@ def _results(spark: SparkSession, config: Config) -> dict[str, StoredResult]:
     for status in states(config, spark):
         if status.name in needed:
             if status.state is not StageState.DONE or status.result is None:
-                raise InputError(f"the stage {status.name} is {status.state}", hint="run the pipeline first")
+                reason = f" ({status.reason})" if status.reason else ""
+                problem = f"the result of the stage {status.name} is {status.state}{reason}"
+                raise InputError(problem, hint="run the pipeline first")
             results[status.name] = status.result
     return results

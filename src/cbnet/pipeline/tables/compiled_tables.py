@@ -28,6 +28,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.matching import Table
 from cbnet.pipeline.schemas import COMPILED, arrow_schema
 from cbnet.pipeline.spark.filesystem import process_folder, spark_path, upload
+from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.constraint_rows import constraint_rows
 
 MAX_FILTERS = 3_000_000  # of a file: some 200 bytes each in the worker that compiles it
@@ -57,7 +58,9 @@ def compile_tables(
         parts = {router: max(1, ceil(counts.get(router, 0) / max_filters)) for router in routers}
         names = {router: _names(router, count) for router, count in parts.items()}
         draft = process_folder() / "table.cbt"
-        with _on_disk(_compiled(entries, parts, tags, folded, engine)) as compiled:
+        # Spark does not merge small partitions of rows that it keeps
+        partitions = min(sum(parts.values()), partitions_for(fib.sparkSession, sum(counts.values())))
+        with _on_disk(_compiled(entries, parts, tags, folded, engine, partitions)) as compiled:
             compiled.count()  # all parts side by side; the iterator takes one partition after another
             for (router, part), chunks in groupby(compiled.toLocalIterator(), key=itemgetter("router", "part")):
                 with draft.open("wb") as file:
@@ -82,7 +85,9 @@ def _names(router: int, parts: int) -> list[str]:
     return [f"{router}.cbt"] if parts == 1 else [f"{router}-{part}.cbt" for part in range(1, parts + 1)]
 
 
-def _compiled(fib: DataFrame, parts: Mapping[int, int], tags: DataFrame | None, folded: bool, engine: str) -> DataFrame:
+def _compiled(
+    fib: DataFrame, parts: Mapping[int, int], tags: DataFrame | None, folded: bool, engine: str, partitions: int
+) -> DataFrame:
     """Return the compiled parts of tables, in chunks: COMPILED."""
     interface = F.shiftleft(F.col("router").cast("long"), _ROUTER_SHIFT) + F.col("interface")
     trees = ["tree"] if folded else []
@@ -91,7 +96,7 @@ def _compiled(fib: DataFrame, parts: Mapping[int, int], tags: DataFrame | None, 
     counts = fib.sparkSession.createDataFrame([*parts.items()], "router int, parts int")
     placed = rows.join(F.broadcast(counts), "router").withColumn("part", F.expr("cast(filter % parts as int)"))
     columns = placed.select("router", "part", *_CONSTRAINTS.names)
-    by_part = columns.repartition("router", "part").sortWithinPartitions("router", "part")
+    by_part = columns.repartition(partitions, "router", "part").sortWithinPartitions("router", "part")
     return by_part.mapInArrow(partial(_compile_parts, engine=engine), COMPILED)
 
 

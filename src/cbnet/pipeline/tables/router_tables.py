@@ -94,9 +94,9 @@ class RouterTables:
         """Return the tables of routers on a tree, or folded over all trees as `fib.folded_tables` does: FIB."""
         numbers = [*range(len(self.trees))] if tree is None else [tree]
         branches = Branches.of([self.trees[number] for number in numbers], routers, numbers)
-        kept = self._kept(branches)
+        partitions = partitions or partitions_for(self.marks.sparkSession, len(routers) * self.descriptors.count())
+        kept = self._kept(branches, partitions)
         if len(numbers) > 1:
-            partitions = partitions or partitions_for(self.marks.sparkSession, self.descriptors.count())
             kept = covered_on_trees(kept, partitions)
             return named(folded(kept, len(numbers)), branches.routers, branches.neighbours)
         number = F.lit(tree).cast("int")
@@ -117,12 +117,16 @@ class RouterTables:
         minimal = (depths.shape[1] - 1) * self.descriptors.where("minimal").count()
         return [found.get(number, 0) + minimal for number in range(len(self.trees))]
 
-    def _kept(self, branches: Branches) -> DataFrame:
+    def _kept(self, branches: Branches, partitions: int) -> DataFrame:
         """Return the descriptors of each interface, with the trees on which they are minimal: GROUPED."""
         is_read = (F.col("tree") * self.ranges + F.col("range")).isin(branches.ranges(self.ranges))
         marks = self.marks.where(is_read).select("tree", "position", "descriptor", "below", "above")
         sums = marks.mapInArrow(partial(_branch_marks, branches=branches), BRANCH_MARKS)
-        sums = sums.groupBy("group", "descriptor", "tree").agg(F.sum("mark").alias("mark"))
+        sums = (
+            sums.repartition(partitions, "descriptor")
+            .groupBy("group", "descriptor", "tree")
+            .agg(F.sum("mark").alias("mark"))
+        )
         changes = sums.select(
             "group", "descriptor", _nothing().alias("minimal"), _trees(1, "added"), _trees(-1, "removed")
         )
@@ -130,9 +134,10 @@ class RouterTables:
         everywhere = self.descriptors.where("minimal").select("descriptor").crossJoin(F.broadcast(parents))
         both = changes.unionByName(everywhere.withColumns({"added": _nothing(), "removed": _nothing()}))
         unions = [F.bit_or(name).alias(name) for name in ("minimal", "added", "removed")]
-        masks = both.groupBy("group", "descriptor").agg(*unions)
+        masks = both.repartition(partitions, "descriptor").groupBy("group", "descriptor").agg(*unions)
         kept = masks.withColumn("trees", F.expr("(minimal | added) & ~removed")).where("trees != 0")
-        return kept.join(self.descriptors.select("descriptor", "tags"), "descriptor").select(*GROUPED.names)
+        tags = self.descriptors.select("descriptor", "tags").repartition(partitions, "descriptor")
+        return kept.join(tags, "descriptor").select(*GROUPED.names)
 
 
 def _nothing() -> Column:
