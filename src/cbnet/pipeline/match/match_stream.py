@@ -265,5 +265,5 @@ class MatchStream:
 def _source_counters(query: StreamingQuery) -> Mapping[str, int]:
     """Return the counters of a live network from the last offset; nothing for other sources."""
     progress = query.lastProgress
-    offset = json.loads(progress["sources"][0]["endOffset"] or "null") if progress else None
+    offset = json.loads(progress.json)["sources"][0]["endOffset"] if progress else None
     return offset if isinstance(offset, dict) and offset.keys() >= {"taken", "lost"} else {}
