@@ -27,7 +27,6 @@ from cbnet.routing.aggregation.source_filters import SourceFilters
 
 Target = TypeVar("Target", bound=Hashable)
 SLICE = 1000  # filters of removed sources that are removed at a time: some 7 ms
-_CLOSED_ROWS = 10  # rows that are examined for closed targets in the time of one of these filters
 
 
 class Difference(NamedTuple):
@@ -75,15 +74,15 @@ class Aggregation:
     @property
     def has_leaving(self) -> bool:
         """Whether filters of removed sources, or traces of closed targets, are still to be removed."""
-        return bool(self._store.leaving) or self._unions.closed != 0
+        return bool(self._store.leaving) or self._unions.is_untidy
 
     def remove_some(self) -> None:
         """Remove some filters of removed sources, or some traces of closed targets."""
         if self._store.leaving:
             for row in self._store.remove_some(self._slice):
                 self._unions.index.discard(row)
-        elif self._unions.closed:
-            self._unions.forget_closed(_CLOSED_ROWS * self._slice)
+        elif self._unions.is_untidy:
+            self._unions.tidy(self._slice)
 
     def change(self, source: Hashable, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Add and remove filters of a source; one that is in both lists stays.

@@ -20,6 +20,8 @@ from cbnet.matching.storage.filter_encoding import EncodedFilter
 from cbnet.routing.aggregation.cover_index import CoverIndex
 from cbnet.routing.aggregation.source_filters import Group, SourceFilters
 
+_TRACES = 10  # rows that lose traces of closed targets in the time in which one leaves the index
+
 
 class UnionTarget:
     """A set of sources, and the filters announced or withdrawn since the last time."""
@@ -39,8 +41,8 @@ class ReducedUnions:
     def __init__(self, store: SourceFilters) -> None:
         self.index = CoverIndex(store.filters)
         self.targets: dict[Hashable, UnionTarget] = {}
-        self.closed = 0  # bits of closed targets that rows may still have: they mean nothing, and are not free yet
-        self._sweeping = self._swept = 0  # some of these bits, and the number of the first rows that do not have them
+        self._closed = 0  # bits of closed targets that rows may still have: they mean nothing, and are not free yet
+        self._tidying = self._tidied = 0  # some of these bits, and the number of the first rows that do not have them
         self._store = store
         self._by_bit: dict[int, UnionTarget] = {}
         self._last_dominator = 0  # the row that was found last: of many rows in turn, it often dominates the next, too
@@ -51,7 +53,7 @@ class ReducedUnions:
 
     def open(self, name: Hashable, sources: int) -> None:
         """Open a target; its content is complete, and nothing is pending."""
-        used = sum(self._by_bit) | self.closed
+        used = sum(self._by_bit) | self._closed
         target = UnionTarget((used + 1) & ~used, sources)  # the lowest bit that is free
         similar = self._most_similar(target)
         self.targets[name] = self._by_bit[target.bit] = target
@@ -67,29 +69,41 @@ class ReducedUnions:
         target.pending.clear()
 
     def close(self, name: Hashable) -> None:
-        """Close a target; `forget_closed` removes what is left of it."""
+        """Close a target; `tidy` removes what is left of it."""
         target = self.targets.pop(name)
         del self._by_bit[target.bit]
         for group in self._carried(target.bit):
             group.carriers ^= target.bit
         self._compared &= ~target.bit
-        self._drop_unused_index()
-        self.closed |= target.bit
+        self._closed |= target.bit
 
-    def forget_closed(self, count: int) -> None:
-        """Forget of some rows that they were announced to targets that are closed."""
-        if not self._swept:
-            self._sweeping = self.closed
-        announced, bits = self._store.announced, self._sweeping
-        end = min(self._swept + count, len(announced))
-        for row in range(self._swept, end):
+    @property
+    def is_untidy(self) -> bool:
+        """Whether rows have traces of closed targets, or are in the index although no target needs it."""
+        return self._closed != 0 or self._has_unused_index
+
+    @property
+    def _has_unused_index(self) -> bool:
+        return not self._compared and len(self.index) > 0
+
+    def tidy(self, count: int) -> None:
+        """Remove from some rows what is not needed any more, in the time in which `count` of them leave the index."""
+        if not self._tidied:
+            self._tidying = self._closed
+        announced, bits, is_unused = self._store.announced, self._tidying, self._has_unused_index
+        end = min(self._tidied + (count if is_unused else _TRACES * count), len(announced))
+        for row in range(self._tidied, end):
             if announced[row] & bits:
                 announced[row] = self._shared(announced[row] & ~bits)
-        self._swept = end
+            if is_unused:
+                self.index.discard(row)
+        self._tidied = end
         if end == len(announced):
-            self.closed &= ~bits
-            self._swept = 0
+            self._closed &= ~bits
+            self._tidied = 0
             self._masks.clear()
+            if not len(self.index):
+                self.index = CoverIndex(self._store.filters)
 
     def carriers(self, sources: int) -> int:
         """Return the targets that use one of some sources."""
@@ -142,7 +156,6 @@ class ReducedUnions:
                     self._announce_all(target)
                 else:
                     self._index_rows(target.bit)
-        self._drop_unused_index()
 
     def gain(self, row: int, bit: int) -> int:
         """Give a filter to a source; return the targets for which it must be compared."""
@@ -260,10 +273,6 @@ class ReducedUnions:
     def _index_row(self, row: int) -> None:
         if row not in self.index:
             self.index.add(row)
-
-    def _drop_unused_index(self) -> None:
-        if not self._compared and len(self.index):
-            self.index = CoverIndex(self._store.filters)
 
     def _most_similar(self, target: UnionTarget) -> int:
         """Return the other target that has the most similar filters; 0 if the empty set is as similar."""

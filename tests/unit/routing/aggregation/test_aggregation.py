@@ -161,6 +161,22 @@ def test_a_target_of_very_many_filters_is_closed_in_slices(table):
     assert known.content("first") == known.content("third") == set(many(950, 1))
 
 
+def test_filters_that_no_target_compares_any_more_leave_the_index_in_slices(table):
+    known = Aggregation(table, Slots(), slice=100)
+    known.add_source("own", is_matched=False)
+    known.change("own", many(950), [])
+    known.open("target", ["own"])
+    known.close("target")
+    index, left = known._unions.index, []
+    while known.has_leaving:
+        left.append(len(index))
+        known.remove_some()
+    assert left == [*range(850, 0, -100)]
+    known.open("target", ["own"])
+    known.change("own", encoded("x < 100"), [])
+    assert known.content("target") == {*many(850, 100), *encoded("x < 100")}
+
+
 def test_a_source_in_use_is_not_removed(known):
     known.open("target", ["north"])
     with pytest.raises(ValueError, match="close its targets first"):
