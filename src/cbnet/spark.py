@@ -8,7 +8,7 @@ cbnet.spark.register(spark, "routes", "table.cbt")     # SQL
 
 from cbnet.pipeline.match.batch_folders import read_complete_batches
 from cbnet.pipeline.match.dataframe_matcher import UnknownAttributeWarning, match
-from cbnet.pipeline.match.interface_buckets import read_interface
+from cbnet.pipeline.match.interface_matches import read_interface
 from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
 from cbnet.pipeline.match.router_source import RouterSource
 from cbnet.pipeline.match.sql_functions import register

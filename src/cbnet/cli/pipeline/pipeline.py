@@ -139,8 +139,8 @@ def status(
     from cbnet.cli.pipeline.plan_output import show_leftovers, show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.leftovers import leftovers
-    from cbnet.pipeline.run.lock import lock_holder
     from cbnet.pipeline.run.plan import needs_spark, states
+    from cbnet.pipeline.spark.lock import lock_holder
     from cbnet.pipeline.spark.session import LazySession
 
     plan = read_config(config, out=output)

@@ -30,7 +30,7 @@ def match(
     select: options.Select = None,
     column: options.Columns = None,
     filters: options.Filters = False,
-    buckets: options.Buckets = 16,
+    buckets: options.Buckets = None,
     on_error: options.OnError = options.ErrorPolicy.COLUMN,
     master: options.Master = None,
     remote: options.Remote = None,
@@ -48,6 +48,7 @@ def match(
     options.check_tables(rules)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_summary
     from cbnet.pipeline.match import match_job
+    from cbnet.pipeline.match.bucket_numbers import JOB_BUCKETS
     from cbnet.pipeline.match.message_dataframes import format_of
     from cbnet.pipeline.spark.session import borrowed_session
 
@@ -60,7 +61,7 @@ def match(
         key=select,
         columns=column,
         filters=filters,
-        buckets=buckets,
+        buckets=JOB_BUCKETS if buckets is None else buckets,
         on_error=on_error.value,
     )
     settings = options.settings(conf)

@@ -53,9 +53,13 @@ Columns = Annotated[
 ]
 Filters = Annotated[bool, typer.Option("--filters", help="Write a row for each matching filter, with its text.")]
 Buckets = Annotated[
-    int,
+    int | None,
     typer.Option(
-        "--buckets", metavar="N", min=0, help="Buckets to which interfaces are hashed; 0 writes without a shuffle."
+        "--buckets",
+        metavar="N",
+        min=0,
+        help="Buckets to which interfaces are hashed; 0 writes without a shuffle.",
+        show_default="16; of a stream, 4",
     ),
 ]
 

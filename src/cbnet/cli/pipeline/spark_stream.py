@@ -40,7 +40,7 @@ def stream(
     select: options.Select = None,
     column: options.Columns = None,
     filters: options.Filters = False,
-    buckets: options.Buckets = 4,
+    buckets: options.Buckets = None,
     on_error: options.OnError = options.ErrorPolicy.COLUMN,
     compact: Annotated[
         int,
@@ -68,6 +68,7 @@ def stream(
     """
     options.check_output(output, is_dry_run=dry_run)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_stream
+    from cbnet.pipeline.match.bucket_numbers import STREAM_BUCKETS
     from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
     from cbnet.pipeline.match.message_dataframes import ROUTER, STREAM_FORMATS, format_of
     from cbnet.pipeline.spark.session import borrowed_session
@@ -89,7 +90,7 @@ def stream(
         key=select,
         columns=column,
         filters=filters,
-        buckets=buckets,
+        buckets=STREAM_BUCKETS if buckets is None else buckets,
         on_error=on_error.value,
         compact=compact,
     )

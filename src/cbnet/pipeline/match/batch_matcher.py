@@ -18,8 +18,8 @@ from cbnet.pipeline.match.match_counts import COUNTS, MatchCounts
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
 
 _FIRST_ROWS = 256
-_MATCHES_PER_BATCH = 200_000  # returned to Spark, roughly
-_MAX_LIST = 2**31 - 1  # elements of all lists of an Arrow column
+_MATCHES_PER_SLICE = 200_000  # roughly, of all tables
+_MAX_BYTES = 2**31 - 1  # of the strings of an Arrow column
 
 OnError = Literal["fail", "drop", "column"]  # policy for rows that are not valid messages
 FAIL: OnError = "fail"
@@ -53,9 +53,10 @@ def match_batches(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterato
             raise _failure(batch, rejected, plan)
         if rejected and plan.on_error == COLUMN:
             yield _result(batch, [*rejected], {ERROR: pa.array(rejected.values(), pa.string())}, plan)
-        for rows, columns, match_s in _matches(messages, [*rejected], tables, plan):
-            counts += MatchCounts(matches=len(rows), match_s=match_s)
-            yield _result(batch, rows, columns, plan)
+        for matches in _slices(messages, [*rejected], tables, plan):
+            for rows, columns, match_s in matches:
+                counts += MatchCounts(matches=len(rows), match_s=match_s)
+                yield _result(batch, rows, columns, plan)
         last = batch
     if COUNTS in plan.result.names and last is not None:
         yield _result(last, [None], {COUNTS: counts.as_arrow()}, plan)
@@ -67,16 +68,21 @@ def match_lists(batch: pa.RecordBatch, plan: MatchPlan) -> pa.ListArray:
     messages, rejected = _encode(batch, tables, plan)
     if rejected and plan.on_error == FAIL:
         raise _failure(batch, rejected, plan)
-    parts = [(rows, columns[INTERFACE]) for rows, columns, _ in _matches(messages, [*rejected], tables, plan)]
-    rows = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in parts)])
-    interfaces = pa.chunked_array([interfaces.cast(pa.string()) for _, interfaces in parts], pa.string())
-    if len(rows) > _MAX_LIST:
-        hint = "use the table function, or set spark.sql.execution.arrow.maxRecordsPerBatch to a smaller number"
-        raise InputError(
-            f"{batch.num_rows:,} rows have {len(rows):,} matches: more than an Arrow list holds", hint=hint
-        )
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=batch.num_rows))]).astype(np.int32)
-    in_order = interfaces.take(pa.array(np.argsort(rows, kind="stable"))).combine_chunks()
+    lists: list[pa.Array] = []  # the interfaces of the rows in order
+    size = 0
+    numbers = np.zeros(batch.num_rows + 1, np.int64)  # of interfaces of each row, after a 0
+    for matches in _slices(messages, [*rejected], tables, plan):
+        rows = np.concatenate([rows for rows, _, _ in matches])
+        numbers[1:] += np.bincount(rows, minlength=batch.num_rows)
+        interfaces = pa.concat_arrays([columns[INTERFACE] for _, columns, _ in matches])
+        lists.append(interfaces.take(pa.array(np.argsort(rows, kind="stable"))).cast(pa.string()))
+        size += lists[-1].nbytes
+        if size > _MAX_BYTES:
+            hint = "use the table function, or set spark.sql.execution.arrow.maxRecordsPerBatch to a smaller number"
+            problem = f"the matches of {batch.num_rows:,} rows have {size:,} bytes: more than an Arrow column holds"
+            raise InputError(problem, hint=hint)
+    in_order = pa.concat_arrays(lists) if lists else pa.nulls(0, pa.string())
+    offsets = np.cumsum(numbers).astype(np.int32)
     is_null = np.zeros(batch.num_rows, bool)
     is_null[[*rejected]] = True
     return pa.ListArray.from_arrays(pa.array(offsets), in_order, mask=pa.array(is_null))
@@ -120,39 +126,37 @@ def _encode(
     return encoded, reasons | dict.fromkeys(unreadable, "the row cannot be read")
 
 
-def _matches(
+def _slices(
     messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
-) -> Iterator[Matches]:
-    """Yield matches of rows that are not rejected, in parts of bounded size; none if the result has no interfaces."""
-    if INTERFACE not in plan.result.names:
-        return
-    parts = _parts(messages, rejected, tables, plan)
-    if not plan.is_overlapping:
-        yield from parts
-    elif all_parts := [*parts]:
-        yield _distinct(all_parts)
+) -> Iterator[list[Matches]]:
+    """Yield the matches of slices of the rows, in order, of bounded size; none if the result has no interfaces."""
+    size = len(messages[0][0]) if INTERFACE in plan.result.names else 0
+    first, count = 0, max(1, _FIRST_ROWS // len(tables))
+    while first < size:
+        end = min(size, first + count)
+        parts = [
+            _part(encoded, table, first, end, rejected, plan)
+            for (encoded, _), table in zip(messages, tables, strict=True)
+        ]
+        yield [_distinct(parts)] if plan.is_overlapping else parts
+        # A message may match every interface of a large table: choose the next rows by the matches so far.
+        found = sum(len(rows) for rows, _, _ in parts)
+        count = max(1, _MATCHES_PER_SLICE * (end - first) // max(found, 1))
+        first = end
 
 
-def _parts(
-    messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
-) -> Iterator[Matches]:
-    for (encoded, _), table in zip(messages, tables, strict=True):
-        first, count = 0, _FIRST_ROWS
-        while first < len(encoded):
-            end = min(len(encoded), first + count)
-            start = thread_time()
-            offsets, targets, _ = table.matcher.index.match_batch(encoded, first, end)
-            match_s = thread_time() - start
-            # A message may match every interface of a large table: choose the next rows by the matches so far.
-            count = max(1, int(_MATCHES_PER_BATCH * (end - first) / max(len(targets), 1)))
-            rows = np.repeat(np.arange(first, end), np.diff(offsets))
-            if rejected:
-                is_kept = np.isin(rows, rejected, invert=True)
-                rows, targets = rows[is_kept], targets[is_kept]
-            filters = {FILTER: table.filters(targets)} if FILTER in plan.result.names else {}
-            interfaces = table.interfaces(targets).cast(plan.result.field(INTERFACE).type)
-            yield rows, {INTERFACE: interfaces, **filters}, match_s
-            first = end
+def _part(encoded: Batch, table: OpenTable, first: int, end: int, rejected: list[int], plan: MatchPlan) -> Matches:
+    """Return the matches of some rows with a table."""
+    start = thread_time()
+    offsets, targets, _ = table.matcher.index.match_batch(encoded, first, end)
+    match_s = thread_time() - start
+    rows = np.repeat(np.arange(first, end), np.diff(offsets))
+    if rejected:
+        is_kept = np.isin(rows, rejected, invert=True)
+        rows, targets = rows[is_kept], targets[is_kept]
+    filters = {FILTER: table.filters(targets)} if FILTER in plan.result.names else {}
+    interfaces = table.interfaces(targets).cast(plan.result.field(INTERFACE).type)
+    return rows, {INTERFACE: interfaces, **filters}, match_s
 
 
 def _distinct(parts: Sequence[Matches]) -> Matches:

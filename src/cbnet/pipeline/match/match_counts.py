@@ -41,7 +41,7 @@ COUNTS_TYPE = StructType([StructField(name, _TYPES[type(zero)]) for name, zero i
 
 
 def new_observation() -> Observation:
-    """Return an observation for the counts of one query."""
+    """Return an observation, for packages that do not import Spark."""
     return Observation()
 
 

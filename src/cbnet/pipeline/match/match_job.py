@@ -1,12 +1,13 @@
 """The match job: files of messages and a table in; matches, counts and a summary out.
 
-out/matches/bucket=…    a row for each message and each of its interfaces; see `interface_buckets`
-out/counts              the number of matches of each interface, sorted by interface
-out/rejected            the rows that are not valid messages, each with its `_error`; absent if there are none
-out/_cbnet.json         the manifest; written last: a folder with it is complete
+out/matches        a row for each message and each of its interfaces, in buckets; see `interface_buckets`
+out/counts         the number of matches of each interface, sorted by interface
+out/rejected       the rows that are not valid messages, each with its `_error`; absent if there are none
+out/_cbnet.json    the summary of the job, and the snapshots that it has written; written last
 
-Under Spark Connect a client cannot delete or write single files: there the output folder must be new, and a result
-has no manifest.
+The folders hold snapshots with manifests (see `pipeline.spark.results`), so a job that is killed leaves the old matches
+or the new ones. Under Spark Connect a client cannot delete or write single files: there the output folder must be new,
+and has no manifests.
 """
 
 from __future__ import annotations
@@ -15,52 +16,45 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from time import monotonic
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType
+from pyspark.sql import DataFrame, Observation, SparkSession
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, ERROR, FAIL, OnError
+from cbnet.pipeline.match.batch_matcher import COLUMN, ERROR
+from cbnet.pipeline.match.bucket_numbers import BUCKET, JOB_BUCKETS
 from cbnet.pipeline.match.dataframe_matcher import (
     dead_letters,
-    interface_type,
     match_shipped,
     message_columns_of,
     used_names,
 )
-from cbnet.pipeline.match.interface_buckets import BUCKETS, interface_counts, write_matches
-from cbnet.pipeline.match.match_counts import MatchCounts, new_observation, observed_counts
+from cbnet.pipeline.match.interface_buckets import bucketed, interface_counts
+from cbnet.pipeline.match.match_counts import observe_counts, observed_counts
+from cbnet.pipeline.match.match_task import MatchTask
 from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
 from cbnet.pipeline.match.message_dataframes import MessageFrame, read_messages
-from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path, write_text
+from cbnet.pipeline.spark.lock import LOCK, locked
 from cbnet.pipeline.spark.progress import step
-from cbnet.pipeline.spark.results import MANIFEST, Provenance
+from cbnet.pipeline.spark.results import MANIFEST, Provenance, read_result, write_result
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
 from cbnet.pipeline.spark.session_target import is_connect
 
-_OUTPUT_NAMES = {"matches", "counts", "rejected", MANIFEST}
+_RESULTS = ("matches", "counts", "rejected")
 
 
-@dataclass(frozen=True)
-class MatchJob:
-    """The messages, the tables and the form of the result."""
+@dataclass(frozen=True, kw_only=True)
+class MatchJob(MatchTask):
+    """Files of messages, the tables and the form of the result."""
 
     messages: Sequence[str]
-    format: str
-    tables: Sequence[AnyTable]
-    schema: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    key: Sequence[str] | None = None
-    columns: Sequence[str] | None = None
-    filters: bool = False
-    buckets: int = BUCKETS
-    on_error: OnError = COLUMN
+    buckets: int = JOB_BUCKETS
 
     def read(self, spark: SparkSession) -> MessageFrame:
         """Return the messages."""
@@ -124,27 +118,38 @@ def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Se
 
 
 def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
-    """Match files of messages; write matches and counts to a folder, replacing those of an earlier job."""
-    if not is_connect(spark):
-        check_paths([*job.messages, out], str(spark.sparkContext.master))
-        out = spark_path(out)
-        check_output_folder(spark, out, _OUTPUT_NAMES)
+    """Match files of messages; write matches and counts to a folder, in place of those of an earlier job."""
+    if is_connect(spark):
+        return _run(spark, job, out)
+    check_paths([*job.messages, out], str(spark.sparkContext.master))
+    out = spark_path(out)
+    check_output_folder(spark, out, {*_RESULTS, MANIFEST, LOCK})
+    with locked(spark, out):
+        return _run(spark, job, out)
+
+
+def _run(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
     steps: dict[str, float] = {}
     started = monotonic()
     with _timed(spark, steps, "ship tables"):
         tables = ship_tables(spark, job.tables, filters=job.filters)
     with _timed(spark, steps, "read the schema"):
         frame = job.read(spark)
+    provenance = _provenance(job, tables)
     with _timed(spark, steps, "match and write"):
-        counts = _write_matches(frame.rows, tables, job, out)
+        observation = Observation()
+        matches = _stored(_matches(frame.rows, tables, job, observation), out, "matches", provenance)
+        counts = observed_counts(observation)
     with _timed(spark, steps, "count by interface"):
-        interfaces = _write_counts(spark, out, interface_type([table.open_here() for table in tables]))
+        interfaces = _stored(interface_counts(matches).sort("interface"), out, "counts", provenance).count()
     rejected = frame.rejected()  # lines that the reader could not parse
     records = counts.records + rejected.total()
     if counts.rejected:
         with _timed(spark, steps, "collect rejected rows"):
-            folder = f"{out}/rejected" if job.on_error == COLUMN else None
-            rejected += rejected_reasons(frame.rows, tables, job.columns, folder)
+            # A second pass over the rows, only for data with such rows.
+            letters = dead_letters(frame.rows, tables, columns=job.columns)
+            is_kept = job.on_error == COLUMN
+            rejected += count_reasons(_stored(letters, out, "rejected", provenance) if is_kept else letters)
     summary = MatchSummary(
         records=records,
         matches=counts.matches,
@@ -158,43 +163,31 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
         warning=unknown_attributes(message_columns_of(frame.rows), job.columns, used_names(tables)),
     )
     if not is_connect(spark):
-        _write_manifest(spark, out, job, tables, summary)
+        if not counts.rejected or job.on_error != COLUMN:
+            delete(spark, f"{out}/rejected")  # of an earlier job
+        _write_manifest(spark, out, job, provenance, summary)
     return summary
 
 
-def _write_matches(rows: DataFrame, tables: Sequence[ShippedTable], job: MatchJob, out: str) -> MatchCounts:
-    policy: OnError = FAIL if job.on_error == FAIL else DROP
-    matches = match_shipped(rows, tables, key=job.key, columns=job.columns, on_error=policy, is_counted=True)
-    observation = new_observation()
-    if not is_connect(rows.sparkSession):
-        delete(rows.sparkSession, f"{out}/{MANIFEST}")  # the old result is no longer complete
-        delete(rows.sparkSession, f"{out}/rejected")
-    write_matches(matches, f"{out}/matches", observation, buckets=job.buckets, mode=_mode(rows.sparkSession))
-    return observed_counts(observation)
+def _matches(rows: DataFrame, tables: Sequence[ShippedTable], job: MatchJob, observation: Observation) -> DataFrame:
+    matches = match_shipped(rows, tables, key=job.key, columns=job.columns, on_error=job.policy, is_counted=True)
+    # Counts are observed after the shuffle: there repeated tasks count once, and an empty plan is not optimized away.
+    return observe_counts(bucketed(matches, job.buckets), observation)
 
 
-def _write_counts(spark: SparkSession, out: str, type: DataType) -> int:
-    """Write the number of matches of each interface; return the number of interfaces."""
-    counts = interface_counts(spark, f"{out}/matches", type).sort("interface")
-    counts.write.mode(_mode(spark)).parquet(f"{out}/counts")
-    return spark.read.parquet(f"{out}/counts").count()
+def _stored(rows: DataFrame, out: str, name: str, provenance: Provenance) -> DataFrame:
+    """Write rows to a folder of the job, and return them as they are stored."""
+    spark, folder = rows.sparkSession, f"{out}/{name}"
+    partition_by = [column for column in rows.columns if column == BUCKET]
+    if is_connect(spark):
+        rows.write.partitionBy(*partition_by).parquet(folder)
+        return spark.read.schema(rows.schema).parquet(folder)
+    own = replace(provenance, stage=f"match/{name}")
+    return write_result(spark, rows, folder, own, partition_by=partition_by).frame(spark)
 
 
-def _mode(spark: SparkSession) -> str:
-    return "error" if is_connect(spark) else "overwrite"
-
-
-def rejected_reasons(
-    rows: DataFrame, tables: Sequence[ShippedTable], columns: Sequence[str] | None, folder: str | None
-) -> Counter[str]:
-    """Count the rows that are not valid messages by reason; write them to a folder if one is given.
-
-    This is a second pass over the rows, only for data with such rows: their number is in the counts of the first.
-    """
-    letters = dead_letters(rows, tables, columns=columns)
-    if folder is not None:
-        letters.write.mode("overwrite").parquet(folder)
-        letters = rows.sparkSession.read.parquet(folder)
+def count_reasons(letters: DataFrame) -> Counter[str]:
+    """Return the number of rejected rows of each reason."""
     return Counter({row[ERROR]: row["count"] for row in letters.groupBy(ERROR).count().collect()})
 
 
@@ -229,12 +222,16 @@ def job_failure(error: Exception) -> CbnetError:
     return CbnetError(f"the job failed: {cause.removeprefix('cbnet.errors.InputError: ')}")
 
 
-def _write_manifest(
-    spark: SparkSession, out: str, job: MatchJob, tables: Sequence[ShippedTable], summary: MatchSummary
-) -> None:
+def _provenance(job: MatchJob, tables: Sequence[ShippedTable]) -> Provenance:
     parameters = {"format": job.format, "key": job.key, "columns": job.columns, "buckets": job.buckets}
     parameters["on_error"] = job.on_error
-    inputs = {f"table {number}": table.version for number, table in enumerate(tables, 1)}
-    provenance = Provenance("match", parameters, inputs)
-    manifest = {**asdict(provenance), "messages": [*job.messages], "summary": summary.members()}
+    return Provenance("match", parameters, {f"table {number}": table.version for number, table in enumerate(tables, 1)})
+
+
+def _write_manifest(
+    spark: SparkSession, out: str, job: MatchJob, provenance: Provenance, summary: MatchSummary
+) -> None:
+    found = {name: read_result(spark, f"{out}/{name}") for name in _RESULTS}
+    snapshots = {name: result.snapshot.folder.rpartition("/")[2] for name, result in found.items() if result}
+    manifest = {**asdict(provenance), "messages": [*job.messages], "snapshots": snapshots, "summary": summary.members()}
     write_text(spark, f"{out}/{MANIFEST}", json.dumps(manifest, indent=2) + "\n")

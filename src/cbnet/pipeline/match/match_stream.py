@@ -8,7 +8,7 @@
 Spark records the offsets of a batch before it is matched. After a crash the same batch is matched again, with the same
 version of the table, and its folder is overwritten. So nothing is lost or duplicated if the source can be replayed, as
 files and Kafka can. (A live network cannot: messages delivered to a stream that crashes are lost, and counted after
-the restart; see `router_source`.) A batch is complete when its folder has the file `_SUCCESS`; see `batch_folders`.
+the restart; see `router_source`.) A batch is complete when its folder has a manifest; see `batch_folders`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from typing import Any
 from uuid import uuid4
 
 from pyspark.errors import PythonException, StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.match.batch_folders import batch_path, compact_batches
-from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, FAIL, OnError
-from cbnet.pipeline.match.dataframe_matcher import message_columns_of, used_names
-from cbnet.pipeline.match.interface_buckets import write_matches
-from cbnet.pipeline.match.match_counts import MatchCounts, new_observation, observed_counts
-from cbnet.pipeline.match.match_job import DryRun, check_output_folder, explain_columns, job_failure, rejected_reasons
+from cbnet.pipeline.match.batch_folders import batch_path, compact_batches, complete_batch, write_batch
+from cbnet.pipeline.match.batch_matcher import COLUMN
+from cbnet.pipeline.match.bucket_numbers import STREAM_BUCKETS
+from cbnet.pipeline.match.dataframe_matcher import dead_letters, message_columns_of, used_names
+from cbnet.pipeline.match.interface_buckets import bucketed
+from cbnet.pipeline.match.match_counts import MatchCounts, observe_counts, observed_counts
+from cbnet.pipeline.match.match_job import DryRun, check_output_folder, count_reasons, explain_columns, job_failure
+from cbnet.pipeline.match.match_task import MatchTask
 from cbnet.pipeline.match.message_columns import unknown_attributes
 from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_schema, read_stream
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
@@ -42,23 +44,15 @@ from cbnet.pipeline.spark.results import MANIFEST
 from cbnet.pipeline.spark.session import require_classic
 
 CHECKPOINT = "_checkpoint"
-BUCKETS = 4  # files of each micro-batch, at most
 
 
-@dataclass(frozen=True)
-class StreamJob:
-    """The messages, the tables and the form of the result."""
+@dataclass(frozen=True, kw_only=True)
+class StreamJob(MatchTask):
+    """The source of messages, the tables and the form of the result."""
 
     messages: str
-    format: str
     tables: Sequence[str]
-    schema: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    key: Sequence[str] | None = None
-    columns: Sequence[str] | None = None
-    filters: bool = False
-    buckets: int = BUCKETS
-    on_error: OnError = COLUMN
+    buckets: int = STREAM_BUCKETS
     compact: int = 0  # merge the folders of so many batches; 0: never
 
 
@@ -114,7 +108,8 @@ class MatchStream:
     ) -> None:
         require_classic(spark, "a stream with versions of its table")
         folders = [job.messages] if job.format not in STREAM_FORMATS else []
-        check_paths([*folders, out, *([checkpoint] if checkpoint else [])], str(spark.sparkContext.master))
+        given = [path for path in (*folders, out, checkpoint) if path]  # a dry run needs no output folder
+        check_paths(given, str(spark.sparkContext.master))
         self._spark = spark
         self._job = replace(job, messages=spark_path(job.messages)) if folders else job
         self._out = spark_path(out)
@@ -187,15 +182,23 @@ class MatchStream:
 
     def _write(self, rows: DataFrame, tables: Sequence[ShippedTable], batch: int) -> tuple[MatchCounts, Counter[str]]:
         """Write the matches of a batch, and its rejected rows; return the counts, and the reasons of rejected rows."""
-        job, observation = self._job, new_observation()
-        policy: OnError = FAIL if job.on_error == FAIL else DROP
-        matches = match_versioned(rows, tables, key=job.key, columns=job.columns, on_error=policy, is_counted=True)
-        write_matches(matches, batch_path(self._out, batch), observation, buckets=job.buckets)
+        job, observation, path = self._job, Observation(), batch_path(self._out, batch)
+        matches = match_versioned(rows, tables, key=job.key, columns=job.columns, on_error=job.policy, is_counted=True)
+        matches = observe_counts(bucketed(matches, job.buckets), observation)
+        write_batch(matches, path)
         counts = observed_counts(observation)
-        if not counts.rejected:
-            return counts, Counter()
-        folder = f"{self._out}/rejected/batch={batch}" if job.on_error == COLUMN else None
-        return counts, rejected_reasons(rows, tables, job.columns, folder)
+        rejected = self._write_rejected(rows, tables, batch) if counts.rejected else Counter[str]()
+        complete_batch(self._spark, path, matches.schema.jsonValue(), counts.matches, job.buckets)
+        return counts, rejected
+
+    def _write_rejected(self, rows: DataFrame, tables: Sequence[ShippedTable], batch: int) -> Counter[str]:
+        """Write the rejected rows of a batch if the job says so; return their number by reason."""
+        letters = dead_letters(rows, tables, columns=self._job.columns)
+        if self._job.on_error == COLUMN:
+            folder = f"{self._out}/rejected/batch={batch}"
+            letters.write.mode("overwrite").parquet(folder)
+            letters = self._spark.read.parquet(folder)
+        return count_reasons(letters)
 
     def _report_batch(
         self, batch: int, version: str, counts: MatchCounts, rejected: Counter[str], times: Sequence[float]

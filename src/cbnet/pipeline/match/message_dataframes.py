@@ -32,7 +32,7 @@ MESSAGE_PRESETS = tuple(name for name, members in PRESETS.items() if members["fo
 _TEXTS = ("json", "csv")  # whose lines may be malformed
 _SUFFIXES = {".jsonl": "json", ".ndjson": "json"}
 _DDL = "write 'id bigint, price double'"
-_KAFKA_PACKAGE = "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION"
+_KAFKA_PACKAGE = "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _kafka(spark: SparkSession, schema: StructType | None, options: Mapping[str,
     try:
         records = spark.readStream.format(KAFKA).options(**options).load()
     except AnalysisException as error:
-        hint = f"add {_KAFKA_PACKAGE} (the version of Spark) and the --option values of Kafka"
+        hint = f"add {_KAFKA_PACKAGE}:{spark.version} and the --option values of Kafka"
         raise InputError(f"cannot read from Kafka: {_first_line(error)}", hint=hint) from None
     value = F.from_json(F.col("value").cast("string"), known, {"columnNameOfCorruptRecord": CORRUPT})
     return records.select("topic", "partition", "offset", value.alias("value")).select(

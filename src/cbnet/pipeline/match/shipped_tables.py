@@ -1,8 +1,8 @@
 """Compiled tables on the executors, identified by version.
 
-The *version* of a table is the hash of its file. The file is linked or copied under that name before it is used, so a
-new table may replace the original at any time. Spark copies the file to each host, where every Python worker maps it:
-one copy in memory per host, outside of Java's heap.
+The *version* of a table is the hash of its file. The file is copied under that name before it is used, so a new table
+may replace the original at any time, or be written over it. Spark copies the file to each host, where every Python
+worker maps it: one copy in memory per host, outside of Java's heap.
 """
 
 from __future__ import annotations
@@ -78,31 +78,27 @@ def store_table(table: AnyTable, folder: Path) -> Path:
     if not isinstance(table, Table) and Path(table).is_file() and not is_compiled(Path(table)):
         table = Table.open(table)
     draft = folder / f"draft-{os.getpid()}.cbt"
-    draft.unlink(missing_ok=True)
-    if isinstance(table, Table):
-        table.save(draft)
-    else:
-        _copy(Path(table), draft)
-    kept = folder / f"cbnet-{table_version(draft)}.cbt"
     try:
-        if kept.exists():
-            return kept
-        if not isinstance(table, Table):
+        if isinstance(table, Table):
+            table.save(draft)
+        else:
+            if not Path(table).is_file():
+                raise InputError("no such table", hint="give a compiled table or a rule file", file=str(table))
+            if (kept := _kept(Path(table), folder)).exists():
+                return kept
+            shutil.copyfile(table, draft)  # not a link: `cp` to the original would change it
             _verify(draft, Path(table))
-        draft.rename(kept)
+        kept = _kept(draft, folder)
+        if not kept.exists():
+            draft.rename(kept)
     finally:
         draft.unlink(missing_ok=True)
     return kept
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Link a file if the file system can, as `cbnet compile` always writes a new file; else copy it."""
-    if not source.is_file():
-        raise InputError("no such table", hint="give a compiled table or a rule file", file=str(source))
-    try:
-        target.hardlink_to(source.resolve())
-    except OSError:
-        shutil.copyfile(source, target)
+def _kept(path: Path, folder: Path) -> Path:
+    """Return where a table file is stored under the name of its version."""
+    return folder / f"cbnet-{table_version(path)}.cbt"
 
 
 def _verify(draft: Path, source: Path) -> None:

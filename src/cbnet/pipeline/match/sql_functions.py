@@ -83,7 +83,7 @@ def register(
 def _function(plan: MatchPlan) -> Any:
     def interfaces(message: Any = None, **columns: Any) -> Any:
         if (message is None) == (not columns):
-            raise InputError("the message is not clear", hint=_USAGE)
+            raise InputError("give either one struct or named columns", hint=_USAGE)
         batch = _batch(message) if message is not None else pa.RecordBatch.from_pydict(columns)
         found = match_lists(batch, replace(plan, attributes=tuple(batch.schema.names)))
         return found if message is None or not message.null_count else pc.if_else(message.is_valid(), found, None)

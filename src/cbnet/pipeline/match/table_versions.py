@@ -55,6 +55,7 @@ class TableVersions:
         self._folder = spark_path(state)
         self._remark = remark
         self._known: dict[str, tuple[_FileState | None, str]] = {}  # its state when last checked, and its version
+        self._newest: list[str] = []  # versions of the last batch that was fixed here
 
     def match(
         self,
@@ -87,7 +88,11 @@ class TableVersions:
         if stored is None:
             versions = [self._current(spark, path) for path in self._paths]
             write_text(spark, pin, json.dumps({"batch": batch, "tables": versions}) + "\n")
-            self._forget_before(spark, batch - _KEPT_BATCHES)
+            if versions != self._newest:
+                self._forget_before(spark, batch - _KEPT_BATCHES)
+                self._newest = versions
+            else:  # no table has become needless
+                delete(spark, f"{self._folder}/versions/{batch - _KEPT_BATCHES - 1}.json")
         else:
             versions = json.loads(stored)["tables"]
         return [self._local(spark, version) for version in versions]

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from cbnet.errors import InputError
 from cbnet.pipeline.run.configuration import Config
-from cbnet.pipeline.run.lock import locked
 from cbnet.pipeline.run.plan import stages_of
 from cbnet.pipeline.spark.filesystem import delete, list_files, list_names, spark_path
+from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.results import MANIFEST, SNAPSHOT, read_result
 
 

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError
 from cbnet.pipeline.run.configuration import Config
-from cbnet.pipeline.run.lock import locked
 from cbnet.pipeline.run.plan import PlannedStage, StageState, check_reach, needs_spark, states
 from cbnet.pipeline.run.selection import Decision, Selection, decide
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.costs import CostMeter
+from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import StoredResult, write_result
 from cbnet.pipeline.spark.session import SPARK_ERRORS

@@ -61,7 +61,7 @@ def check_paths(paths: Iterable[str], master: str) -> None:
     for path in () if master.startswith("local") else paths:
         if scheme_of(path) is None:
             problem = f"the executors of {master} cannot reach this path of the driver's machine"
-            hint = f"use a URI such as hdfs://… or s3a://…, or file://{path} if it is shared by all machines"
+            hint = f"use a URI such as hdfs://… or s3a://…, or {spark_path(path)} if it is shared by all machines"
             raise InputError(problem, hint=hint, file=path)
 
 

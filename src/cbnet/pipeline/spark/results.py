@@ -87,7 +87,8 @@ class Snapshot:
             return spark.createDataFrame([], schema)
         folder = spark_path(self.folder)
         paths = [_without_patterns(f"{folder}/{file.name}") for file in self.files]
-        return spark.read.schema(schema).option("basePath", folder).parquet(*paths)
+        reader = spark.read.schema(schema).option("basePath", folder)
+        return reader.option("ignoreMissingFiles", False).option("ignoreCorruptFiles", False).parquet(*paths)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cbnet import Table
+from cbnet.pipeline.spark.results import read_result
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -34,17 +35,22 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     assert summary["interfaces"] == 3
     steps = ["ship tables", "read the schema", "match and write", "count by interface", "collect rejected rows"]
     assert [*summary["steps"]] == steps
-    rows = {(row.id, row.interface) for row in spark.read.parquet(f"{out}/matches").collect()}
+    rows = {(row.id, row.interface) for row in read_result(spark, f"{out}/matches").frame(spark).collect()}
     assert rows == {(1, "cheap"), (1, "zug"), (1, "new"), (4, "zug")}
-    counts = {row.interface: row.matches for row in spark.read.parquet(f"{out}/counts").collect()}
+    counts = {row.interface: row.matches for row in read_result(spark, f"{out}/counts").frame(spark).collect()}
     assert counts == {"cheap": 1, "zug": 2, "new": 1}
-    assert json.loads((out / "_cbnet.json").read_text())["summary"] == summary
+    manifest = json.loads((out / "_cbnet.json").read_text())
+    assert manifest["summary"] == summary
+    assert manifest["snapshots"] == {
+        name: read_result(spark, f"{out}/{name}").snapshot.folder.rpartition("/")[2]
+        for name in ("matches", "counts", "rejected")
+    }
 
 
 def test_rejected_rows_are_written_dropped_or_fail_the_job(cbnet, files, tmp_path, spark):
     out = tmp_path / "out"
     assert cbnet("spark", "match", *files, "--output", out).code == 2
-    [letter] = spark.read.parquet(f"{out}/rejected").collect()
+    [letter] = read_result(spark, f"{out}/rejected").frame(spark).collect()
     assert (letter["_corrupt_record"], letter["_error"]) == (LINES[2], "the row cannot be read")
     dropped = cbnet("spark", "match", *files, "--output", out, "--on-error", "drop", "--json")
     assert json.loads(dropped.out)["rejected"] == {"the row cannot be read": 1}
@@ -127,5 +133,5 @@ def test_presets_are_read_and_their_bad_lines_are_counted(cbnet, tmp_path, spark
     done = cbnet("spark", "match", *paths, "--format", "stockquotes", "--select", "symbol", "--buckets", "0", "--json")
     summary = json.loads(done.out)
     assert (done.code, summary["records"], sum(summary["rejected"].values())) == (2, 3, 1)
-    rows = {(row.symbol, row.interface) for row in spark.read.parquet(f"{tmp_path}/out/matches").collect()}
+    rows = {(row.symbol, row.interface) for row in read_result(spark, f"{tmp_path}/out/matches").frame(spark).collect()}
     assert rows == {("ABC", 1), ("XYZ", 2)}

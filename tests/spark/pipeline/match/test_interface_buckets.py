@@ -1,13 +1,13 @@
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from pyspark.sql import Observation
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType
 
-from cbnet.pipeline.match.interface_buckets import bucket_of, interface_counts, read_interface, write_matches
-from cbnet.pipeline.match.match_counts import COUNTS, COUNTS_TYPE
+from cbnet.errors import InputError
+from cbnet.pipeline.match.batch_folders import batch_path, compact_batches, complete_batch, write_batch
+from cbnet.pipeline.match.bucket_numbers import bucket_of
+from cbnet.pipeline.match.interface_buckets import bucketed, interface_counts
+from cbnet.pipeline.spark.results import Provenance, write_result
+from cbnet.spark import read_interface
 
 BUCKETS = 4
 
@@ -25,8 +25,10 @@ def folder(spark, matches, tmp_path_factory):
 
 
 def write(frame, path, buckets):
-    counted = frame.withColumn(COUNTS, F.lit(None).cast(COUNTS_TYPE))
-    write_matches(counted, str(path), Observation(), buckets=buckets)
+    """Write matches as a job does."""
+    rows = bucketed(frame, buckets)
+    provenance = Provenance("match/matches", {"buckets": buckets})
+    write_result(rows.sparkSession, rows, str(path), provenance, partition_by=["bucket"] if buckets else [])
 
 
 def test_each_bucket_is_one_file_sorted_by_interface(spark, folder, matches):
@@ -38,30 +40,64 @@ def test_each_bucket_is_one_file_sorted_by_interface(spark, folder, matches):
         assert {f"bucket={bucket_of(interface, BUCKETS)}" for interface in found} == {file.parent.name}
 
 
+def test_several_tasks_write_a_frequent_interface(spark, tmp_path):
+    name = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "100k")
+    try:
+        frame = spark.range(200_000, numPartitions=4).selectExpr("id", "if(id % 100 = 0, 'rare', 'often') interface")
+        write(frame, tmp_path / "m", 8)
+    finally:
+        spark.conf.set(name, before)
+    assert len([*tmp_path.rglob(f"bucket={bucket_of('often', 8)}/*.parquet")]) > 2
+
+
 def test_no_match_is_lost_or_duplicated(spark, folder, matches):
     assert sorted((row.id, row.interface) for row in spark.read.parquet(str(folder)).collect()) == sorted(matches)
 
 
 def test_matches_are_counted_by_interface(spark, folder, matches):
-    counts = {row.interface: row.matches for row in interface_counts(spark, str(folder), StringType()).collect()}
-    assert counts == Counter(interface for _, interface in matches)
+    rows = interface_counts(spark.read.parquet(str(folder))).collect()
+    assert {row.interface: row.matches for row in rows} == Counter(interface for _, interface in matches)
 
 
-def test_one_interface_is_read_from_its_bucket(spark, folder):
-    own = read_interface(spark, str(folder), "interface-3", buckets=BUCKETS)
+def test_one_interface_is_read_from_its_bucket_only(spark, folder):
+    """The number of buckets is not the usual one, and is in the manifest."""
+    own = read_interface(spark, str(folder.parent), "interface-3")
     assert sorted(row.id for row in own.collect()) == [*range(3, 300, 11)]
-    assert {Path(path).parent.name for path in own.inputFiles()} >= {f"bucket={bucket_of('interface-3', BUCKETS)}"}
+    [file] = own.inputFiles()
+    assert f"/bucket={bucket_of('interface-3', BUCKETS)}/" in file
+    assert read_interface(spark, str(folder.parent), "interface-99").count() == 0
+
+
+@pytest.mark.parametrize("numbers", [[3, 0, 5], [2, 0, 0]])
+def test_one_interface_is_read_from_batches_with_different_buckets(spark, matches, tmp_path, numbers):
+    rows = spark.createDataFrame(matches, "id int, interface string")
+    for batch, buckets in enumerate(numbers):
+        part = bucketed(rows.where(rows.id % 3 == batch), buckets)
+        write_batch(part, batch_path(str(tmp_path), batch))
+        complete_batch(spark, batch_path(str(tmp_path), batch), part.schema.jsonValue(), 100, buckets)
+    for merged in (0, 3):
+        assert compact_batches(spark, str(tmp_path), 3 if merged else 0) == merged
+        own = read_interface(spark, str(tmp_path), "interface-3").collect()
+        assert sorted(row.id for row in own) == [*range(3, 300, 11)]
+
+
+def test_folder_without_matches_is_an_error(spark, tmp_path):
+    with pytest.raises(InputError, match="there are no complete matches"):
+        read_interface(spark, str(tmp_path), "a")
 
 
 def test_integer_interfaces_have_buckets(spark, tmp_path):
-    write(spark.range(20).withColumnRenamed("id", "interface"), tmp_path / "m", 3)
-    rows = spark.read.parquet(str(tmp_path / "m")).collect()
+    write(spark.range(20).withColumnRenamed("id", "interface"), tmp_path / "matches", 3)
+    rows = spark.read.parquet(str(tmp_path / "matches")).collect()
     assert {(row.interface, row.bucket) for row in rows} == {(number, bucket_of(number, 3)) for number in range(20)}
+    assert [row.interface for row in read_interface(spark, str(tmp_path), 7).collect()] == [7]
 
 
 def test_zero_buckets_give_one_folder_without_a_shuffle(spark, tmp_path):
     frame = spark.range(20, numPartitions=2).withColumnRenamed("id", "interface")
-    write(frame, tmp_path / "m", 0)
-    assert len([*(tmp_path / "m").glob("*.parquet")]) == 2
-    own = read_interface(spark, str(tmp_path / "m"), 7)
+    write(frame, tmp_path / "matches", 0)
+    assert len([*(tmp_path / "matches").rglob("*.parquet")]) == 2
+    own = read_interface(spark, str(tmp_path), 7)
     assert [row.interface for row in own.collect()] == [7]

@@ -104,7 +104,7 @@ def test_registering_again_replaces_the_table(spark):
     ("query", "problem"),
     [
         ("SELECT routes(id) FROM trades", r"a message is a struct, not int64; pass struct\(\*\)"),
-        ("SELECT routes() FROM trades", r"the message is not clear; pass struct\(\*\)"),
+        ("SELECT routes() FROM trades", r"give either one struct or named columns; pass struct\(\*\)"),
         ("SELECT * FROM routes(TABLE(SELECT symbol FROM trades))", "the table has no column 'id' of the key"),
     ],
 )

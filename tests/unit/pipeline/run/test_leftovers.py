@@ -5,7 +5,7 @@ import pytest
 from cbnet.errors import CbnetError
 from cbnet.pipeline.run.configuration import read_config
 from cbnet.pipeline.run.leftovers import clean, leftovers
-from cbnet.pipeline.run.lock import locked
+from cbnet.pipeline.spark.lock import locked
 
 
 @pytest.fixture

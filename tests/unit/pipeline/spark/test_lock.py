@@ -4,7 +4,7 @@ import os
 import pytest
 
 from cbnet.errors import CbnetError
-from cbnet.pipeline.run.lock import LOCK, LockHolder, lock_holder, locked
+from cbnet.pipeline.spark.lock import LOCK, LockHolder, lock_holder, locked
 
 
 def write_lock(folder, **members):

@@ -1,0 +1,129 @@
+"""Matches in a session whose settings are not those that cbnet would choose."""
+
+import json
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import AnalysisException
+
+from cbnet import Table
+from cbnet.errors import CbnetError
+from cbnet.pipeline.match.batch_folders import compact_batches
+from cbnet.pipeline.match.match_job import MatchJob, run_match
+from cbnet.pipeline.spark.lock import locked
+from cbnet.spark import MatchStream, StreamJob, read_complete_batches, read_interface
+
+SETTINGS = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",  # usual on S3
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@pytest.fixture
+def settings(spark):
+    before = {key: spark.conf.get(key, None) for key in SETTINGS}
+    for key, value in SETTINGS.items():
+        spark.conf.set(key, value)
+    yield
+    for key, value in before.items():
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    for file in range(2):
+        rows = "".join(json.dumps({"file": file, "x": x}) + "\n" for x in range(20))
+        (tmp_path / "in" / f"{file}.json").write_text(rows)
+    return tmp_path
+
+
+def job(folder, predicates):
+    Table.build(predicates).save(folder / "table.cbt")
+    return MatchJob(messages=[str(folder / "in")], format="json", tables=[str(folder / "table.cbt")])
+
+
+def stored(spark, folder):
+    return {(row.file, row.x, row.interface) for row in spark.read.parquet(str(folder / "out" / "matches")).collect()}
+
+
+@pytest.mark.usefixtures("settings")
+def test_job_replaces_the_matches_of_the_job_before(spark, folder):
+    run_match(spark, job(folder, {f"i{number}": "x >= 0" for number in range(10)}), str(folder / "out"))
+    summary = run_match(spark, job(folder, {"one": "x = 3 and file = 0"}), str(folder / "out"))
+    assert summary.matches == 1
+    assert stored(spark, folder) == {(0, 3, "one")}
+
+
+def test_failed_job_leaves_the_matches_of_the_job_before(spark, folder):
+    run_match(spark, job(folder, {"one": "x = 3 and file = 0"}), str(folder / "out"))
+    (folder / "in" / "bad.json").write_text('{"file": 2,\n')
+    with pytest.raises(CbnetError, match="the row cannot be read"):
+        run_match(spark, replace(job(folder, {"two": "x = 4"}), on_error="fail"), str(folder / "out"))
+    assert stored(spark, folder) == {(0, 3, "one")}
+    assert not (folder / "out" / "_lock").exists()
+
+
+def test_two_jobs_cannot_write_to_a_folder_together(spark, folder):
+    with locked(spark, str(folder / "out")), pytest.raises(CbnetError, match="in use by another run"):
+        run_match(spark, job(folder, {"one": "x = 3"}), str(folder / "out"))
+
+
+def run_stream(spark, folder, out):
+    Table.build({"it": "x >= 0"}).save(folder / "table.cbt")
+    task = StreamJob(
+        messages=str(folder / "in"),
+        format="json",
+        tables=[str(folder / "table.cbt")],
+        options={"maxFilesPerTrigger": "1"},
+    )
+    return MatchStream(spark, task, out, checkpoint=str(folder / "checkpoint")).run(once=True)
+
+
+@pytest.mark.usefixtures("settings")
+def test_stream_is_complete_and_is_compacted_without_loss(spark, folder):
+    out, expected = str(folder / "out"), [(file, x) for file in range(2) for x in range(20)]
+    assert run_stream(spark, folder, out).matches == 40
+    assert not [*(folder / "out").rglob("_SUCCESS")]
+    for batches in ("batch=0 batch=1", "batch=0-1"):
+        assert sorted((row.file, row.x) for row in read_complete_batches(spark, out).collect()) == expected
+        assert sorted(path.name for path in (folder / "out" / "matches").glob("batch=*")) == batches.split()
+        compact_batches(spark, out, 2)
+
+
+@pytest.mark.usefixtures("settings")
+def test_lost_file_of_a_batch_is_noticed_and_nothing_is_deleted(spark, folder):
+    out = str(folder / "out")
+    run_stream(spark, folder, out)
+    next((folder / "out" / "matches" / "batch=0").rglob("*.parquet")).unlink()
+    with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
+        read_complete_batches(spark, out)
+    with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
+        compact_batches(spark, out, 2)
+    assert sorted(path.name for path in (folder / "out" / "matches").glob("batch=*")) == ["batch=0", "batch=1"]
+
+
+@pytest.mark.usefixtures("settings")
+def test_replaced_file_of_a_batch_stops_the_compaction(spark, folder):
+    run_stream(spark, folder, str(folder / "out"))
+    file = next((folder / "out" / "matches" / "batch=0").rglob("*.parquet"))
+    pq.write_table(pq.read_table(file, partitioning=None).slice(1), file)
+    file.with_name(f".{file.name}.crc").unlink()
+    with pytest.raises(CbnetError, match="39 matches, not 40; nothing is deleted"):
+        compact_batches(spark, str(folder / "out"), 2)
+    assert {"batch=0", "batch=1"} <= {path.name for path in (folder / "out" / "matches").iterdir()}
+
+
+@pytest.mark.usefixtures("settings")
+def test_jobs_and_streams_write_to_other_file_systems(spark, folder, remote):
+    for _ in range(2):
+        assert run_match(spark, job(folder, {"one": "x = 3"}), f"{remote}/job").matches == 2
+    assert sorted(row.file for row in read_interface(spark, f"{remote}/job", "one").collect()) == [0, 1]
+    run_stream(spark, folder, f"{remote}/stream")
+    assert compact_batches(spark, f"{remote}/stream", 2) == 2
+    assert [path.name for path in (folder / "stream" / "matches").glob("batch=*")] == ["batch=0-1"]
+    assert read_interface(spark, f"{remote}/stream", "it").count() == 40
