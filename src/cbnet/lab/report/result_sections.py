@@ -1,4 +1,4 @@
-"""Page sections of rows that a command printed with --json or a pipeline stage wrote.
+"""Page sections of rows that a command printed with --json.
 
 Rows of `cbnet lab simulate`, `cbnet bench` and `cbnet pipeline` are recognised by their columns and get charts. All
 others are shown as a table.
@@ -133,20 +133,9 @@ def _table1(anchor: str, rows: Sequence[Row]) -> list[Chart]:
     ]  # fmt: skip
 
 
-def _stages(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    table = pa.Table.from_pylist([{"stage": row["stage"], "seconds": float(row["seconds"])} for row in rows])
-    return [
-        Chart(
-            f"{anchor}-seconds", "Time per stage", table, "stage", "seconds", "bars",
-            description="Seconds per stage.",
-        )
-    ]  # fmt: skip
-
-
 _KINDS = (
     _RowKind("Simulation", frozenset({"scheme", "packets", "spurious", "state_bits"}), _simulation),
     _RowKind("Engines", frozenset({"engine", "filters", "us_single", "us_batch"}), _engines),
     _RowKind("Tag tables", frozenset({"table", "us_single", "us_batch", "bytes_per_descriptor"}), _tags),
     _RowKind("Table 1", frozenset({"router", "interface", "descriptors", "kept"}), _table1),
-    _RowKind("Stages", frozenset({"stage", "rows", "seconds", "fingerprint"}), _stages),
 )

@@ -12,7 +12,6 @@ TABLE_1 = [
     {"router": 7, "interface": None, "descriptors": 10, "kept": 4},
     {"router": 7, "interface": 2, "descriptors": 6, "kept": 3},
 ]
-STAGES = [{"stage": "fib", "rows": 5, "seconds": 2.0, "fingerprint": "ab"}]
 
 
 @pytest.mark.parametrize(
@@ -22,7 +21,6 @@ STAGES = [{"stage": "fib", "rows": 5, "seconds": 2.0, "fingerprint": "ab"}]
         (ENGINES, "Engines: a file", ["Time per message"]),
         (TAGS, "Tag tables: a file", ["Time per message", "Bytes per descriptor"]),
         (TABLE_1, "Table 1: a file", ["Descriptors registered and kept"]),
-        (STAGES, "Stages: a file", ["Time per stage"]),
         ([{"alpha": 0.5}], "a file", []),
     ],
 )
