@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial, reduce
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.matching.storage.tag_sets import TagSets
@@ -38,9 +39,22 @@ def numbered_descriptors(predicates: DataFrame, nodes: int, partitions: int | No
     """Return every distinct descriptor once: NUMBERED. predicates: those of the nodes, PREDICATES."""
     minimal = minimal_descriptors(predicates, Targets.of_one_group(nodes), partitions).select("tags", F.lit(True))
     marked = predicates.select("tags").distinct().join(minimal.toDF("tags", "minimal"), "tags", "left")
-    # Sorted, so that a partition that is recomputed after a failure gets the same numbers.
-    numbered = marked.sortWithinPartitions("tags").withColumn("descriptor", F.monotonically_increasing_id())
+    numbered = marked.withColumn("descriptor", _number(_free_salt(marked.select("tags"))))
     return numbered.withColumn("minimal", F.coalesce("minimal", F.lit(False))).select(*NUMBERED.names)
+
+
+def _number(salt: int) -> Column:
+    """Return the number of a descriptor: a hash, so that it is the same in every run, whatever the partitions are."""
+    return F.xxhash64("tags", F.lit(salt))
+
+
+def _free_salt(descriptors: DataFrame) -> int:
+    """Return the first salt that gives no two descriptors the same number: 0, most likely, up to a billion."""
+    for salt in count():
+        numbers = descriptors.select(_number(salt).alias("number")).groupBy("number").count()
+        if numbers.where(F.col("count") > 1).isEmpty():
+            return salt
+    raise AssertionError
 
 
 def descriptor_marks(
@@ -48,7 +62,7 @@ def descriptor_marks(
 ) -> DataFrame:
     """Return the marks of all descriptors on all trees, by range and position: ROUTER_TABLES.
 
-    descriptors: NUMBERED, stored, as a number must not change. ranges: the number of ranges of each tree.
+    descriptors: NUMBERED. ranges: the number of ranges of each tree.
     """
     partitions = partitions or partitions_for(predicates.sparkSession, predicates.count())
     by_tree = [_marks(predicates, tree, partitions).withColumn("tree", F.lit(n)) for n, tree in enumerate(trees)]

@@ -2,10 +2,12 @@ import random
 
 import numpy as np
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 from support.crowds import columns, crowd, minimal, sets_by_node
 from support.table_reference import entries, expected_folded, expected_tables
 
 from cbnet.pipeline.schemas import FIB, NUMBERED, PREDICATES, ROUTER_TABLES
+from cbnet.pipeline.tables import descriptor_marks as descriptor_marks_module
 from cbnet.pipeline.tables.descriptor_marks import descriptor_marks, numbered_descriptors
 from cbnet.pipeline.tables.router_tables import Branches, RouterTables
 from cbnet.pipeline.tables.tree_counts import minimal_counts
@@ -82,3 +84,19 @@ def test_a_network_without_descriptors_has_empty_tables(frame, tmp_path):
     trees = [*shortest_path_trees(topology("ring:16"), [0, 5])]
     _, tables = stored(frame, [], trees, tmp_path)
     assert tables.of([3]).collect() == []
+
+
+def test_the_numbers_of_descriptors_do_not_depend_on_partitions_and_are_unique(frame, monkeypatch):
+    predicates = frame([(node, [*tags]) for node, tags in enumerate([(1,), (2,), (1, 2), (1, 3), (2, 3)])], PREDICATES)
+
+    def numbers(partitions):
+        return {
+            tuple(row["tags"]): row["descriptor"] for row in numbered_descriptors(predicates, 5, partitions).collect()
+        }
+
+    assert numbers(1) == numbers(3)
+    hashed = descriptor_marks_module._number
+    monkeypatch.setattr(
+        descriptor_marks_module, "_number", lambda salt: F.lit(7).cast("long") if salt < 2 else hashed(salt)
+    )
+    assert len({*numbers(2).values()}) == 5
