@@ -101,6 +101,7 @@ class LiveTable(Generic[Key]):
         self._merger: threading.Thread | None = None
         self._merge_error: BaseException | None = None
         self._seen: tuple[MemTable | None, int] = (None, 0)  # the last memtable, and its size, when it was examined
+        self._quiet = 0  # calls of `settle` in a row between which nothing changed
         self._is_settled = False  # whether filters do not change: small levels are merged into one
         self.merges = 0
         has_spellings = base._compiled.has_test(Test.BOOL_EQ) or base._compiled.has_test(Test.CONDITION)
@@ -259,15 +260,16 @@ class LiveTable(Generic[Key]):
         return self.snapshot().save(path)
 
     def settle(self) -> None:
-        """Compile the newest filters, and merge small levels, if none have changed since the last call.
+        """Compile the newest filters, and merge levels, if none have changed since the last call.
 
-        Call it from time to time.
+        Call it from time to time: the longer nothing changes, the larger the levels that are merged.
         """
         with self._lock:
             levels, memtables = self._state
             newest = memtables[-1]
-            has_small_levels = len(levels) > 2 and sum(map(len, levels[1:])) <= MIN_MERGE
-            if self._seen == (newest, len(newest)) and (len(newest) >= MIN_SETTLED or has_small_levels):
+            self._quiet = self._quiet + 1 if self._seen == (newest, len(newest)) else 0
+            has_small_levels = len(levels) > 2 and sum(map(len, levels[1:])) <= self._quiet * MIN_MERGE
+            if self._quiet and (len(newest) >= MIN_SETTLED or has_small_levels):
                 self._is_settled = True
                 self._start_merging()
             self._seen = newest, len(newest)
@@ -365,7 +367,7 @@ class LiveTable(Generic[Key]):
             self._log = log
             items = [item for memtable in memtables for item in memtable]
             size, first = len(items), len(levels)
-            room = MIN_MERGE if self._is_settled else 0
+            room = self._quiet * MIN_MERGE if self._is_settled else 0
             while first > 1 and len(levels[first - 1]) <= max(GROWTH * size, room - size):
                 first -= 1
                 size += len(levels[first])

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from cbnet import parse, parse_filter
-from cbnet.matching import LiveTable
+from cbnet import Table, parse, parse_filter
+from cbnet.matching import LiveTable, live_table
 
 EVENT = {"k": 3, "detail": {"state": "on"}, "a": 1, "b": 2}
 
@@ -125,3 +125,21 @@ def test_levels_of_filters_that_do_not_change_any_more_are_merged():
     table.wait()
     assert len(table._state.levels) == 2  # the base, and one for all
     assert [table.match({"x": n}) for n in (0, 2_999, 3_000, 3_299)] == [[0], [2_999], [3_000], [3_299]]
+
+
+def test_the_longer_filters_do_not_change_the_larger_the_levels_that_are_merged(monkeypatch):
+    monkeypatch.setattr(live_table, "MIN_MERGE", 300)
+    table, end = LiveTable(Table.build({n: f"x = {n}" for n in range(20_000)})), 20_000
+    for count in (1_500, 260):  # a level that is small beside the base, and one that is small beside that
+        for n in range(end, end + count):
+            table.add(n, parse_filter(f"x = {n}"))
+        end += count
+        table.settle()
+        table.settle()
+        table.wait()
+    for quiet_calls in range(7):
+        assert [*map(len, table._state.levels)] == [20_000, 1_500, 260], quiet_calls  # 1,760 is more than 5 times 300
+        table.settle()
+        table.wait()
+    assert [*map(len, table._state.levels)] == [20_000, 1_760]
+    assert [table.match({"x": n}) for n in (0, 20_000, 21_499, 21_759)] == [[0], [20_000], [21_499], [21_759]]
