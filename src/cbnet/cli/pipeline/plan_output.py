@@ -72,7 +72,7 @@ def _estimate(statuses: Sequence[StageStatus]) -> str:
         return "No stage would run."
     text = f"{plural(len(statuses), 'stage')} would run"
     if known:
-        text += f", {len(known)} of them with an earlier run, of {sum(known):,.1f} s together"
+        text += f"; the last runs of {len(known)} of them took {sum(known):,.1f} s"
     return f"{text}."
 
 

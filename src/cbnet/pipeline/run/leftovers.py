@@ -14,7 +14,7 @@ from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.plan import stages_of
 from cbnet.pipeline.spark.filesystem import delete, list_files, list_names, spark_path
 from cbnet.pipeline.spark.lock import locked
-from cbnet.pipeline.spark.results import MANIFEST, SNAPSHOT, read_result
+from cbnet.pipeline.spark.results import is_snapshot, read_result
 
 
 def leftovers(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
@@ -53,19 +53,17 @@ def _below(spark: SparkSession | None, out: str, name: str) -> list[str]:
 
 def _is_result(names: list[str]) -> bool:
     """Return whether a folder with these contents is that of a stage."""
-    return any(name.rpartition("/")[2].startswith(SNAPSHOT) for name in names)
+    return any(map(is_snapshot, names))
 
 
 def _strays(spark: SparkSession | None, out: str, stage: str, names: list[str]) -> Iterator[str]:
-    """Yield what is in the folder of a stage beside the manifest and its snapshot."""
+    """Yield the snapshots in the folder of a stage that its manifest does not name."""
     try:
         stored = read_result(spark, f"{out}/{stage}")
     except InputError:  # the stage runs again, and then replaces it
         stored = None
-    kept = {f"{stage}/{MANIFEST}", f"{stage}/.{MANIFEST}.crc"}
-    if stored is not None:
-        kept.add(stored.snapshot.folder.removeprefix(f"{out}/"))
-    yield from (name for name in names if name not in kept)
+    current = None if stored is None else stored.snapshot.folder.removeprefix(f"{out}/")
+    yield from (name for name in names if is_snapshot(name) and name != current)
 
 
 def _size(spark: SparkSession | None, path: str) -> int:

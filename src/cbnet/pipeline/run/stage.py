@@ -21,7 +21,7 @@ from cbnet.pipeline.population.users_per_as import first_clusters, users_by_clas
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.spark.filesystem import fetch
 from cbnet.pipeline.spark.results import Facts, Snapshot, StoredResult
-from cbnet.pipeline.tables.router_interfaces import RouterInterfaces
+from cbnet.pipeline.tables.router_interfaces import check_routers
 from cbnet.pipeline.tables.tree_centrality import most_central_routers
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, shortest_path_trees, topology
 from cbnet.topology.graph.generators import GENERATORS
@@ -82,7 +82,7 @@ class StageContext:
     def check(self) -> None:
         """Raise the errors of graph, users, root and routers before any long stage runs."""
         assert len(self.first_clusters) == len(self.graph) + 1
-        RouterInterfaces.of([self.tree], self.routers)
+        check_routers([self.tree], self.routers)
         assert len(self.network_roots) == self.config.network.trees
 
     @cached_property

@@ -125,7 +125,8 @@ def process_usage() -> dict[psutil.Process, ProcessUsage]:
 def _stages_of_group(spark: SparkSession, group: str) -> list[Any]:
     """Return the last attempt of each of Spark's stages of a group of jobs that has begun."""
     context: Any = spark.sparkContext._jsc
-    context.sc().listenerBus().waitUntilEmpty()  # events of ended tasks may still be queued
+    with suppress(Py4JJavaError):  # events of ended tasks may still be queued; a slow listener is not waited for
+        context.sc().listenerBus().waitUntilEmpty()
     store, tracker = context.sc().statusStore(), spark.sparkContext.statusTracker()
     infos = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     numbers = {stage for info in infos if info is not None for stage in info.stageIds}

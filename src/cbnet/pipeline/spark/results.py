@@ -42,7 +42,7 @@ from cbnet.pipeline.spark.filesystem import (
 )
 
 MANIFEST = "_cbnet.json"
-SNAPSHOT = "snapshot-"  # the names of snapshots begin with it
+_SNAPSHOT = re.compile(r"(.*/)?snapshot-\d{8}T\d{6}-[0-9a-f]{4}")  # the name of a snapshot
 
 Facts = Mapping[str, Any]
 
@@ -146,7 +146,7 @@ def write_result(
     """
     started = monotonic() if started is None else started
     written = datetime.now(UTC)
-    name = f"{SNAPSHOT}{written:%Y%m%dT%H%M%S}-{token_hex(2)}"
+    name = f"snapshot-{written:%Y%m%dT%H%M%S}-{token_hex(2)}"
     snapshot, rows = _write_snapshot(spark, content, f"{folder}/{name}", partition_by)
     values, costs = facts(snapshot), cost()
     seconds = round(monotonic() - started, 3)
@@ -191,10 +191,15 @@ def damage(spark: SparkSession | None, result: StoredResult) -> str | None:
     return None
 
 
+def is_snapshot(path: str) -> bool:
+    """Return whether a folder has the name of a snapshot."""
+    return _SNAPSHOT.fullmatch(path) is not None
+
+
 def superseded(spark: SparkSession | None, result: StoredResult) -> Iterator[str]:
     """Yield the snapshots in the folder of a result that are not its own."""
     for name in list_names(spark, spark_path(result.folder)):
-        if name.startswith(SNAPSHOT) and result.snapshot.folder != f"{result.folder}/{name}":
+        if is_snapshot(name) and result.snapshot.folder != f"{result.folder}/{name}":
             yield f"{result.folder}/{name}"
 
 

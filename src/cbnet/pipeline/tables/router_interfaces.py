@@ -58,7 +58,7 @@ class RouterInterfaces:
     @classmethod
     def of(cls, trees: Sequence[Tree], routers: Sequence[int]) -> RouterInterfaces:
         """Return the interfaces of routers on trees."""
-        _check(trees, routers)
+        check_routers(trees, routers)
         nodes = len(trees[0].parents)
         shape = (len(routers), len(trees), nodes)
         toward = np.array([[neighbours_toward(tree, router) for tree in trees] for router in routers]).reshape(shape)
@@ -102,7 +102,8 @@ def neighbours_toward(tree: Tree, router: int) -> Ids:
     return neighbours
 
 
-def _check(trees: Sequence[Tree], routers: Sequence[int]) -> None:
+def check_routers(trees: Sequence[Tree], routers: Sequence[int]) -> None:
+    """Raise an error if there are too many trees, or a router is named twice or not in a tree."""
     if not 1 <= len(trees) <= MAX_TREES:
         raise InputError(f"the number of trees must be from 1 to {MAX_TREES}, not {len(trees)}")
     if len(set(routers)) != len(routers):

@@ -19,10 +19,17 @@ def out(tmp_path):
     """A folder with results of stages that the configuration has, and others."""
     top = tmp_path / "run"
     for stage in ("population", "folded/8", "folded/16", "old", "rejected/bookmarks"):
-        (top / stage / "snapshot-b").mkdir(parents=True)
-        (top / stage / "snapshot-b" / "part-0.parquet").write_text("x" * 100)
+        (top / stage / "snapshot-20260101T000000-00bb").mkdir(parents=True)
+        (top / stage / "snapshot-20260101T000000-00bb" / "part-0.parquet").write_text("x" * 100)
         manifest = {"stage": stage, "version": 1, "parameters": {}, "inputs": {}, "cost": {}, "facts": {}, "origin": {}}
-        manifest |= {"snapshot": "snapshot-b", "files": [], "schema": None, "rows": 0, "seconds": 0, "written": ""}
+        manifest |= {
+            "snapshot": "snapshot-20260101T000000-00bb",
+            "files": [],
+            "schema": None,
+            "rows": 0,
+            "seconds": 0,
+            "written": "",
+        }
         (top / stage / "_cbnet.json").write_text(json.dumps(manifest))
     (top / "mine").mkdir()
     (top / "mine" / "_cbnet.json").write_text("{}")  # such as the result of another command
@@ -35,16 +42,18 @@ def test_stages_that_no_longer_belong_are_named(config):
     assert leftovers(config) == {"folded/16": 100, "old": 100, "rejected/bookmarks": 100}
 
 
-def test_abandoned_snapshots_and_older_files_are_named(config, out):
-    for abandoned in ("population/snapshot-c", "loads/snapshot-d"):  # loads: killed in its first run
+def test_abandoned_snapshots_are_named_and_files_of_others_are_not(config, out):
+    for abandoned in (
+        "population/snapshot-20260101T000000-00cc",
+        "loads/snapshot-20260101T000000-00dd",
+    ):  # loads: killed in its first run
         (out / abandoned).mkdir(parents=True)
         (out / abandoned / "part-1.parquet").write_text("y" * 7)
-    (out / "population" / "part-2.parquet").write_text("z")
+    (out / "population" / "notes.txt").write_text("z")
     found = leftovers(config)
     assert {name: found[name] for name in found if not name.startswith(("folded", "old", "rejected"))} == {
-        "loads/snapshot-d": 7,
-        "population/part-2.parquet": 1,
-        "population/snapshot-c": 7,
+        "loads/snapshot-20260101T000000-00dd": 7,
+        "population/snapshot-20260101T000000-00cc": 7,
     }
 
 
@@ -54,8 +63,8 @@ def test_clean_deletes_leftovers_and_nothing_else(config, out):
     assert leftovers(config) == clean(config) == {}
     kept = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
     assert kept == {
-        "population/snapshot-b/part-0.parquet", "population/_cbnet.json", "mine/_cbnet.json", "notes.txt",
-        "folded/8/snapshot-b/part-0.parquet", "folded/8/_cbnet.json",
+        "population/snapshot-20260101T000000-00bb/part-0.parquet", "population/_cbnet.json", "mine/_cbnet.json", "notes.txt",
+        "folded/8/snapshot-20260101T000000-00bb/part-0.parquet", "folded/8/_cbnet.json",
     }  # fmt: skip
 
 
