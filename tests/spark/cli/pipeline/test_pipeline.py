@@ -64,7 +64,7 @@ def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small
     assert (loads["stage"], loads["rows"] > 0, loads["seconds"] > 0) == ("loads", True, True)
     assert f"missing: {lost.name}" in loads["reason"]
     plan = cbnet("pipeline", "run", small, "--output", there, "--plan").out
-    assert "1 stage would run, 1 of them with an earlier run" in plan
+    assert "1 stage would run; the last runs of 1 of them took" in plan
     again = cbnet("pipeline", "run", small, "--output", there)
     assert "loads (damaged: 1 of " in again.err
     assert "loads: 8 rows in " in again.err

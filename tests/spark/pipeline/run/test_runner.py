@@ -287,7 +287,7 @@ def test_rows_are_the_same_when_all_inputs_and_outputs_are_uris(spark, tmp_path,
     assert {each.name for each in states(there, spark) if each.state is StageState.DAMAGED} == {"loads"}
     with locked(spark, there.out), pytest.raises(CbnetError, match="is in use by another run"):
         new_stages(there, spark)
-    (tmp_path / "b" / "old" / "snapshot-1").mkdir(parents=True)
+    (tmp_path / "b" / "old" / "snapshot-20260101T000000-00aa").mkdir(parents=True)
     assert {*clean(there, spark)} == {"old"}
     assert new_stages(there, spark) == ["loads"]
 
