@@ -86,7 +86,7 @@ class Crossings:
     # --- requests
 
     def _request(self, of: int, request: Request, to: Sequence[int]) -> bool:
-        """Take a request to the other sides that offer it, one after the other; return whether there are any."""
+        """Send a request to the other sides that offer it, one after the other; return whether there are any."""
         if self._name in request.gateways or len(request.gateways) >= MAX_GATEWAYS:
             return False
         offering = [on for on in to if self._is_open(of, on)]
@@ -108,7 +108,7 @@ class Crossings:
     def _answer(
         self, of: int, on: int, request: Request, others: Sequence[int], start: float, answer: ReplyFrame | NoItem
     ) -> None:
-        """Take the answer to a request back; if there is no item, ask other sides."""
+        """Return the answer to a request; if there is no item, ask other sides."""
         steps = self._named_steps(on, request, answer)
         if isinstance(answer, ReplyFrame):
             life, number = request.life, request.number

@@ -184,7 +184,7 @@ class ReducedUnions:
         return dict.fromkeys(rows, carriers & self._compared)
 
     def lose(self, row: int, bit: int) -> int:
-        """Take a filter away from a source; return the targets for which it may free others."""
+        """Remove a filter from a source; return the targets for which it may free others."""
         store = self._store
         before = store.group_of[row].carriers
         store.switch(row, bit, self.carriers)

@@ -83,7 +83,7 @@ class SourceFilters:
         self.leaving.append(bit)
 
     def remove_some(self, count: int) -> Iterator[int]:
-        """Take some filters from the first source that leaves; yield the rows without a source before each is deleted.
+        """Remove some filters of the first source that leaves; yield the rows without a source before each is deleted.
 
         count: steps, each as long as for one filter.
         """
@@ -108,7 +108,7 @@ class SourceFilters:
             self.leaving.remove(bit)
 
     def _take_from(self, group: Group, rows: Sequence[int], bit: int) -> Iterator[int]:
-        """Take the last rows of a group from a source that leaves; yield those without a source."""
+        """Remove the last rows of a group from a source that leaves; yield those without a source."""
         sources = group.sources & ~bit
         if not sources & self._matched:
             self._unmatch(rows)
