@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cbnet.lab.experiments.experiment import AnyExperiment, ExperimentContext
     from cbnet.lab.experiments.reproduce import ExperimentOutcome
 
-_MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "open": "dim"}
+_MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "unmeasured": "magenta", "open": "dim"}
 
 
 class Scale(StrEnum):

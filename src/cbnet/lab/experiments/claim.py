@@ -1,8 +1,14 @@
-"""Claims of the papers, and findings about them.
+"""Claims of the papers, rules that decide them, and findings about them.
 
-`claims.toml` states each claim in our words. A `Finding` holds our result, a verdict and, unless the claim simply
-holds, a reason. Findings are computed from an experiment's tables, never written by hand. A claim that the run cannot
-decide is open, and its finding names what was missing.
+`claims.toml` states each claim in our words. A `Rule` states when a claim holds, with its threshold, and makes the
+findings about it. A `Finding` holds our result, a verdict and, unless the claim simply holds, a reason. Findings are
+computed from an experiment's tables, never written by hand.
+
+    holds         the rule is met
+    differs       the rule is met, but on other data or under a condition, or the paper's text needs a correction
+    fails         the rule is not met: our numbers contradict the claim
+    unmeasured    the claim is about a size that this run did not reach; no extrapolation decides it
+    open          an input is missing, or the experiment did not run
 """
 
 from __future__ import annotations
@@ -14,18 +20,18 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, TypeAlias
 
-Verdict: TypeAlias = Literal["holds", "differs", "fails", "open"]
-Missing: TypeAlias = Literal["run", "scale", "topology", "traces"]
+Verdict: TypeAlias = Literal["holds", "differs", "fails", "unmeasured", "open"]
+Missing: TypeAlias = Literal["run", "topology", "traces"]
 
 VERDICTS: Mapping[Verdict, str] = {
     "holds": "holds",
     "differs": "holds with a difference",
     "fails": "does not hold",
+    "unmeasured": "not measured at the paper's size",
     "open": "not decided",
 }
 _MISSING: Mapping[Missing, str] = {
     "run": "not run",
-    "scale": "not decided at this scale",
     "topology": "not run: needs --topology",
     "traces": "not run: needs --traces",
 }
@@ -52,7 +58,9 @@ class Finding:
     verdict: Verdict
     reason: str = ""
     missing: Missing | None = None
-    """What an open claim lacks: a run, a larger scale or an input."""
+    """What an open claim lacks: a run or an input."""
+    rule: str = ""
+    """When the claim holds, with the threshold: the text after “holds if”."""
 
     def __post_init__(self) -> None:
         if self.verdict != "holds" and not self.reason:
@@ -64,6 +72,39 @@ class Finding:
     def label(self) -> str:
         """The verdict as shown to users."""
         return VERDICTS[self.verdict] if self.missing is None else _MISSING[self.missing]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The condition under which a claim holds; it makes the findings about the claim."""
+
+    claim: int
+    text: str
+    """The condition with its threshold: “at most 400 ms per message with 8,192,000 filters”."""
+
+    def decide(self, ours: str, holds: bool, reason: str) -> Finding:
+        """Return the finding that the rule is met, or that it is not, for this reason."""
+        return self.holds(ours) if holds else self.fails(ours, reason)
+
+    def holds(self, ours: str) -> Finding:
+        """Return the finding that the rule is met."""
+        return Finding(self.claim, ours, "holds", rule=self.text)
+
+    def differs(self, ours: str, reason: str) -> Finding:
+        """Return the finding that the rule is met, but not exactly as in the paper."""
+        return Finding(self.claim, ours, "differs", reason, rule=self.text)
+
+    def fails(self, ours: str, reason: str) -> Finding:
+        """Return the finding that the rule is not met."""
+        return Finding(self.claim, ours, "fails", reason, rule=self.text)
+
+    def unmeasured(self, ours: str, reason: str) -> Finding:
+        """Return the finding that this run did not reach the size of the paper."""
+        return Finding(self.claim, ours, "unmeasured", reason, rule=self.text)
+
+    def open(self, ours: str, reason: str, missing: Missing | None = None) -> Finding:
+        """Return the finding that this run cannot decide the claim."""
+        return Finding(self.claim, ours, "open", reason, missing, self.text)
 
 
 @cache

@@ -22,6 +22,7 @@ _PLURAL: Mapping[Verdict, str] = {
     "holds": "hold",
     "differs": "hold with a difference",
     "fails": "do not hold",
+    "unmeasured": "are not measured at the paper's size",
     "open": "are not decided",
 }
 
@@ -65,9 +66,13 @@ def _claim_row(claim: Claim, finding: Finding, experiment: str) -> list[Cell | s
         f"[{claim.paper} {claim.section}]",
         Cell(claim.statement, note=f"Ours: {claim.method}."),
         claim.value,
-        finding.ours,
+        _ours_cell(finding),
         _verdict_cell(finding),
     ]
+
+
+def _ours_cell(finding: Finding) -> Cell:
+    return Cell(finding.ours, note=f"Holds if: {finding.rule}." if finding.rule else "")
 
 
 def _verdict_cell(finding: Finding) -> Cell:
@@ -88,7 +93,7 @@ def _experiment(outcome: ExperimentOutcome) -> Section:
             Cell(str(finding.claim), link="claims"),
             claims()[finding.claim].statement,
             claims()[finding.claim].value,
-            finding.ours,
+            _ours_cell(finding),
             _verdict_cell(finding),
         ]
         for finding in outcome.findings

@@ -1,6 +1,6 @@
 import pytest
 
-from cbnet.lab.experiments.claim import VERDICTS, Finding, claims
+from cbnet.lab.experiments.claim import VERDICTS, Finding, Rule, claims
 
 
 def test_ninety_claims_are_numbered_in_order():
@@ -29,8 +29,17 @@ def test_every_verdict_but_holds_needs_a_reason(verdict):
 
 
 def test_open_claims_name_what_was_missing():
-    assert Finding(1, "-", "open", "too small", "scale").label == "not decided at this scale"
+    assert Finding(1, "-", "open", "did not run", "run").label == "not run"
     assert Finding(1, "-", "open", "no graph", "topology").label == "not run: needs --topology"
     assert Finding(1, "3", "holds").label == "holds"
     with pytest.raises(ValueError, match="only an open claim"):
-        Finding(1, "3", "fails", "too many", "scale")
+        Finding(1, "3", "fails", "too many", "run")
+
+
+def test_rule_makes_findings_that_show_it():
+    rule = Rule(5, "at most 400 ms with 8,192,000 filters")
+    assert rule.decide("300 ms", True, "too slow") == Finding(5, "300 ms", "holds", rule=rule.text)
+    assert rule.decide("500 ms", False, "too slow") == Finding(5, "500 ms", "fails", "too slow", rule=rule.text)
+    found = rule.unmeasured("30 ms", "measured up to 512,000 filters")
+    assert found.label == "not measured at the paper's size"
+    assert {rule.differs("1", "a").rule, rule.open("1", "a", "traces").rule, found.rule} == {rule.text}

@@ -96,7 +96,7 @@ def _distribution(rows: list[Row]) -> Finding:
         + ", ".join(f"{share:.0%} ({names} names, I = {many})" for (names, many), share in everywhere.items())
     )
     if largest < _LARGE:
-        return Finding(8, ours, "open", f"the largest table has {largest:,} filters, not {_LARGE:,}", missing="scale")
+        return Finding(8, ours, "unmeasured", f"the largest table has {largest:,} filters, not {_LARGE:,}")
     last = max((filters for filters, share in few.items() if share > 0.5), default=0)
     narrow = [f"{names} names, I = {many}" for (names, many), share in everywhere.items() if share < 1 / 3]
     if last == largest and not narrow:

@@ -104,7 +104,7 @@ def _limit(claim: int, rows: list[Row], limit: float) -> Finding:
     )
     if 2 * extrapolated <= limit:
         return Finding(claim, ours, "differs", reason)
-    return Finding(claim, ours, "open", reason, missing="scale")
+    return Finding(claim, ours, "unmeasured", reason)
 
 
 def _flat(rows: list[Row]) -> Finding:
@@ -118,7 +118,7 @@ def _flat(rows: list[Row]) -> Finding:
     is_worst = slopes[_CENTRAL] >= _STEEP and ends[_CENTRAL] >= _WORSE * _second(ends)
     steep = [case for case, value in fixed.items() if value > _FLAT]
     if not is_worst and last < _ENOUGH:
-        return Finding(6, ours, "open", "too few filters per interface in all tables", missing="scale")
+        return Finding(6, ours, "unmeasured", "too few filters per interface in all tables")
     if not is_worst:
         return Finding(6, ours, "fails", "one interface per filter is not the worst case")
     if steep or ends[_CENTRAL] < _FAR * _second(ends):
@@ -173,7 +173,7 @@ def _plateau(rows: list[Row]) -> Finding:
         reason = "curves of more interfaces still rise: their tables are too small to match all interfaces"
         if level:
             return Finding(12, ours, "differs", reason)
-        return Finding(12, ours, "open", reason, missing="scale")
+        return Finding(12, ours, "unmeasured", reason)
     if 0.7 <= exponents[0] <= 1.3:
         return Finding(12, ours, "holds")
     reason = "level, but the height is not proportional to the interfaces: part of the work is constant"

@@ -72,7 +72,7 @@ def _time(rows: list[Row]) -> Finding:
     reason = f"measured up to {last:,} filters; extrapolated to a million: {estimate}"
     if 2 * extrapolated <= _PAPER_US:
         return Finding(29, ours, "differs", reason)
-    return Finding(29, ours, "open", reason, missing="scale")
+    return Finding(29, ours, "unmeasured", reason)
 
 
 def _gain(rows: list[Row]) -> Finding:
@@ -82,7 +82,7 @@ def _gain(rows: list[Row]) -> Finding:
         if filters >= _SMALL
     }
     if not gains:
-        return Finding(30, "none", "open", f"no table has {_SMALL:,} filters or more", missing="scale")
+        return Finding(30, "none", "unmeasured", f"no table has {_SMALL:,} filters or more")
     best = min(gains, key=lambda filters: gains[filters].middle)
     shares = gains[best]
     ours = (

@@ -74,7 +74,7 @@ def _coincide(rows: list[Row]) -> Finding:
         if group[0]["filters"] >= _MANY * group[0]["interfaces"]
     }
     if not shares:
-        return Finding(32, "none", "open", f"no table has {_MANY} filters or more per interface", missing="scale")
+        return Finding(32, "none", "unmeasured", f"no table has {_MANY} filters or more per interface")
     ours = ", ".join(
         f"{share.format('{:.2f}'.format)} at {case}, {filters:,} filters" for (case, filters), share in shares.items()
     )

@@ -116,9 +116,7 @@ def _faster(rows: list[Row]) -> Finding:
     )
     by_share = [us for us, _ in sorted(points.values(), key=lambda point: -point[1])]
     if len({round(share, 2) for _, share in points.values()}) < 2:
-        return Finding(
-            18, ours, "open", "the same number of interfaces matches, however few names are in common", missing="scale"
-        )
+        return Finding(18, ours, "unmeasured", "the same number of interfaces matches, however few names are in common")
     if all(later <= _NOISE * earlier for earlier, later in pairwise(by_share)):
         return Finding(18, ours, "holds")
     if by_share[-1] < by_share[0]:

@@ -83,9 +83,9 @@ def _finding(number: int, group: Sequence[AdvantageComparison], reason: str) -> 
     if results == {True}:
         return Finding(number, ours, "holds")
     if not results - {None}:
-        return Finding(number, ours or "none", "open", "too few sets or predicates", missing="scale")
+        return Finding(number, ours or "none", "unmeasured", "too few sets or predicates")
     if None in results and False not in results:
-        return Finding(number, ours, "open", "too few sets or predicates for a part of it", missing="scale")
+        return Finding(number, ours, "unmeasured", "too few sets or predicates for a part of it")
     return Finding(number, ours, "differs" if True in results else "fails", reason or "different numbers")
 
 

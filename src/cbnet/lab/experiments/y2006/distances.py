@@ -62,7 +62,7 @@ def _findings(tables: Tables, _: DistancesParameters) -> list[Finding]:
         steady.append(growth <= _STEADY)
     ours = "; ".join(texts)
     if not steady:
-        return [Finding(45, ours, "open", "no kind of network has several sizes", missing="scale")]
+        return [Finding(45, ours, "unmeasured", "no kind of network has several sizes")]
     if all(steady):
         return [Finding(45, ours, "holds")]
     reason = "tiny, but it grows faster than log log n in one kind of network: the law applies to exponents from 2 to 3"

@@ -92,7 +92,7 @@ def _findings(tables: Tables, _: BloomParameters) -> list[Finding]:
         f"for a predicate of {_PAPER_LARGEST:,} up to {limits['per_predicate']}"
     )
     if not ratios:
-        return [Finding(89, ours, "open", "too few false positives measured to verify the prediction", missing="scale")]
+        return [Finding(89, ours, "unmeasured", "too few false positives measured to verify the prediction")]
     ours += f"; measured over predicted: {min(ratios):.2f} to {max(ratios):.2f}"
     if not 1 / _CLOSE <= min(ratios) <= max(ratios) <= _CLOSE:
         return [Finding(89, ours, "fails", "measured rates differ from predicted ones")]

@@ -71,7 +71,7 @@ def _handful(tables: Tables, rows: list[Row], trees: int) -> Finding:
 def _maximum(tables: Tables, rows: list[Row]) -> Finding:
     largest = {row["ties"]: (row["least_largest"], row["largest"]) for row in rows if row["trees"] == _PAPER_TREES}
     if not largest:
-        return Finding(78, "-", "open", f"no run with {_PAPER_TREES} trees", missing="scale")
+        return Finding(78, "-", "unmeasured", f"no run with {_PAPER_TREES} trees")
     ours = "; ".join(f"{low} to {high} ({rule})" for rule, (low, high) in largest.items())
     ends = [end for pair in largest.values() for end in pair]
     close = any(abs(end - _PAPER_MAX) <= _CLOSE * _PAPER_MAX for end in ends)

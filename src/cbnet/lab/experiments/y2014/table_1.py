@@ -180,7 +180,7 @@ def _kept(tables: Tables, parameters: Table1Parameters) -> Finding:
     if max(shares) >= users.PAPER_CLUSTERS:
         return Finding(86, ours, "fails", "more are kept than in the paper")
     reason = "the share falls as the population grows, and the paper's population is larger than ours"
-    return Finding(86, ours, "open", reason, missing="scale")
+    return Finding(86, ours, "unmeasured", reason)
 
 
 def _largest(tables: Tables, last: Row, parameters: Table1Parameters) -> Finding:

@@ -51,11 +51,11 @@ def test_small_tables_are_extrapolated_to_the_size_of_the_paper():
     assert found[5].verdict == "differs"
     assert "133 ms" in found[5].reason
     slow = verdicts(rows(lambda a, f, i: as_the_paper(a, f, i) * 3, WHOLE[:8]))
-    assert slow[5].verdict == "open"
+    assert slow[5].verdict == "unmeasured"
 
 
 def test_a_factor_of_ten_is_not_a_hundred():
-    assert verdicts(rows(lambda a, f, _: f * 100 / a, WHOLE[:5]))[6].verdict == "open"  # too small to tell
+    assert verdicts(rows(lambda a, f, _: f * 100 / a, WHOLE[:5]))[6].verdict == "unmeasured"  # too small to tell
     found = verdicts(rows(lambda a, f, _: f * 100 / a, WHOLE))
     assert found[7].verdict == "fails"
     assert found[7].ours == "10.0 to 10.0 times the time, 10.0 to 10.0 the postings"

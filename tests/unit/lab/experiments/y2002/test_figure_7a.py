@@ -29,10 +29,10 @@ def test_measurements_of_the_paper_hold():
 def test_less_gain_differs_and_none_fails():
     assert judged((10_000, 1_000_000), 0.1, 0.8)[30].verdict == "differs"
     assert judged((10_000, 1_000_000), 0.1, 1.1)[30].verdict == "fails"
-    assert judged((100, 1000), 0.1, 0.5)[30].verdict == "open"  # too small to tell
+    assert judged((100, 1000), 0.1, 0.5)[30].verdict == "unmeasured"  # too small to tell
 
 
-@pytest.mark.parametrize(("us", "verdict"), [(0.1, "differs"), (0.5, "open")])
+@pytest.mark.parametrize(("us", "verdict"), [(0.1, "differs"), (0.5, "unmeasured")])
 def test_smaller_tables_are_extrapolated_to_a_million(us, verdict):
     found = judged((10_000, 100_000), us, 1.0)[29]
     assert found.verdict == verdict

@@ -13,7 +13,7 @@ def test_small_run_leaves_claims_open():
     assert tables["advantages"].schema == SCHEMA
     found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, TINY)}
     assert list(found) == [64, 65, 66, 67]
-    assert {found[64], found[66], found[67]} == {"open"}
+    assert {found[64], found[66], found[67]} == {"unmeasured"}
     six, seven = EXPERIMENT.charts(tables, TINY)
     assert {row["scenario"] for row in six.table.to_pylist()} == {"zipf-500", "zipf-5000"}
     assert {row["scenario"] for row in seven.table.to_pylist()} == {"uniform-50", "uniform-500"}
@@ -46,7 +46,7 @@ def test_claim_of_several_parts_holds_if_all_do():
     assert verdict(True, True) == "holds"
     assert verdict(True, False) == "differs"
     assert verdict(False, False) == "fails"
-    assert verdict(None, True) == "open"
+    assert verdict(None, True) == "unmeasured"
     assert verdict(None, False) == "fails"
-    assert verdict(None) == "open"
-    assert findings_of([], {}, (7,))[0].verdict == "open"
+    assert verdict(None) == "unmeasured"
+    assert findings_of([], {}, (7,))[0].verdict == "unmeasured"
