@@ -66,7 +66,7 @@ class LinkRouter:
     def tick(self, now):
         self.context.clock.advance(now)
         self.links.check_liveness()
-        self.database.expire(self.context.now)
+        self.flooding.expire()
         return self._done()
 
     def wait(self, seconds, answering=()):

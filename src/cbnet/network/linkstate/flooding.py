@@ -83,6 +83,13 @@ class Flooding:
             for chunk in _chunks(entries, MAX_ENTRIES):
                 self._context.outbox.send(link, frame(chunk))
 
+    def expire(self) -> None:
+        """Remove expired records, and ask the neighbours for them: forged records may have made one old too soon."""
+        expired = self._database.expire(self._context.now)
+        self._context.counters[Event.RECORDS_EXPIRED] += len(expired)
+        for chunk in _chunks((RecordEntry(owner, 0, 0) for owner in expired), MAX_ENTRIES):
+            self._context.outbox.send_all(self._links.routers(), RecordRequest(chunk))
+
     def flood(self, record: LinkRecord, except_link: int | None = None) -> None:
         """Send a record to all neighbours, except over one link."""
         self._context.outbox.send_all([link for link in self._links.routers() if link != except_link], record)
@@ -124,6 +131,20 @@ class Flooding:
         if outcome is UpdateOutcome.INSTALLED:
             self._requests.complete(record.owner, version_of(record))
             self.flood(record, except_link=link)
+        else:
+            self._answer(link, record)
+
+    def _answer(self, link: int, record: LinkRecord) -> None:
+        """Send back the present record where a neighbour has a very different one, which it may take for newer.
+
+        Versions close to each other need no answer: the newer one is on its way to the neighbour.
+        """
+        present = self._database.record(record.owner, self._context.now)
+        if present is None:
+            return
+        newer, older = version_of(present), version_of(record)
+        if newer.is_newer(older) and older.steps_to(newer) > _MAX_STEP:
+            self._context.outbox.send(link, present)
 
     def _is_second_hand(self, link: int, owner: str) -> bool:
         """Return whether the owner is a neighbour, and this is not a link to it."""
@@ -145,7 +166,7 @@ class Flooding:
         The record follows the present one closely; a forged one need not, and waits for the neighbour's silence.
         """
         present = self._database.version(record.owner)
-        if present is None or record.life != present.life or record.sequence - present.sequence > _MAX_STEP:
+        if present is None or record.life != present.life or present.steps_to(version_of(record)) > _MAX_STEP:
             return False
         back = record.neighbours.get(self._context.name)
         return back is None or not self._links.has_session(record.owner, back.sessions)

@@ -49,11 +49,6 @@ class OwnLinks:
         """Whether the record is up to date."""
         return (self._links.changes, self._context.gateway_path) == self._originated
 
-    def renew(self) -> RecordVersion:
-        """Force a new version; return it."""
-        self._due = float("-inf")
-        return (self._above or self.version).next(self._context.life)
-
     def supersede(self, link: int, record: LinkRecord | RecordEntry) -> None:
         """Handle a record of this router that was received from a neighbour: outbid what this router did not make."""
         version, present = version_of(record), self._above or self.version
@@ -74,7 +69,10 @@ class OwnLinks:
         if self._above is not None:
             if now >= self._superseded + _SUPERSEDE_INTERVAL:
                 self._superseded = now
-                self.version, self._above = self._above, None
+                if self.version.is_far_behind(self._above):
+                    self.version = self.version.leap()
+                else:
+                    self.version, self._above = self._above, None
                 self._originate(now)
         elif (not self.is_current or now >= self._due) and now >= self._allowed:
             self._originate(now)

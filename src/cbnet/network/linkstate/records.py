@@ -11,6 +11,11 @@ outbid only where an earlier version is known.
     a ──► b ──► c ──► a     three forged versions may each be newer than the one before
 
 Such records replace each other at every router, but not for ever: a record grows older with each hop, and expires.
+
+    own ──► own + quarter ──► forged + 1     where the forged version is half the circle ahead of the own one
+
+Nothing is newer than both of two opposite versions. So an owner goes at most a quarter of the circle at once: every
+router has then the version between, or the forged one, when it receives the last.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from cbnet.network.protocol.frames import LinkRecord, RecordEntry
 
 _NUMBERS = MAX_SEQUENCE + 1
 _HALF = _NUMBERS // 2
+_QUARTER = _NUMBERS // 4
 
 
 class RecordVersion(NamedTuple):
@@ -32,7 +38,7 @@ class RecordVersion(NamedTuple):
 
     def is_newer(self, other: RecordVersion) -> bool:
         """Return whether this version replaces another one."""
-        ahead = (self.sequence - other.sequence) % _NUMBERS
+        ahead = other.steps_to(self)
         if ahead in (0, _HALF):
             return self > other
         return ahead < _HALF
@@ -40,6 +46,18 @@ class RecordVersion(NamedTuple):
     def next(self, life: int) -> RecordVersion:
         """Return the version after this one, in a life of the owner."""
         return RecordVersion((self.sequence + 1) % _NUMBERS, life)
+
+    def is_far_behind(self, other: RecordVersion) -> bool:
+        """Return whether another version is more than a quarter of the circle ahead."""
+        return self.steps_to(other) > _QUARTER
+
+    def steps_to(self, other: RecordVersion) -> int:
+        """Return how many versions after this one another one is."""
+        return (other.sequence - self.sequence) % _NUMBERS
+
+    def leap(self) -> RecordVersion:
+        """Return the version a quarter of the circle ahead."""
+        return RecordVersion((self.sequence + _QUARTER) % _NUMBERS, self.life)
 
 
 def version_of(record: LinkRecord | RecordEntry) -> RecordVersion:

@@ -241,7 +241,7 @@ class Router:
         self._context.clock.advance(now)
         self.links.check_liveness()
         self._sent.ping()
-        self._context.counters[Event.RECORDS_EXPIRED] += len(self.database.expire(self._context.now))
+        self._flooding.expire()
         self._traces.check()
         self.pulls.check()
         self.announcements.check()

@@ -4,6 +4,7 @@ from support.link_networks import LinkNetwork, LinkRouter
 
 from cbnet.network.link.actions import Send
 from cbnet.network.linkstate.records import RecordVersion
+from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordRequest, RecordSummary
 
 TO_B = {"b": LinkField(1, [7])}
@@ -134,6 +135,22 @@ def test_record_of_a_neighbour_is_requested_from_others_when_it_answers_no_more(
     assert router.links.to("c") == 2
 
 
+def test_neighbour_with_a_very_different_record_gets_the_present_one():
+    half = (MAX_INT + 1) // 2
+    router = three()
+    router.say(1, of_x(half + 6))
+    assert sent(router.say(2, of_x(half + 5)), LinkRecord) == []  # the present one is on its way
+    (frame,) = sent(router.say(2, of_x(7)), LinkRecord, link=2)
+    assert frame.sequence == half + 6
+
+
+def test_expired_record_is_requested_from_all_neighbours():
+    router = three(refresh=4.0, lifetime=13.0)
+    router.say(1, of_x(age=12_900))
+    asked = sent(router.wait(0.5, answering=(1, 2, 3)), RecordRequest)
+    assert asked == [(link, RecordRequest([RecordEntry("x", 0, 0)])) for link in (1, 2, 3)]
+
+
 # --- cost
 
 
@@ -142,7 +159,7 @@ def test_record_crosses_every_link_at_most_twice():
     for _ in range(3):
         net.run(1.0)
     before = net.sent
-    net.routers["a"].own.renew()
+    net.routers["a"].own._due = net.now
     net._perform("a", net.routers["a"].tick(net.now))
     net.deliver()
     # a sends it to 3 neighbours. b and d forward it to c, c to b and d; a neighbour that has it from another one first
