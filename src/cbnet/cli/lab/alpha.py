@@ -78,6 +78,10 @@ def alpha(
             show_default=False,
         ),
     ] = None,
+    bits: Annotated[
+        bool,
+        typer.Option("--bits", help="Measure α in bits, M(p) = min(|M|, |p| log |M|), instead of messages (general)."),
+    ] = False,
     master: Annotated[str | None, master_option("processes here; a master draws the sets on Spark")] = None,
     remote: Remote = None,
     seed: Annotated[int, seed_option()] = 0,
@@ -91,8 +95,15 @@ def alpha(
         raise InputError(
             "the general model has no --scenario, --terms or --max-predicates", hint="leave them out, or use `specific`"
         )
+    if model is AdvantageModel.specific and bits:
+        raise InputError("the specific model has no --bits: its size is a number of constraints", hint="use `general`")
     from cbnet.lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
-    from cbnet.lab.experiments.y2006.monte_carlo import UNIVERSES, general_advantages, specific_advantages
+    from cbnet.lab.experiments.y2006.monte_carlo import (
+        UNIVERSES,
+        advantages_in_bits,
+        general_advantages,
+        specific_advantages,
+    )
     from cbnet.lab.workload.disjunction_2006 import SCENARIOS
 
     if model is not AdvantageModel.general:
@@ -114,7 +125,9 @@ def alpha(
             table = general_advantages(
                 UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model"), spark=spark
             )
-        _print(AdvantageModel.general, table, list(general_comparisons(table)), json)
+        comparisons = list(general_comparisons(table))  # the paper's are in messages
+        shown = advantages_in_bits(table) if bits else table
+        _print(AdvantageModel.general, shown, comparisons, json, bits=bits)
 
 
 @contextmanager
@@ -135,7 +148,14 @@ def _bar_updater(bar: Progress, name: str) -> SetProgress:
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _print(model: AdvantageModel, table: pa.Table, comparisons: Sequence[AdvantageComparison], as_json: bool) -> None:
+def _print(
+    model: AdvantageModel,
+    table: pa.Table,
+    comparisons: Sequence[AdvantageComparison],
+    as_json: bool,
+    *,
+    bits: bool = False,
+) -> None:
     if as_json:
         for row in table.to_pylist():
             print_json({"model": model.value, **row})
@@ -145,7 +165,7 @@ def _print(model: AdvantageModel, table: pa.Table, comparisons: Sequence[Advanta
     from rich.console import Console
 
     console = Console(highlight=False)
-    for grid in _general_grids(table) if model is AdvantageModel.general else _specific_grids(table):
+    for grid in _general_grids(table, bits) if model is AdvantageModel.general else _specific_grids(table):
         console.print(grid)
     for comparison in comparisons:
         console.print(
@@ -169,15 +189,16 @@ def _specific_grids(table: pa.Table) -> Iterator[Grid]:
         yield grid
 
 
-def _general_grids(table: pa.Table) -> Iterator[Grid]:
+def _general_grids(table: pa.Table, bits: bool) -> Iterator[Grid]:
     """Yield a table for each size of the universe: the medians by distribution and reading."""
     from cbnet.lab.experiments.y2006.monte_carlo import DISTRIBUTIONS, READINGS, SHARE, UNIVERSES
-    from cbnet.routing.sizing.advantage import expected
+    from cbnet.routing.sizing.advantage import expected, in_bits
 
     scenarios = _by_scenario(table)
     for universe in UNIVERSES:
         heads = [f"{distribution}\n{reading}" for distribution in DISTRIBUTIONS for reading in READINGS]
-        title = f"{universe:,} messages, predicates of {universe // SHARE:,}: median α"
+        size = universe // SHARE
+        title = f"{universe:,} messages, predicates of {size:,}: median α{' in bits' if bits else ''}"
         grid = _grid(title, ["\nnk/|M|", "closed\nform", *heads])
         for _, count in (key for key in scenarios[f"uniform-{universe}"] if key[0] == READINGS[0]):
             medians = [
@@ -185,7 +206,8 @@ def _general_grids(table: pa.Table) -> Iterator[Grid]:
                 for distribution in DISTRIBUTIONS
                 for reading in READINGS
             ]
-            cells = (expected(count, universe // SHARE, universe), *medians)
+            closed = expected(count, size, universe)
+            cells = (in_bits(closed, count, size, universe) if bits else closed, *medians)
             add_cells(grid, f"{count:,}", f"{count / SHARE:.2f}", *(f"{cell:.3f}" for cell in cells))
         yield grid
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.claim import Finding, Rule
 from cbnet.lab.experiments.curves import Row, as_table, grouped
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
@@ -17,6 +17,10 @@ from cbnet.topology import Graph, topology
 
 _FROM_FILE = "--topology"
 _MANY = 0.5  # of the sources; more classes than that are many
+_RULE = Rule(
+    49,
+    f"at the median and at the best connected router of every network, classes are at most {_MANY:.0%} of the sources",
+)
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,12 @@ def _findings(tables: Tables, _: SourceClassesParameters) -> list[Finding]:
     )
     ours = f"classes at the median router: {'; '.join(texts)}; state of iPS: {states}"
     if all(few) and not crowded:
-        return [Finding(49, ours, "holds")]
+        return [_RULE.holds(ours)]
     if all(few):
         reason = "at most routers; but the best connected ones, with most state, distinguish more than half of them: "
-        return [Finding(49, ours, "differs", reason + ", ".join(crowded))]
+        return [_RULE.differs(ours, reason + ", ".join(crowded))]
     reason = f"in {len(few) - sum(few)} of {len(few)} networks the median router distinguishes more than half of them"
-    return [Finding(49, ours, "differs" if any(few) else "fails", reason)]
+    return [_RULE.fails(ours, reason)]
 
 
 def _charts(tables: Tables, _: SourceClassesParameters) -> list[Chart]:
@@ -123,4 +127,5 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=("The paper has no number: here, “many” means at most half as many classes as sources.",),
+    inputs=("topology",),
 )

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.curves import Row
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.y2006.advantage_claims import findings_of, general_comparisons
-from cbnet.lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, general_advantages
+from cbnet.lab.experiments.y2006.monte_carlo import (
+    GENERAL_COUNTS,
+    SHARE,
+    UNIVERSES,
+    advantages_in_bits,
+    general_advantages,
+)
 from cbnet.lab.report.chart import Chart
 from cbnet.routing.sizing.advantage import expected
 
@@ -17,7 +24,8 @@ _ZOOM = 0.1  # of nk / |M|, the range of the second graph
 _READING_LABELS = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
 _REASONS = {
     61: "the curve of one message in a hundred per predicate is not always lower",
-    62: "it holds for k draws, of which some repeat; k distinct messages shrink less: none repeats in a predicate",
+    62: "by the paper's definition, |p| = k, a predicate has k distinct messages; its number fits k draws, some of "
+    "them repeated, divided by nk all the same",
 }
 
 
@@ -43,13 +51,19 @@ def _findings(tables: Tables, _: Figure5Parameters2006) -> list[Finding]:
     return findings_of(general_comparisons(tables["advantages"]), _REASONS)
 
 
-def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
-    rows = []
-    for row in tables["advantages"].to_pylist():
+def _points(table: pa.Table) -> list[Row]:
+    """Return a point of the median for each scenario, reading and number of predicates."""
+    points = []
+    for row in table.to_pylist():
         distribution, universe = row["scenario"].split("-")
         series = f"{distribution}, 10^{len(universe) - 1} messages"
         labels = {"of": _READING_LABELS[row["rule"]], "distribution": distribution, "series": series}
-        rows.append({**labels, "ratio": row["predicates"] / SHARE, "alpha": row["p50"]})
+        points.append({**labels, "ratio": row["predicates"] / SHARE, "alpha": row["p50"]})
+    return points
+
+
+def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
+    rows, bits = (_points(table) for table in (tables["advantages"], advantages_in_bits(tables["advantages"])))
     universe = max(parameters.universes)
     closed = [
         {"of": label, "distribution": "uniform", "series": "closed form", "ratio": count / SHARE}
@@ -69,6 +83,11 @@ def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
             series="series", facet="of", x_title="nk / |M|", y_title="α",
             description="α by nk / |M| up to 0.1 for Zipf:",
         ),
+        Chart(
+            "figure-5-bits", "α in bits, where a large set is a bitmap of the universe", pa.Table.from_pylist(bits),
+            "ratio", "alpha", series="series", facet="of", x_title="nk / |M|", y_title="α",
+            description="α by nk / |M| with M(p) = min(|M|, |p| log |M|) of §2.4, for uniform and Zipf, by universe:",
+        ),
     ]  # fmt: skip
 
 
@@ -79,15 +98,16 @@ EXPERIMENT = Experiment(
     section="§4.1, Figure 5",
     claims=(60, 61, 62),
     scales={
-        "quick": Figure5Parameters2006((10**4, 10**5), 5),
-        "full": Figure5Parameters2006((10**4, 10**5, 10**6), 10, spark=True),
-        "paper": Figure5Parameters2006((10**4, 10**5, 10**6), 100, spark=True),
+        "quick": Figure5Parameters2006(UNIVERSES, 5),
+        "full": Figure5Parameters2006(UNIVERSES, 10, spark=True),
+        "paper": Figure5Parameters2006(UNIVERSES, 100, spark=True),
     },
     run=_run,
     findings=_findings,
     charts=_charts,
     choices=(
         "k is a hundredth of the universe, as in the paper's example; n grows.",
-        "“Size k” has two readings: k distinct messages, or k draws of which some may repeat.",
+        "“Size k” is k distinct messages, as the paper defines it; k draws, which may repeat, are shown beside.",
+        "α is measured in messages, as in the paper; in bits, M(p) is the smaller of |M| and |p| log |M|.",
     ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.claim import Finding, Rule
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.small_networks import MESSAGES, TIES, TRIANGLE, NamedNetwork, random_graph, random_network
@@ -23,6 +23,8 @@ from cbnet.topology import Graph, Tree, bridges
 
 _CONSTANT = 2.5  # the edges of a tree count twice, plus identifiers
 _SCHEMES = ("psf", "ips", "pif", "drp")
+_PIF = Rule(52, "every delivery of PIF is correct and uses all links of PSF's")
+_DRP = Rule(56, "every delivery of DRP is correct, and ideal where shortest paths are unique; with ties some are not")
 
 
 @dataclass(frozen=True)
@@ -198,9 +200,8 @@ def _pif(rows: list[Row]) -> Finding:
         f"correct: {_share(rows, 'correct')} deliveries; all links of PSF: {_share(rows, 'contains_psf')}; "
         f"{sum(row['spurious'] for row in rows):,} of {sum(row['packets'] for row in rows):,} packets spurious"
     )
-    if all(row["correct"] and row["contains_psf"] for row in rows):
-        return Finding(52, ours, "holds")
-    return Finding(52, ours, "fails", "a delivery is not correct, or lacks a link of PSF")
+    is_inside = all(row["correct"] and row["contains_psf"] for row in rows)
+    return _PIF.decide(ours, is_inside, "a delivery is not correct, or lacks a link of PSF")
 
 
 def _drp(rows: list[Row], triangle: list[Row]) -> Finding:
@@ -210,11 +211,11 @@ def _drp(rows: list[Row], triangle: list[Row]) -> Finding:
         "with a tie"
     )
     if not (all(row["correct"] for row in rows) and all(row["ideal"] for row in where(rows, unique=True))):
-        return Finding(56, ours, "fails", "a delivery is not correct, or not ideal although its paths are unique")
+        return _DRP.fails(ours, "a delivery is not correct, or not ideal although its paths are unique")
     if all(row["ideal"] for row in triangle):
         reason = "“if” holds; “only if” does not: the triangle has a tie, and with fewest hops all are ideal"
-        return Finding(56, ours, "differs", reason)
-    return Finding(56, ours, "holds")
+        return _DRP.differs(ours, reason)
+    return _DRP.holds(ours)
 
 
 EXPERIMENT = Experiment(

@@ -32,7 +32,7 @@ from cbnet.lab.workload.checks import check_at_least
 from cbnet.lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
 from cbnet.lab.workload.terms import terms as read_terms
 from cbnet.language.relations.constraint_group import Rules
-from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe
+from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,6 +118,16 @@ def general_advantages(
         for number in range(sets)
     ]
     return _percentiles(tasks, GENERAL_COUNTS, _run_tasks(tasks, processes, spark), progress)
+
+
+def advantages_in_bits(table: pa.Table) -> pa.Table:
+    """Return a table of `general_advantages` with α in bits: M(p) = min(|M|, |p| log |M|) [2006 §2.4]."""
+    rows = table.to_pylist()
+    for row in rows:
+        universe = int(row["scenario"].split("-")[1])
+        # Percentiles stay percentiles: α in bits never falls as α rises.
+        row |= {name: in_bits(row[name], row["predicates"], universe // SHARE, universe) for name in PERCENTILES}
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
 def counts_up_to(largest: int) -> tuple[int, ...]:

@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import pyarrow as pa
+import pytest
 
 from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.y2006.advantage_claims import AdvantageComparison, findings_of
@@ -40,13 +43,53 @@ def test_table_like_that_of_the_paper_holds():
 
 def test_claim_of_several_parts_holds_if_all_do():
     def verdict(*holds):
-        parts = [AdvantageComparison(1, f"part {place}", "so", "so", each) for place, each in enumerate(holds)]
-        return findings_of(parts, {1: "why"})[0].verdict
+        parts = [AdvantageComparison(64, f"part {place}", "so", "so", each) for place, each in enumerate(holds)]
+        return findings_of(parts, {64: "why"})[0].verdict
 
     assert verdict(True, True) == "holds"
-    assert verdict(True, False) == "differs"
+    assert verdict(True, False) == "fails"
     assert verdict(False, False) == "fails"
     assert verdict(None, True) == "unmeasured"
     assert verdict(None, False) == "fails"
     assert verdict(None) == "unmeasured"
-    assert findings_of([], {}, (7,))[0].verdict == "unmeasured"
+    assert findings_of([], {}, (67,))[0].verdict == "unmeasured"
+
+
+def test_only_the_method_of_the_paper_decides():
+    pairwise = AdvantageComparison(67, "pairwise", "7,000", "7,100", True)
+    full = AdvantageComparison(67, "full", "7,000", "900", False, decides=False)
+    assert findings_of([pairwise, full], {})[0].verdict == "holds"
+    assert findings_of([replace(pairwise, holds=False), full], {})[0].verdict == "fails"
+
+
+def curves(**changed):
+    """Return a table like that of the paper, with the curves of some scenarios replaced."""
+    medians = {
+        "zipf_500": {10: 0.9, 100: 0.7, 1000: 0.4, 10_000: 0.2}, "uniform_500": {10: 0.99, 100: 0.9, 1000: 0.7, 10_000: 0.4},
+    } | changed  # fmt: skip
+    spread = {10: 0.01, 100: 0.1, 1000: 0.05, 10_000: 0.01}
+    rows = [
+        {"scenario": name.replace("_", "-"), "rule": rule, "predicates": count, "min": 0.0, "max": 1.0, "sets": 100}
+        | {"p5": alpha - spread[count], "p50": alpha, "p95": alpha + spread[count]}
+        for name, curve in medians.items()
+        for rule in ("pairwise", "full")
+        for count, alpha in curve.items()
+    ]
+    return {"advantages": pa.Table.from_pylist(rows, schema=SCHEMA)}
+
+
+@pytest.mark.parametrize(
+    ("claim", "scenario", "curve"),
+    [
+        (64, "zipf_500", {10: 0.9, 100: 0.9, 1000: 0.4, 10_000: 0.2}),  # it does not fall from 10 to 100
+        (65, "zipf_500", {10: 0.995, 100: 0.7, 1000: 0.4, 10_000: 0.2}),  # above the uniform 0.99
+        (66, "zipf_500", {10: 0.9, 100: 0.4, 1000: 0.3, 10_000: 0.2}),  # 95th percentile of one half at 100
+        (67, "uniform_500", {10: 0.99, 100: 0.9, 1000: 0.55, 10_000: 0.4}),  # one half at 4,000
+    ],
+)
+def test_curve_that_contradicts_the_paper_fails(claim, scenario, curve):
+    def verdict(**changed):
+        return {each.claim: each.verdict for each in EXPERIMENT.findings(curves(**changed), TINY)}[claim]
+
+    assert verdict() == "holds"
+    assert verdict(**{scenario: curve}) == "fails"

@@ -62,10 +62,48 @@ def test_psf_alone_grows_with_senders_times_receivers_or_others_do_too(tables):
 
     assert found(lambda scheme: (1, 1) if scheme == "psf" else (0, 1)).verdict == "holds"
     both = found(lambda scheme: (1, 1) if scheme in ("psf", "drp") else (0, 1))
-    assert (both.verdict, both.reason[:7]) == ("differs", "DRP too")
+    assert (both.verdict, both.reason[:7]) == ("fails", "DRP too")
     assert found(lambda _: (0, 1)).verdict == "fails"
 
 
 def test_pairs_that_are_not_hops_fail(tables):
     hops = pa.Table.from_pylist([{**row, "placed": row["placed"] + 1} for row in tables["hops"].to_pylist()])
     assert EXPERIMENT.findings({**tables, "hops": hops}, TINY)[0].verdict == "fails"
+
+
+def grown(tables, counted):
+    """Return tables in which counted(n) is the state of DRP and PIF, and n² the formula."""
+    rows = [
+        {**row, "counted": counted(row["nodes"])} if row["grown"] == "n" else row
+        for row in states(lambda _: (1, 1)).to_pylist()
+    ]
+    return {**tables, "states": pa.Table.from_pylist(rows)}
+
+
+@pytest.mark.parametrize(
+    ("counted", "verdicts"),
+    [
+        (lambda n: n**2, ("differs", "holds")),  # PIF: the paper prints one n too many
+        (lambda n: 3 * n**2, ("fails", "fails")),  # three times the formula
+        (lambda n: int(n**2.2 / 4), ("fails", "fails")),  # it grows by n^0.2 more
+    ],
+)
+def test_state_beyond_the_formula_fails(tables, counted, verdicts):
+    found = {each.claim: each.verdict for each in EXPERIMENT.findings(grown(tables, counted), TINY)}
+    assert (found[54], found[58]) == verdicts
+
+
+def test_unicast_that_saves_nothing_fails(tables):
+    rows = [{**row, "identifiers": 100} for row in tables["unicasts"].to_pylist()]
+    found = EXPERIMENT.findings({**grown(tables, lambda n: n**2), "unicasts": pa.Table.from_pylist(rows)}, TINY)
+    assert next(each.verdict for each in found if each.claim == 58) == "fails"
+
+
+def test_unicasts_of_the_internet_graph_are_measured_too(tmp_path):
+    (tmp_path / "star.edges").write_text("".join(f"hub leaf{leaf}\n" for leaf in range(5)) + "leaf0 leaf1\n")
+    tables = EXPERIMENT.run(TINY, ExperimentContext(topology=tmp_path / "star.edges"))
+    found = {row["unicast"]: row for row in tables["unicasts"].to_pylist() if row["graph"] == "--topology"}
+    assert found["shortest"]["identifiers"] == 6 * 2 * 5
+    assert found["tree"]["identifiers"] == 6 + 5 + 3 * 5  # own positions, parents, and three for each child
+    # of 30 ordered pairs only the two leaves with a link of their own are farther apart: 2 instead of 1
+    assert found["tree"]["stretch"] == pytest.approx((28 + 2 * 2) / 30)
