@@ -44,6 +44,7 @@ class Flooding:
         self._requests = RecordRequests(context.settings.retry)
         # Records of neighbours that no longer have a link to this router, as others say; the neighbours are probed.
         self.unconfirmed: dict[str, tuple[int, LinkRecord]] = {}
+        self._answered: set[tuple[int, str]] = set()  # link and owner of records sent back since the last tick
         self._summarised: set[int] = set()  # links over which a summary was received
         self._is_synchronised = False
         # called with a record of this router, or the entry of one, and the link over which it was received
@@ -85,6 +86,7 @@ class Flooding:
 
     def expire(self) -> None:
         """Remove expired records, and ask the neighbours for them: forged records may have made one old too soon."""
+        self._answered.clear()
         expired = self._database.expire(self._context.now)
         self._context.counters[Event.RECORDS_EXPIRED] += len(expired)
         for chunk in _chunks((RecordEntry(owner, 0, 0) for owner in expired), MAX_ENTRIES):
@@ -137,13 +139,15 @@ class Flooding:
     def _answer(self, link: int, record: LinkRecord) -> None:
         """Send back the present record where a neighbour has a very different one, which it may take for newer.
 
-        Versions close to each other need no answer: the newer one is on its way to the neighbour.
+        Versions close to each other need no answer: the newer one is on its way to the neighbour. There is one answer a
+        tick, as of three forged versions each may be newer than another.
         """
         present = self._database.record(record.owner, self._context.now)
         if present is None:
             return
         newer, older = version_of(present), version_of(record)
-        if newer.is_newer(older) and older.steps_to(newer) > _MAX_STEP:
+        if newer.is_newer(older) and older.steps_to(newer) > _MAX_STEP and (link, record.owner) not in self._answered:
+            self._answered.add((link, record.owner))
             self._context.outbox.send(link, present)
 
     def _is_second_hand(self, link: int, owner: str) -> bool:
