@@ -51,6 +51,7 @@ cdef int open_slots(Pool *pool) except -1
 cdef void close_pool(Pool *pool) noexcept
 cdef int open_texts(Texts *texts, dict arrays, str name) except -1
 cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noexcept nogil
+cdef uint32_t rank_steps(const Numbers *numbers, double high) noexcept nogil
 cdef uint32_t constant_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil
 cdef uint32_t text_place(const Pool *pool, const char *text, uint32_t length) noexcept nogil
 cdef uint32_t last_not_above(const Pool *pool, const char *text, uint32_t length) noexcept nogil

@@ -181,6 +181,21 @@ cdef uint32_t number_place(const Numbers *numbers, double high, int16_t low) noe
     return 2 * first
 
 
+cdef uint32_t rank_steps(const Numbers *numbers, double high) noexcept nogil:
+    """Return the most steps of `number_place`: one into the directory, and a binary search of that part."""
+    cdef uint32_t count = numbers.count
+    cdef uint32_t steps = 0
+    cdef uint32_t part
+    if numbers.directory.starts != NULL:
+        part = number_part(&numbers.directory, high)
+        count = numbers.directory.starts[part + 1] - numbers.directory.starts[part]
+        steps = 1
+    while count > 0:
+        count >>= 1
+        steps += 1
+    return steps
+
+
 # --- Texts
 
 cdef inline int _compare(const char *left, uint32_t left_length, const char *right, uint32_t right_length, bint is_reversed) noexcept nogil:

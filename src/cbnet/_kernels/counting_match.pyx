@@ -16,7 +16,7 @@ from cbnet._kernels.binding_search cimport (
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch
 from cbnet._kernels.symbol_table cimport Symbols
-from cbnet._kernels.constant_pool cimport number_place
+from cbnet._kernels.constant_pool cimport number_place, rank_steps
 from cbnet._kernels.word_test cimport Leaves, close_constants
 from cbnet._kernels.target_set cimport Found, TargetSet, add_target, close_targets, open_targets, take_targets
 from cbnet._kernels.counting_strings cimport STRING_GE, STRING_LT, STRING_NE, Entry, Search, search_trie
@@ -41,6 +41,7 @@ cdef struct Work:
     int64_t excluded            # interfaces, by the selectivity table
     int64_t nodes               # of tries, visited; a byte of a tail counts as one
     int64_t comparisons         # with operands
+    int64_t rank_steps          # of the searches for the rank of a number among all constants of the table
 
 cdef struct State:
     const View *view
@@ -347,6 +348,7 @@ cdef void _find_constraints(State *state, const Attribute *attribute) noexcept n
             if attribute.kind == NUMBER:
                 if not has_place:
                     place = number_place(&view.constants.numbers, attribute.high, attribute.low)
+                    state.work.rank_steps += rank_steps(&view.constants.numbers, attribute.high)
                     has_place = True
                 _find_numbers(state, branch, place)
         elif attribute.kind == STRING:

@@ -235,7 +235,7 @@ def test_a_message_without_r_is_excluded_by_the_determinant_r():  # claim 22
     assert rows == {"r": [0]}
     engine = Engine(table)
     assert engine.work([{"s": 1, "t": 1}]) == {
-        "constraints": 0, "postings": 0, "counters": 0, "excluded": 1, "nodes": 0, "comparisons": 0,
+        "constraints": 0, "postings": 0, "counters": 0, "excluded": 1, "nodes": 0, "comparisons": 0, "rank_steps": 0,
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
-from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.claim import Finding, Rule
 from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -26,7 +26,20 @@ from cbnet.matching.storage.columns import Columns, columns_of_filters
 
 _NUMBER_OPS = (Op.EQ, Op.LT)
 _STRING_OPS = (Op.EQ, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING, Op.LT, Op.GT)
-_STEADY = 0.25  # exponent by which the work may grow with the table beyond the bound
+_SEARCHES = len(_NUMBER_OPS) + 1  # one per operator, and one for the rank among all constants
+_FLAT = 0.1  # exponent of N by which work divided by its bound may grow
+
+_OPTIMAL = Rule(
+    24,
+    f"the steps of all searches, that for the rank among all constants included, are at most {_SEARCHES} (log2 N + 1) "
+    "and independent of the output",
+)
+_ONE_TRIE = Rule(
+    25,
+    f"at most l (log2 N + l) nodes for every length l and N strings, and this share grows with N to a power of at most "
+    f"{_FLAT}",
+)
+_UNITED = Rule(26, "one index visits fewer nodes than one per operator, with the same answers")
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,7 @@ def _numbers(parameters: IndexParameters) -> Iterator[Row]:
                 "constraints": count * len(_NUMBER_OPS),
                 "output": work["constraints"],
                 "comparisons": work["comparisons"],
+                "rank_steps": work["rank_steps"],
             }
 
 
@@ -85,7 +99,7 @@ def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterato
                 text = "".join(rng.choice(known, size=length // 3 + 1))[:length]
                 work = _work(compiled, {"x": text})
                 yield {
-                    "constraints": count * len(_STRING_OPS),
+                    "strings": count,
                     "length": length,
                     "output": work["constraints"],
                     "nodes": work["nodes"],
@@ -121,44 +135,39 @@ def _findings(tables: Tables, _: IndexParameters) -> list[Finding]:
 
 
 def _optimal(rows: list[Row]) -> Finding:
-    comparisons_of = {
-        size: max(row["comparisons"] for row in group) for (size,), group in grouped(rows, "constraints").items()
-    }
-    bounds = {size: len(_NUMBER_OPS) * (log2(size / len(_NUMBER_OPS)) + 1) for size in comparisons_of}
-    ours = ", ".join(
-        f"at most {comparisons} comparisons among {size:,} (2 searches: {bounds[size]:.0f})"
-        for size, comparisons in comparisons_of.items()
-    )
-    ours += (
-        f", for {min(row['output'] for row in rows):,} to {max(row['output'] for row in rows):,} constraints that hold"
-    )
-    if all(comparisons <= bounds[size] for size, comparisons in comparisons_of.items()):
-        return Finding(24, ours, "holds")
-    return Finding(24, ours, "fails", "more comparisons than one binary search per operator")
+    texts, above, growing = [], [], []
+    for (size,), group in grouped(rows, "constraints").items():
+        steps = [row["comparisons"] + row["rank_steps"] for row in group]
+        bound = _SEARCHES * (log2(size / len(_NUMBER_OPS)) + 1)
+        texts.append(f"at most {max(steps)} steps among {size:,} (bound {bound:.0f})")
+        above += [size] * (max(steps) > bound)
+        most = max(group, key=lambda row: int(row["output"]))
+        growing += [size] * bool(most["comparisons"] + most["rank_steps"] > np.median(steps) + len(_NUMBER_OPS))
+    outputs = [row["output"] for row in rows]
+    ours = ", ".join(texts) + f", for {min(outputs):,} to {max(outputs):,} constraints that hold"
+    reason = f"more steps than {_SEARCHES} searches" if above else "more steps for a larger output"
+    return _OPTIMAL.decide(ours, not above and not growing, reason)
 
 
 def _trie(rows: list[Row]) -> Finding:
     shares = {
         key: float(np.mean([row["nodes"] for row in group])) / (key[1] * (log2(key[0]) + key[1]))
-        for key, group in grouped(rows, "constraints", "length").items()
+        for key, group in grouped(rows, "strings", "length").items()
     }
     largest = max(size for size, _ in shares)
-    longest = max(length for _, length in shares)
-    by_length = slope({length: _nodes(rows, largest, length) for length in sorted({key[1] for key in shares})})
-    by_size = slope({size: _nodes(rows, size, longest) for size in sorted({key[0] for key in shares})})
+    lengths, sizes = (sorted({key[place] for key in shares}) for place in (1, 0))
+    by_length = slope({length: _nodes(rows, largest, length) for length in lengths})
+    by_size = {length: slope({size: shares[size, length] for size in sizes}) for length in lengths}
     ours = (
-        f"{min(shares.values()):.2f} to {max(shares.values()):.2f} times l (log2 N + l) nodes; exponents "
-        f"{by_length:.2f} of the length, {by_size:.2f} of the constraints"
+        f"{min(shares.values()):.2f} to {max(shares.values()):.2f} times l (log2 N + l) nodes; exponent of the length "
+        f"{by_length:.2f}; of N, in this share, at most {max(by_size.values()):.2f}"
     )
-    if max(shares.values()) <= 1:
-        return Finding(25, ours, "holds")
-    if by_length <= 2 + _STEADY and by_size <= _STEADY:
-        return Finding(25, ours, "holds")
-    return Finding(25, ours, "fails", "it grows faster than the bound")
+    holds = max(shares.values()) <= 1 and max(by_size.values()) <= _FLAT
+    return _ONE_TRIE.decide(ours, holds, "more nodes than the bound, or growing faster with N")
 
 
-def _nodes(rows: list[Row], constraints: int, length: int) -> float:
-    return float(np.mean([row["nodes"] for row in where(rows, constraints=constraints, length=length)]))
+def _nodes(rows: list[Row], strings: int, length: int) -> float:
+    return float(np.mean([row["nodes"] for row in where(rows, strings=strings, length=length)]))
 
 
 def _fewer(rows: list[Row]) -> Finding:
@@ -166,17 +175,21 @@ def _fewer(rows: list[Row]) -> Finding:
     one, many = nodes.values()
     ours = f"{one:,} nodes in one index, {many:,} in one per operator ({many / one:.1f} times as many)"
     if len({row["matched"] for row in rows}) > 1:
-        return Finding(26, ours, "fails", "the answers differ")
-    return Finding(26, ours, "holds" if one < many else "fails", "" if one < many else "one index visits more")
+        return _UNITED.fails(ours, "the answers differ")
+    return _UNITED.decide(ours, one < many, "one index does not visit fewer")
 
 
 def _charts(tables: Tables, _: IndexParameters) -> list[Chart]:
     rows = tables["strings"].to_pylist()
     means = [
-        {"table": f"{constraints:,} constraints", "length": length, "nodes": _nodes(rows, constraints, length)}
-        for constraints, length in grouped(rows, "constraints", "length")
+        {"table": f"{strings:,} strings", "length": length, "nodes": _nodes(rows, strings, length)}
+        for strings, length in grouped(rows, "strings", "length")
     ]
-    numbers = [{**row, "table": f"{row['constraints']:,} constraints"} for row in tables["numbers"].to_pylist()]
+    numbers = [
+        {"table": f"{row['constraints']:,} constraints", "output": row["output"]}
+        | {"comparisons": row["comparisons"] + row["rank_steps"]}
+        for row in tables["numbers"].to_pylist()
+    ]
     return [
         Chart(
             "strings", "Trie nodes visited by a string", as_table(means), "length", "nodes", series="table",
@@ -212,6 +225,7 @@ EXPERIMENT = Experiment(
     choices=(
         "The constraints that a number satisfies are one range of a sorted array, so its size costs no comparisons.",
         "A looked-up string consists of words of the same dictionary, joined and cut to its length.",
-        "The rank of a number among all constants of the table is computed before, once per attribute.",
+        "The rank of a number among all constants of the table is searched once per attribute; its steps count.",
+        "N is the number of strings in the index; each has a constraint for every operator.",
     ),
 )

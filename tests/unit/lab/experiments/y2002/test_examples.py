@@ -29,8 +29,23 @@ def test_formula_is_that_of_the_paper(tables):
     assert row["error_filters"] == pytest.approx((200 * 80 / 12) ** 0.5)
 
 
+def verdict(tables, claim, **changed):
+    """Judge other tables, given as lists of rows."""
+    changed = {name: pa.Table.from_pylist(rows) for name, rows in changed.items()}
+    return next(each.verdict for each in EXPERIMENT.findings({**tables, **changed}, TINY) if each.claim == claim)
+
+
 def test_table_of_another_size_fails(tables):
     (row,) = tables["sizes"].to_pylist()
-    wrong = pa.Table.from_pylist([{**row, "filters": 2 * row["filters"]}])
-    found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings({**tables, "sizes": wrong}, TINY)}
-    assert found[28] == "fails"
+    assert verdict(tables, 28, sizes=[{**row, "filters": 2 * row["filters"]}]) == "fails"
+    large = {**row, "about_constraints": 10**6, "error_constraints": 1.0}
+    assert verdict(tables, 28, sizes=[{**large, "constraints": 991_000}]) == "holds"  # merging removes little
+    assert verdict(tables, 28, sizes=[{**large, "constraints": 980_000}]) == "fails"
+
+
+def test_other_answers_and_determinants_change_the_verdict(tables):
+    flight = [{**row, "matches": True} for row in tables["flight"].to_pylist()]
+    assert verdict(tables, 20, flight=flight) == "holds"
+    rows = tables["determinants"].to_pylist()
+    assert verdict(tables, 22, determinants=[*rows, {"table": "paper's r", "name": "s", "interface": "I"}]) == "fails"
+    assert verdict(tables, 23, determinants=rows[:-1]) == "fails"

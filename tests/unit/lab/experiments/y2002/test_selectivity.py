@@ -1,3 +1,4 @@
+import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
@@ -23,10 +24,12 @@ def test_excluded_interfaces_need_one_of_the_ten_commonest_names_that_a_message_
     assert all(row["held"] == row["counters"] for row in tables["work"].to_pylist())
 
 
-def judged(excluded=131, rounds=(9.0, 5.0, 1.0), counters=7):
+def judged(excluded=131, rounds=(9.0, 5.0, 1.0), counters=7, size=200):
     tables = {
-        "messages": pa.Table.from_pylist([{"interfaces": 200, "excluded": excluded}]),
-        "rounds": pa.Table.from_pylist([{"round": n, "excluded": each} for n, each in enumerate(rounds, 1)]),
+        "messages": pa.Table.from_pylist([{"interfaces": 1000 * size, "excluded": 1000 * excluded}] * 100),
+        "rounds": pa.Table.from_pylist(
+            [{"round": n, "excluded": each} for n, each in enumerate(np.repeat(rounds, 5).tolist(), 1)]
+        ),
         "work": pa.Table.from_pylist([{"held": 7, "counters": counters, "excluded": 0}]),
     }
     return [finding.verdict for finding in EXPERIMENT.findings(tables, TINY)]
@@ -34,7 +37,9 @@ def judged(excluded=131, rounds=(9.0, 5.0, 1.0), counters=7):
 
 def test_verdicts_follow_from_the_numbers():
     assert judged() == ["holds", "holds"]
-    assert judged(excluded=100) == ["differs", "holds"]
-    assert judged(rounds=(9.0, 10.0, 1.0)) == ["holds", "differs"]
+    assert judged(excluded=100) == ["fails", "holds"]
+    assert judged(excluded=150) == ["fails", "holds"]
+    assert judged(excluded=66, size=100) == ["unmeasured", "holds"]
+    assert judged(rounds=(9.0, 10.0, 1.0)) == ["holds", "fails"]
     assert judged(rounds=(1.0, 2.0, 3.0)) == ["holds", "fails"]
     assert judged(counters=8) == ["holds", "fails"]

@@ -15,10 +15,10 @@ def test_every_change_takes_effect(monkeypatch):
     assert {row["tries"] for row in tables["delays"].to_pylist()} == {1}  # the next message already goes there
 
 
-def judged(**changed):
+def judged(delay=5.0, **changed):
     rest = {"rate": 0, "made": 0.0, "us": 10.0, "equal": True, "checks": 0, "over_idle": 1.0}
     busy = {"rate": 100, "made": 100.0, "us": 11.0, "equal": True, "checks": 5, "over_idle": 1.1, **changed}
-    seen = pa.Table.from_pylist([{"change": 0, "tries": 1, "us": 5.0}])
+    seen = pa.Table.from_pylist([{"change": 0, "tries": 1, "us": delay}])
     (finding,) = updates_2003.EXPERIMENT.findings({"rates": pa.Table.from_pylist([rest, busy]), "delays": seen}, TINY)
     return finding.verdict
 
@@ -26,5 +26,6 @@ def judged(**changed):
 def test_verdict_follows_from_the_numbers():
     assert judged() == "holds"
     assert judged(equal=False) == "fails"
-    assert judged(made=50.0) == "differs"
-    assert judged(over_idle=5.0) == "differs"
+    assert judged(made=50.0) == "fails"
+    assert judged(over_idle=5.0) == "fails"
+    assert judged(delay=20_000.0) == "fails"
