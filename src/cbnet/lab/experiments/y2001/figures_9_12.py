@@ -6,6 +6,7 @@ Both figures show the same data; Figure 12 leaves out the case of one interface 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -108,7 +109,7 @@ def _findings(tables: Tables, _: Figures9And12Parameters) -> list[Finding]:
     ]
 
 
-def _curves(rows: list[Row], value: str = "us") -> dict[str, dict[int, float]]:
+def _curves(rows: list[Row], value: str = "us") -> dict[str, dict[Any, float]]:
     return {case: medians(group, "filters", value) for (case,), group in grouped(rows, "case").items()}
 
 
