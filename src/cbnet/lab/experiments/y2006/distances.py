@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.claim import Finding, Rule
 from cbnet.lab.experiments.curves import Row, as_table, grouped
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
@@ -16,6 +16,9 @@ from cbnet.topology import average_distance, topology
 
 _FROM_FILE = "--topology"
 _STEADY = 0.25  # allowed change of d / ln ln n over the sizes
+_LOG_LOG = Rule(
+    45, f"from the smallest to the largest generated network of a kind, d / ln ln n grows by at most {_STEADY:.0%}"
+)
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,11 @@ def _findings(tables: Tables, _: DistancesParameters) -> list[Finding]:
         steady.append(growth <= _STEADY)
     ours = "; ".join(texts)
     if not steady:
-        return [Finding(45, ours, "unmeasured", "no kind of network has several sizes")]
+        return [_LOG_LOG.unmeasured(ours, "no kind of network has several sizes")]
     if all(steady):
-        return [Finding(45, ours, "holds")]
+        return [_LOG_LOG.holds(ours)]
     reason = "tiny, but it grows faster than log log n in one kind of network: the law applies to exponents from 2 to 3"
-    return [Finding(45, ours, "differs", reason)]
+    return [_LOG_LOG.differs(ours, reason) if any(steady) else _LOG_LOG.fails(ours, "it grows faster than log log n")]
 
 
 def _charts(tables: Tables, _: DistancesParameters) -> list[Chart]:

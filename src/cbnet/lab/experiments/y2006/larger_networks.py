@@ -1,9 +1,12 @@
-"""Larger networks on which the statements behind the examples of [2006 §3.3, §3.4] are checked.
+"""Larger networks on which the statements behind the examples of [2006 §3] are checked.
 
 The networks of 4 and of 12 nodes were built to fit the text, so they cannot contradict it. Each row here counts, over a
 generated network, the cases in which the statement behind an example is true. A claim whose example agrees and whose
 statement is true there holds with a difference; otherwise it does not hold.
 
+    42    sources and links (v, u, w) at which T_v/(u, w) has exactly the nodes whose path from v crosses (u, w)
+    48    sources v and routers u: v's class at u is that of equal T_v/(u, ·), and R_u(v) is 1 exactly if u and the
+          class are one class at all nodes below u
     50    links (u, w) at which F*_u(w) equals the union of T_v/(u, w) over all sources v
     53    packets of PIF that lead to no interested processor
     55    routers that split the destinations of a message by next hop, each destination once; bytes of headers
@@ -24,15 +27,27 @@ from cbnet.lab.experiments.curves import Row
 from cbnet.language.message import Message
 from cbnet.routing import Network, deliver, judge
 from cbnet.routing.schemes.drp import Drp, DrpRouter
+from cbnet.routing.schemes.header_rewriting import Rewriting
 from cbnet.routing.schemes.pif import Pif, PifRouter
+from cbnet.routing.schemes.source_classes import classes_at
 from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
-from cbnet.topology import Graph, Tree, distances, topology
+from cbnet.topology import Graph, Tree, distances, shortest_path_tree, topology
 
 _RECEIVERS = 10  # interested processors of a message
 _SPURIOUS = 0.01  # share of the packets
 _RULES: Mapping[int, Rule] = {
     rule.claim: rule
     for rule in (
+        Rule(
+            42,
+            "both sets are the paper's, and at every link of larger networks, with random lengths, T_v/(u, w) has the "
+            "nodes whose shortest path from v crosses it",
+        ),
+        Rule(
+            48,
+            "the classes and R_6 are the paper's, and at every router of larger networks classes and R follow their "
+            "definitions",
+        ),
         Rule(50, "F*_6(9) is the paper's, and at every link of larger networks F* is the union over all sources"),
         Rule(
             53,
@@ -61,6 +76,8 @@ def larger_network_rows(name: str, messages: int, seed: int) -> Iterator[Row]:
     rng = np.random.default_rng(seed)
     sent = [_message(rng, graph) for _ in range(messages)]
     for claim, counts in (
+        (42, _crossed(graph, rng)),
+        (48, _classes(network)),
         (50, _unions(network)),
         (53, _spurious(network, sent)),
         (55, _split(network, sent)),
@@ -93,6 +110,8 @@ def _is_true(row: Row) -> bool:
 def _text(row: Row) -> str:
     true, cases = row["true"], row["cases"]
     texts = {
+        42: f"right nodes behind {true:,} of {cases:,} links of trees",
+        48: f"right class and R at {true:,} of {cases:,} sources and routers",
         50: f"the union at {true:,} of {cases:,} links",
         53: f"{true / max(1, cases):.0%} of {cases:,} packets spurious",
         55: f"{true:,} of {cases:,} routers split by next hop",
@@ -110,6 +129,52 @@ def _message(rng: Generator, graph: Graph) -> tuple[int, Message]:
 
 def _counts(true: int, cases: int, **more: int) -> Row:
     return {"true": true, "cases": cases, "bytes": None, "bytes_common": None, **more}
+
+
+def _crossed(graph: Graph, rng: Generator) -> Row:
+    """Count the sources and links behind which the tree has the nodes that distances alone tell.
+
+    Lengths are random and large, so shortest paths are unique.
+    """
+    edges = [(u, int(w)) for u in range(len(graph)) for w in graph.neighbours(u) if u < w]
+    drawn = Graph.from_edges((u, w, int(rng.integers(1, 1 << 40))) for u, w in edges)
+    lengths = distances(drawn, range(len(drawn)))
+    true = cases = 0
+    for v in range(len(drawn)):
+        below = _below(shortest_path_tree(drawn, v))
+        for u in range(len(drawn)):
+            for w in drawn.neighbours(u).tolist():
+                crosses = lengths[v, u] + drawn.weight(u, w) + lengths[w] == lengths[v]
+                cases += 1
+                true += below.get((u, w), 0) == sum(1 << int(x) for x in np.flatnonzero(crosses))
+    return _counts(true, cases)
+
+
+def _classes(network: Network) -> Row:
+    """Count the sources and routers whose class and R are those of the definitions, taken from the trees."""
+    nodes = range(len(network))
+    signatures = np.array([_signatures(network, v) for v in nodes]).T  # [router, source]
+    classes = classes_at(network.graph, nodes, nodes)
+    rewriting = Rewriting(network)
+    true = cases = 0
+    for u in nodes:
+        class_of = {v: sorted(each) for each in classes[u] for v in each}
+        for v in nodes:
+            own = np.flatnonzero(signatures[u] == signatures[u, v])
+            below = [x for x in network.tree(v).descendants(u).tolist() if x != u]
+            seen = signatures[np.ix_(below, [*own, u])]
+            is_one = bool((seen == seen[:, :1]).all())
+            cases += 1
+            true += class_of[v] == own.tolist() and rewriting.rewrites(v, u) == is_one
+    return _counts(true, cases)
+
+
+def _signatures(network: Network, v: int) -> list[int]:
+    """Return a number for each router u that stands for all T_v/(u, w)."""
+    sets: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (u, w), below in _below(network.tree(v)).items():
+        sets[u].append((w, below))
+    return [hash(tuple(sorted(sets[u]))) for u in range(len(network))]
 
 
 def _unions(network: Network) -> Row:

@@ -23,12 +23,21 @@ def test_topology_file_is_measured_beside_generated_graphs(tmp_path):
 
 @pytest.mark.parametrize(
     ("law", "verdict"),
-    [(lambda n: 2 * log(log(n)), "holds"), (lambda n: log(n), "differs"), (lambda n: n**0.5, "differs")],
+    [(lambda n: 2 * log(log(n)), "holds"), (lambda n: log(n), "fails"), (lambda n: n**0.5, "fails")],
 )
 def test_only_log_log_n_holds(law, verdict):
     rows = [{"kind": "powerlaw", "nodes": n, "edges": n, "distance": law(n)} for n in (100, 10_000)]
     (finding,) = EXPERIMENT.findings({"distances": pa.Table.from_pylist(rows)}, TINY)
     assert finding.verdict == verdict
+
+
+def test_law_that_holds_in_one_kind_only_differs():
+    laws = {"powerlaw": lambda n: log(log(n)), "aslike": log}
+    rows = [
+        {"kind": kind, "nodes": n, "edges": n, "distance": law(n)} for kind, law in laws.items() for n in (100, 10_000)
+    ]
+    (finding,) = EXPERIMENT.findings({"distances": pa.Table.from_pylist(rows)}, TINY)
+    assert finding.verdict == "differs"
 
 
 def test_one_size_decides_nothing():

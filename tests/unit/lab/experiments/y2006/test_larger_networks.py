@@ -10,6 +10,8 @@ def rows():
 
 def test_on_a_ring_of_six_counts_follow_by_hand(rows):
     assert list(rows) == list(FITTED)
+    assert (rows[42]["true"], rows[42]["cases"]) == (72, 72)  # 6 sources and 12 directed links
+    assert (rows[48]["true"], rows[48]["cases"]) == (36, 36)  # 6 sources and 6 routers
     assert (rows[50]["true"], rows[50]["cases"]) == (12, 12)  # both directions of 6 links
     assert rows[55]["true"] == rows[55]["cases"]
     # All 5 others are interested. PIF has a packet for each, none spurious.
@@ -38,6 +40,8 @@ def test_agreement_on_a_network_built_to_fit_is_not_enough(claim):
 @pytest.mark.parametrize(
     ("claim", "changed"),
     [
+        (42, {"true": 9}),  # a tree has other nodes behind a link
+        (48, {"true": 9}),
         (50, {"true": 9}),  # at a link F* is not the union
         (53, {"true": 9, "cases": 1000}),  # 0.9 % of the packets are spurious
         (55, {"true": 9}),

@@ -5,7 +5,7 @@ from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.small_networks import parse_graph
 from cbnet.lab.experiments.y2006.laws import EXPERIMENT, LawsParameters, _bridges
 
-TINY = LawsParameters(networks=2, nodes=5, extra=2, messages=2, tree_nodes=6)
+TINY = LawsParameters(networks=2, nodes=5, extra=2, messages=2, tree_nodes=(20, 40))
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,30 @@ def test_one_distinguishing_router_fails_the_claim(tables):
     rows[0]["distinguishing"] = 1
     found = EXPERIMENT.findings({**tables, "bridges": pa.Table.from_pylist(rows)}, TINY)
     assert next(finding.verdict for finding in found if finding.claim == 46) == "fails"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({}, "differs"),
+        ({"counted": 3 * 40 * 40 * 64}, "fails"),  # three times the formula
+        ({"flags": 1}, "fails"),
+        ({"not_rewritten": 1}, "fails"),
+        ({"classes": 0}, "fails"),
+    ],
+)
+def test_iPS_on_trees_must_have_these_classes_and_this_state(tables, change, verdict):  # noqa: N802
+    rows = tables["trees"].to_pylist()
+    rows[-1] |= change
+    found = EXPERIMENT.findings({**tables, "trees": pa.Table.from_pylist(rows)}, TINY)
+    assert next(finding.verdict for finding in found if finding.claim == 47) == verdict
+
+
+def test_state_on_trees_that_grows_faster_than_the_formula_fails(tables):
+    rows = [{**row, "counted": int(row["formula"] * row["nodes"] / 40)} for row in tables["trees"].to_pylist()]
+    found = EXPERIMENT.findings({**tables, "trees": pa.Table.from_pylist(rows)}, TINY)
+    finding = next(finding for finding in found if finding.claim == 47)
+    assert (finding.verdict, "growing with n^1.00 for 20 to 40 nodes" in finding.ours) == ("fails", True)
 
 
 def test_counted_state_on_a_tree_is_two_words_per_pair_and_identifiers(tables):

@@ -66,9 +66,12 @@ def test_psf_alone_grows_with_senders_times_receivers_or_others_do_too(tables):
     assert found(lambda _: (0, 1)).verdict == "fails"
 
 
-def test_pairs_that_are_not_hops_fail(tables):
-    hops = pa.Table.from_pylist([{**row, "placed": row["placed"] + 1} for row in tables["hops"].to_pylist()])
-    assert EXPERIMENT.findings({**tables, "hops": hops}, TINY)[0].verdict == "fails"
+@pytest.mark.parametrize(
+    ("change", "verdict"), [({}, "holds"), ({"wrong_sources": 1}, "fails"), ({"by_means": 1.2}, "fails")]
+)
+def test_tables_that_do_not_have_each_receiver_once_per_hop_fail(tables, change, verdict):
+    hops = pa.Table.from_pylist([{**row, **change} for row in tables["hops"].to_pylist()])
+    assert EXPERIMENT.findings({**tables, "hops": hops}, TINY)[0].verdict == verdict
 
 
 def grown(tables, counted):
@@ -104,6 +107,9 @@ def test_unicasts_of_the_internet_graph_are_measured_too(tmp_path):
     tables = EXPERIMENT.run(TINY, ExperimentContext(topology=tmp_path / "star.edges"))
     found = {row["unicast"]: row for row in tables["unicasts"].to_pylist() if row["graph"] == "--topology"}
     assert found["shortest"]["identifiers"] == 6 * 2 * 5
+    (hops,) = [row for row in tables["hops"].to_pylist() if row["graph"] == "--topology"]
+    # the hub is 1 from 5 leaves; a leaf is 1 from the hub and 2 from 4 others, but two leaves have a link of their own
+    assert (hops["placed"], hops["hops"], hops["wrong_sources"]) == (48, 48, 0)
     assert found["tree"]["identifiers"] == 6 + 5 + 3 * 5  # own positions, parents, and three for each child
     # of 30 ordered pairs only the two leaves with a link of their own are farther apart: 2 instead of 1
     assert found["tree"]["stretch"] == pytest.approx((28 + 2 * 2) / 30)
