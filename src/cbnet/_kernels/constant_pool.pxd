@@ -94,6 +94,14 @@ cdef inline const void *number_address(const Numbers *numbers, double number) no
     """Return what a search for a number reads first."""
     return numbers.directory.starts + number_part(&numbers.directory, number) if numbers.directory.starts != NULL else NULL
 
+cdef inline const void *first_compared(const Numbers *numbers, double number) noexcept nogil:
+    """Return the constant that a search for a number reads next."""
+    cdef uint32_t part
+    if numbers.directory.starts == NULL:
+        return numbers.high
+    part = number_part(&numbers.directory, number)
+    return numbers.high + numbers.directory.starts[part]
+
 cdef inline const void *text_address(const Pool *pool, const char *text, uint32_t length) noexcept nogil:
     """Return what a search for a text reads first."""
     cdef const Directory *directory = &pool.directory

@@ -34,7 +34,7 @@ cdef extern from * nogil:
 cdef enum:
     PARTS_PER_CONSTANT = 8
     MOST_PARTS = 1 << 16
-    FEW_TEXTS = 1 << 14
+    FEW_TEXTS = 1 << 16
 
 
 cdef int open_numbers(Numbers *numbers, dict arrays) except -1:
@@ -115,7 +115,7 @@ cdef int open_slots(Pool *pool) except -1:
     cdef const char *text
     if pool.count > FEW_TEXTS:
         return 0
-    while room < 2 * <uint64_t> pool.count:
+    while 3 * room < 4 * <uint64_t> pool.count:
         room *= 2
     directory.slots = <TextSlot *> PyMem_RawCalloc(room, sizeof(TextSlot))
     if directory.slots == NULL:

@@ -3,21 +3,10 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-cdef extern from *:
-    """
-    #define FREE 0xFFFFFFFFFFFFFFFFULL
-    #define MIX 0x9E3779B97F4A7C15ULL
-    """
-    const uint64_t FREE
-    const uint64_t MIX
+from cbnet._kernels.pivot_view cimport FREE, MIX, NAME_OF_WORD, Entry, is_equality, mark_of
 
 cdef enum:
     ORDERED = 32  # longer rows are not ordered: it would take longer than it saves
-
-cdef struct Entry:
-    uint64_t mask
-    uint32_t tests
-    uint32_t target
 
 
 def hash_rows(const uint64_t[::1] words, const int64_t[::1] offsets, uint64_t[::1] hashes):
@@ -47,10 +36,11 @@ def mark_repeated(const uint64_t[::1] words, const int64_t[::1] offsets, const i
             )
 
 
-def choose_pivots(const float[::1] costs, const int64_t[::1] offsets, const int64_t[::1] rows, int64_t[::1] pivots):
-    """Write the index of the cheapest word of each row, none empty: int64[len(rows)]."""
+def choose_pivots(const uint64_t[::1] words, const float[::1] costs, const int64_t[::1] offsets,
+                  const int64_t[::1] rows, int64_t[::1] pivots, uint8_t[::1] marks):
+    """Write the index of the cheapest word of each row of two words or more, and the mark of its other words."""
     cdef Py_ssize_t i
-    cdef int64_t at, best
+    cdef int64_t at, best, second
     with nogil:
         for i in range(rows.shape[0]):
             best = offsets[rows[i]]
@@ -58,6 +48,17 @@ def choose_pivots(const float[::1] costs, const int64_t[::1] offsets, const int6
                 if costs[at] < costs[best]:
                     best = at
             pivots[i] = best
+            second = -1
+            for at in range(offsets[rows[i]], offsets[rows[i] + 1]):
+                if at != best and (second < 0 or _is_rarer(words, costs, at, second)):
+                    second = at
+            marks[i] = mark_of(words[second] if is_equality(words[second]) else words[second] & NAME_OF_WORD)
+
+
+cdef inline bint _is_rarer(const uint64_t[::1] words, const float[::1] costs, int64_t at, int64_t than) noexcept nogil:
+    """Return whether a word excludes more than another by its mark: equalities first, the least likely first."""
+    cdef bint is_first = is_equality(words[at])
+    return is_first if is_first != is_equality(words[than]) else costs[at] < costs[than]
 
 
 def place_keys(const uint64_t[::1] words, uint64_t[::1] keys, int64_t[::1] slots):

@@ -45,6 +45,7 @@ cdef struct State:              # of one message
     BindingSearch search
     Hits hits                   # of a string that is not a constant
     uint64_t mask
+    uint64_t[4] marks           # bits
     int64_t touched
 
 cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *targets) except -1

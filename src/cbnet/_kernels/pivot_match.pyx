@@ -7,7 +7,7 @@ from libc.stdlib cimport qsort
 from cbnet._kernels.binding_search cimport (
     binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
 )
-from cbnet._kernels.constant_pool cimport constant_place, number_address, number_place, text_address, text_place
+from cbnet._kernels.constant_pool cimport constant_place, first_compared, number_address, number_place, text_address, text_place
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, Batch
 from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.pivot_view cimport *
@@ -35,6 +35,8 @@ cdef extern from *:
 
 cdef enum:
     FEW_TARGETS = 64
+    CACHE_LINE = 64  # bytes
+    SCREENED = 128   # entries of a bucket or list
     # Tests as bits: those that compare ranks, and those without a list or pool of their own.
     NUMBER_TESTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ) | 1 << IN
     STRING_ORDER = (1 << (STRING_GE + 1)) - (1 << STRING_LT)
@@ -62,6 +64,26 @@ cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
             test == CONDITION and condition_passes(&view.constants, &state.leaves, <uint32_t> word)
         )
     return passes(&view.constants, state.leaves.attributes + slot - 1, state.leaves.places[slot - 1], test, <uint32_t> word)
+
+
+cdef inline bint _has_mark(const State *state, uint8_t mark) noexcept nogil:
+    return (state.marks[mark >> 6] >> (mark & 63)) & 1
+
+
+cdef inline void _set_mark(State *state, uint64_t word) noexcept nogil:
+    cdef uint8_t mark = mark_of(word)
+    state.marks[mark >> 6] |= (<uint64_t> 1) << (mark & 63)
+
+
+cdef inline void _set_marks(State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
+    """Set the mask bit and the marks of an attribute: of its name and of its value."""
+    cdef uint64_t name = <uint64_t> attribute.symbol << 38
+    state.mask |= mask_bit(attribute.symbol)
+    _set_mark(state, name)
+    if attribute.kind == BOOL:
+        _set_mark(state, name | <uint64_t> BOOL_EQ << 32 | (attribute.high != 0))
+    elif place & 1 and attribute.kind != TAG:
+        _set_mark(state, name | <uint64_t> (NUMBER_EQ if attribute.kind == NUMBER else STRING_EQ) << 32 | place >> 1)
 
 
 cdef inline void _deliver(const View *view, State *state, uint32_t target) noexcept nogil:
@@ -100,9 +122,12 @@ cdef void _visit_entries(const View *view, State *state, const Visit *visit) noe
     cdef uint64_t missing = ~state.mask
     cdef TargetSet targets = state.targets[0]
     cdef const Entry *entries = visit.postings.entries
+    cdef const uint8_t *marks = visit.postings.marks
     cdef const Entry *candidate
-    state.touched += visit.entry_end - visit.entry
     for entry in range(visit.entry, visit.entry_end):
+        if not _has_mark(state, marks[entry]):
+            continue
+        state.touched += 1
         candidate = entries + entry
         if candidate.mask & missing:
             continue
@@ -125,8 +150,10 @@ cdef void _visit_whole_entries(const View *view, State *state, const Visit *visi
     cdef uint64_t pivot = visit.pivot
     cdef uint32_t entry, test_end
     cdef const Entry *candidate
-    state.touched += visit.entry_end - visit.entry
     for entry in range(visit.entry, visit.entry_end):
+        if not _has_mark(state, visit.postings.marks[entry]):
+            continue
+        state.touched += 1
         candidate = visit.postings.entries + entry
         if candidate.mask & ~state.mask:
             continue
@@ -164,7 +191,8 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint6
     if visit.single < visit.single_end:
         fetch(postings.targets + visit.single)
     if visit.entry < visit.entry_end:
-        fetch(postings.entries + visit.entry)
+        fetch(postings.marks + visit.entry)
+        fetch(postings.marks + min(visit.entry + CACHE_LINE, visit.entry_end) - 1)
     state.visits += visit.single < visit.single_end or visit.entry < visit.entry_end
 
 
@@ -383,7 +411,6 @@ cdef void _enter(const View *view, State *state) noexcept nogil:
         if attribute.symbol >= view.symbols or leaves.slots[attribute.symbol]:
             continue  # a repeated tag
         leaves.slots[attribute.symbol] = i + 1
-        state.mask |= mask_bit(attribute.symbol)
         tested = view.tested[attribute.symbol]
         if attribute.kind == NUMBER and tested & NUMBER_TESTS:
             leaves.places[i] = number_place(&view.constants.numbers, attribute.high, attribute.low)
@@ -393,6 +420,7 @@ cdef void _enter(const View *view, State *state) noexcept nogil:
             leaves.places[i] = constant_place(&view.constants.strings, attribute.text, attribute.length)
         else:
             leaves.places[i] = 0
+        _set_marks(state, attribute, leaves.places[i])
 
 
 cdef void _enter_several(const View *view, State *state) noexcept nogil:
@@ -400,7 +428,7 @@ cdef void _enter_several(const View *view, State *state) noexcept nogil:
     cdef uint32_t i
     enter_leaves(&view.constants, &state.leaves, state.count)
     for i in range(state.count):
-        state.mask |= mask_bit(state.leaves.attributes[i].symbol)
+        _set_marks(state, state.leaves.attributes + i, state.leaves.places[i])
 
 
 cdef inline bint _is_looked_up(const View *view, const State *state, uint32_t at) noexcept nogil:
@@ -430,10 +458,20 @@ cdef void _fetch_places(const View *view, const State *state) noexcept nogil:
             fetch(text_address(&view.constants.strings, attribute.text, attribute.length))
 
 
+cdef void _fetch_numbers(const View *view, const State *state) noexcept nogil:
+    """Prefetch the constants that numbers are compared with."""
+    cdef const Attribute *attribute
+    cdef uint32_t i
+    for i in range(state.count):
+        attribute = state.leaves.attributes + i
+        if attribute.kind == NUMBER:
+            fetch(first_compared(&view.constants.numbers, attribute.high))
+
+
 cdef void _ask(const View *view, State *state) noexcept nogil:
     """Find the ranks of values, and queue the buckets and lists to look up."""
     cdef uint32_t i
-    state.mask = 0
+    state.mask = state.marks[0] = state.marks[1] = state.marks[2] = state.marks[3] = 0
     if state.has_several:
         _enter_several(view, state)
     else:
@@ -441,6 +479,7 @@ cdef void _ask(const View *view, State *state) noexcept nogil:
     if view.message_symbol < view.names:
         state.leaves.slots[view.message_symbol] = 1
         state.mask |= mask_bit(view.message_symbol)
+        _set_mark(state, <uint64_t> view.message_symbol << 38)
         _visit_list(view, state, view.message_symbol, ANY, 0)
     for i in range(state.count):
         if _is_looked_up(view, state, i):
@@ -450,6 +489,40 @@ cdef void _ask(const View *view, State *state) noexcept nogil:
                 _match_attribute(view, state, state.leaves.attributes + i, state.leaves.places[i])
     if state.targets.total > FEW_TARGETS:
         _match_all_patterns(view, state)
+
+
+cdef void _screen(const View *view, State *state) noexcept nogil:
+    """Divide the queued entries into runs that have marks of the message, and prefetch these; only the first of many."""
+    cdef uint32_t i, at, first, end
+    cdef const uint8_t *marks
+    for i in range(state.visits):
+        marks = state.visit[i].postings.marks
+        at = state.visit[i].entry
+        end = min(state.visit[i].entry_end, at + SCREENED)
+        while at < end:
+            if not _has_mark(state, marks[at]):
+                at += 1
+                continue
+            first = at
+            while at < end and _has_mark(state, marks[at]):
+                at += 1
+            _queue_run(state, i, first, at)
+        state.visit[i].entry = end
+
+
+cdef inline void _queue_run(State *state, uint32_t visit, uint32_t entry, uint32_t end) noexcept nogil:
+    """Queue some of the entries of a visit, and prefetch them."""
+    cdef Visit *run
+    if state.visits == state.visit_room and not enlarge(<void **> &state.visit, &state.visit_room, sizeof(Visit)):
+        state.search.is_out_of_memory = True
+        return
+    run = state.visit + state.visits
+    run[0] = state.visit[visit]
+    run.single = run.single_end
+    run.entry, run.entry_end = entry, end
+    fetch(run.postings.entries + entry)
+    fetch(run.postings.entries + end)  # it ends the tests of the last
+    state.visits += 1
 
 
 cdef void _fetch_tests(const View *view, const State *state) noexcept nogil:
@@ -462,6 +535,7 @@ cdef void _fetch_tests(const View *view, const State *state) noexcept nogil:
         entry = visit.postings.entries + visit.entry
         if visit.entry < visit.entry_end and not entry.mask & ~state.mask:
             fetch(view.words + entry.tests)
+            fetch(view.words + visit.postings.entries[visit.entry_end].tests - 1)
 
 
 cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil:
@@ -474,9 +548,13 @@ cdef void begin_matching(const View *view, State *states, uint32_t count) noexce
     for i in range(count):
         _fetch_places(view, states + i)
     for i in range(count):
+        _fetch_numbers(view, states + i)
+    for i in range(count):
         _ask(view, states + i)
     for i in range(count):
         _find_queued(view, states + i)
+    for i in range(count):
+        _screen(view, states + i)
     for i in range(count):
         _fetch_tests(view, states + i)
 

@@ -32,6 +32,7 @@ cdef int _open_postings(Postings *postings, dict arrays, str name) except -1:
     postings.target_count = <uint32_t> targets
     postings.entries = <const Entry *> pointer(arrays, f"{name}_entries", sizeof(Entry), 1)
     postings.entry_count = <uint32_t> entries - 1
+    postings.marks = <const uint8_t *> pointer(arrays, f"{name}_marks", 1, entries - 1)
     return 0
 
 

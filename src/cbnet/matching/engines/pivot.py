@@ -85,8 +85,8 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
     lengths = lengths_of(offsets)
     single_rows = np.flatnonzero(lengths == 1)
     single_words, single_targets = _distinct(words[offsets[single_rows]], columns.targets[single_rows])
-    pivots = np.empty(len(rows), np.int64)
-    pivot_build.choose_pivots(costs, offsets, rows, pivots)
+    pivots, marks = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint8)
+    pivot_build.choose_pivots(words, costs, offsets, rows, pivots, marks)
     entry_words = words[pivots]
     arrays = {
         "always": np.unique(columns.targets[lengths == 0]),
@@ -98,7 +98,7 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
         chosen = np.flatnonzero((_LIST[_test(entry_words)] >= 0) == listed)
         file = _in_lists if listed else _in_buckets
         single_order, entry_order, offsets_of = file(
-            columns, single_words[singles], entry_words[chosen], lengths[rows[chosen]]
+            columns, single_words[singles], entry_words[chosen], (lengths[rows[chosen]], marks[chosen])
         )
         chosen = chosen[entry_order]
         entries = np.empty(len(chosen) + 1, ENTRY)
@@ -113,7 +113,12 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
             arrays["words"],
             used,
         )
-        arrays |= {f"{name}_targets": single_targets[singles[single_order]], f"{name}_entries": entries, **offsets_of}
+        arrays |= {
+            f"{name}_targets": single_targets[singles[single_order]],
+            f"{name}_entries": entries,
+            f"{name}_marks": marks[chosen],
+            **offsets_of,
+        }
     members = member_index(np.concatenate([single_words, entry_words]), columns.sets)
     return arrays | members | _used_tests(columns, single_words, entry_words)
 
@@ -139,8 +144,10 @@ def _symbol(words: Array) -> Array:
     return (words >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
 
 
-def _in_buckets(_: Columns, singles: Array, entries: Array, lengths: Array) -> tuple[Array, Array, dict[str, Array]]:
-    """Return the order of the postings by slot (short entries first), and the table of slots."""
+def _in_buckets(
+    _: Columns, singles: Array, entries: Array, then: tuple[Array, ...]
+) -> tuple[Array, Array, dict[str, Array]]:
+    """Return the order of the postings by slot (entries then by the last of `then`), and the table of slots."""
     distinct = np.unique(np.concatenate([singles, entries]))
     count = 1 << max(1, int(len(distinct) / _MAX_LOAD).bit_length())
     keys = np.full(count, FREE)
@@ -152,10 +159,12 @@ def _in_buckets(_: Columns, singles: Array, entries: Array, lengths: Array) -> t
     table["key"] = np.append(keys, FREE)
     table["singles"] = _offsets(single_slots, count)
     table["entries"] = _offsets(entry_slots, count)
-    return np.argsort(single_slots, kind="stable"), np.lexsort((lengths, entry_slots)), {"slots": table}
+    return np.argsort(single_slots, kind="stable"), np.lexsort((*then, entry_slots)), {"slots": table}
 
 
-def _in_lists(columns: Columns, singles: Array, entries: Array, _: Array) -> tuple[Array, Array, dict[str, Array]]:
+def _in_lists(
+    columns: Columns, singles: Array, entries: Array, _: tuple[Array, ...]
+) -> tuple[Array, Array, dict[str, Array]]:
     """Return the order of the postings by list and bound, and the offsets of the lists."""
     arrays: dict[str, Array] = {}
     orders = []
