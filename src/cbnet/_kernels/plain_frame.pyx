@@ -20,6 +20,7 @@ cdef enum:
     PUBLISH_ARRAY = 0x96        # 6 members
     SHORT_PACKET_ARRAY = 0x9B   # 11 members: without a mark and an origin
     PACKET_ARRAY = 0x9D         # 13 members
+    LONG_PACKET_ARRAY = 0x9E    # 14 members: with a mark of durable publishing, or nil
 
 
 cdef inline const uint8_t *_read_name(
@@ -51,7 +52,7 @@ cdef bint read_packet(const uint8_t *body, const uint8_t *end, PlainFrame *frame
     cdef PacketHead *head = &frame.head
     cdef uint64_t tree, tries
     cdef const uint8_t *at
-    if end - body < 2 or not SHORT_PACKET_ARRAY <= body[0] <= PACKET_ARRAY or body[1] != PACKET:
+    if end - body < 2 or not SHORT_PACKET_ARRAY <= body[0] <= LONG_PACKET_ARRAY or body[1] != PACKET:
         return False
     if end - body > MAX_PACKET_LENGTH:
         return False
@@ -78,8 +79,10 @@ cdef bint read_packet(const uint8_t *body, const uint8_t *end, PlainFrame *frame
     at = read_message(at, end, message)
     if at != NULL and body[0] > SHORT_PACKET_ARRAY:  # a mark
         at = at + 1 if at < end and at[0] == NIL else NULL
-    if at != NULL and body[0] == PACKET_ARRAY:
+    if at != NULL and body[0] >= PACKET_ARRAY:
         at = _read_origin(at, end, frame)
+    if at != NULL and body[0] == LONG_PACKET_ARRAY:  # Python handles durable publishing
+        at = at + 1 if at < end and at[0] == NIL else NULL
     return at != NULL and at == end
 
 

@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer, Item, Reply
     from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
     from cbnet.network.client.client import Client, Offer, Subscription, connect
+    from cbnet.network.client.durable_delivery import DurableDelivery
+    from cbnet.network.client.durable_publishing import Receipt
     from cbnet.network.client.status_query import statuses
     from cbnet.network.errors import (
         NetworkError,
         NoReply,
         NotConfirmed,
         NotConnected,
+        NotStored,
         NotTrusted,
         Refused,
         Timeout,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from cbnet.network.link.actions import Action, Send, Shut
     from cbnet.network.link.settings import Settings
     from cbnet.network.protocol.addresses import Address
+    from cbnet.network.protocol.durable_frames import DurableLimits
     from cbnet.network.protocol.frames import Close, Frame, Hello, Status
     from cbnet.network.protocol.wire import FrameReader, WireError, encode
     from cbnet.network.router.router import Router
@@ -60,11 +64,14 @@ _NAMES = {  # by module
     "client.async_pull": "AsyncOffer Item Reply",
     "client.async_subscription": "AsyncSubscription Confirmation Delivery",
     "client.client": "Client Offer Subscription connect",
+    "client.durable_delivery": "DurableDelivery",
+    "client.durable_publishing": "Receipt",
     "client.status_query": "statuses",
-    "errors": "NetworkError NoReply NotConfirmed NotConnected NotTrusted Refused Timeout TooSlow",
+    "errors": "NetworkError NoReply NotConfirmed NotConnected NotStored NotTrusted Refused Timeout TooSlow",
     "link.actions": "Action Send Shut",
     "link.settings": "Settings",
     "protocol.addresses": "Address",
+    "protocol.durable_frames": "DurableLimits",
     "protocol.frames": "Close Frame Hello Status",
     "protocol.wire": "FrameReader WireError encode",
     "router.router": "Router",
@@ -77,10 +84,10 @@ _NAMES = {  # by module
 _MODULES = {name: f"cbnet.network.{module}" for module, names in _NAMES.items() for name in names.split()}
 __all__ = [
     "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "Close", "Confirmation",
-    "Delivery", "Frame", "FrameReader", "Hello", "Item", "MemoryClient", "MemoryNetwork", "NetworkError", "NoReply",
-    "NotConfirmed", "NotConnected", "NotTrusted", "Offer", "ProcessNetwork", "Refused", "Reply", "Router", "Send",
-    "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError",
-    "connect", "connect_async", "encode", "statuses",
+    "Delivery", "DurableDelivery", "DurableLimits", "Frame", "FrameReader", "Hello", "Item", "MemoryClient",
+    "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed", "NotConnected", "NotStored", "NotTrusted", "Offer",
+    "ProcessNetwork", "Receipt", "Refused", "Reply", "Router", "Send", "Settings", "Shut", "Status", "Subscription",
+    "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError", "connect", "connect_async", "encode", "statuses",
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer
     from cbnet.network.client.async_subscription import AsyncSubscription
     from cbnet.network.client.client import Offer, Subscription
+    from cbnet.network.client.durable_publishing import Receipt
     from cbnet.network.protocol.frames import StepField
 
 
@@ -55,6 +56,22 @@ class NotConfirmed(NetworkError):  # noqa: N818
             f"not confirmed for all {routers} reachable routers within {seconds:g} s: no answer from {names}; "
             "it stays active, and messages of routers behind these links may not arrive yet"
         )
+
+
+class NotStored(NetworkError):  # noqa: N818
+    """Not all durable subscriptions that match have a message on disk.
+
+    receipts: of all messages of the call. A home that did not answer may have the message or not.
+    """
+
+    def __init__(self, receipts: Sequence[Receipt]) -> None:
+        self.receipts = list(receipts)
+        failed = [receipt for receipt in receipts if not receipt.is_stored]
+        silent = sorted({name for receipt in failed for name in receipt.silent})
+        reasons = sorted({reason for receipt in failed for reason in receipt.refused})
+        parts = [*([f"no answer from {', '.join(silent[:5])}"] if silent else []), *reasons[:3]]
+        what = "the message is" if len(self.receipts) == 1 else f"{len(failed):,} of {len(receipts):,} messages are"
+        super().__init__(f"{what} not stored by all durable subscriptions: {'; '.join(parts)}")
 
 
 class NoReply(NetworkError):  # noqa: N818

@@ -35,6 +35,7 @@ class InternalSubscriber(Enum):
 
     INITIAL = "the initial predicate"
     OTHER_DOMAINS = "other domains"
+    DURABLE = "durable subscriptions"
 
 
 class OwnSource(Enum):
@@ -59,6 +60,7 @@ class Matches(NamedTuple):
     domains: list[int]  # sides of a gateway
     is_initial: bool  # whether the initial predicate matches
     sources: int  # bits of the streams with a filter that matches
+    durable: Sequence[int] = ()  # durable subscriptions
 
 
 class _Piece(NamedTuple):
@@ -97,6 +99,7 @@ class Subscriptions:
         """Return the subscriptions that a message matches."""
         clients: dict[int, list[int]] = {}
         domains: list[int] = []
+        durable: list[int] = []
         is_initial = False
         slots = self.table.match(content.members)
         for slot in slots:
@@ -109,12 +112,14 @@ class Subscriptions:
                     clients.setdefault(subscriber, []).append(id)
             elif subscriber is InternalSubscriber.OTHER_DOMAINS:
                 domains.append(id)
+            elif subscriber is InternalSubscriber.DURABLE:
+                durable.append(id)
             else:
                 is_initial = True
         if is_initial:
             for link, id in self._listeners:
                 clients.setdefault(link, []).append(id)
-        return Matches(clients, domains, is_initial, self.aggregation.matched(slots))
+        return Matches(clients, domains, is_initial, self.aggregation.matched(slots), durable)
 
     def holder(self, slot: int) -> tuple[int, int, int]:
         """Return what a slot of the table stands for, as `slot_table` has it."""

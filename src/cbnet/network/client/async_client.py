@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
-from itertools import count
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count, repeat
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
@@ -26,13 +26,16 @@ from cbnet.network.client.async_pull import (
     pull_frame,
     reply_of,
 )
-from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, WhenFull
+from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, DurableOptions, WhenFull
 from cbnet.network.client.client_link import Call, ClientLink
+from cbnet.network.client.durable_delivery import DurableDelivery
+from cbnet.network.client.durable_publishing import DurablePublishing, Receipt, check_stored, closed_error
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.client.registrations import Registrations
 from cbnet.network.errors import NotConnected, TooSlow
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
+from cbnet.network.protocol.durable_frames import DurableLimits
 from cbnet.network.protocol.fields import MAX_SECONDS, check_name
 from cbnet.network.protocol.frames import Frame, Hello, Hop, Status, frame_number
 from cbnet.network.protocol.request_codec import RequestLike
@@ -41,7 +44,8 @@ from cbnet.network.security.tls import Tls, client_context
 from cbnet.network.security.tokens import token_for
 
 TIMEOUT = 5.0
-Query: TypeAlias = frames.StatusRequest | frames.TableRequest | frames.FilterRequest
+ACK_WAIT = 30.0
+Query: TypeAlias = frames.StatusRequest | frames.TableRequest | frames.FilterRequest | frames.DurableQuery
 # The frame that each answer belongs to, and the member that says which one.
 _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
     frames.Subscribed: (frames.Subscribe, "id"),
@@ -55,6 +59,7 @@ _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
     frames.Status: (frames.StatusRequest, "number"),
     frames.TableSummary: (frames.TableRequest, "number"),
     frames.FilterPage: (frames.FilterRequest, "number"),
+    frames.DurableReport: (frames.DurableQuery, "number"),
 }
 
 
@@ -127,6 +132,7 @@ class AsyncClient:
         self._link = ClientLink(self, hello, addresses, context)
         self._registered = Registrations(self._link)
         self._answers = OfferAnswers(self._send_answer)
+        self._durable = DurablePublishing(self._send_if_connected, lambda: self.router)
 
     # --- public API
 
@@ -165,16 +171,25 @@ class AsyncClient:
         timeout: float = TIMEOUT,
         queue: int = QUEUE,
         when_full: WhenFull = "block",
+        durable: str = "",
+        ack_wait: float = ACK_WAIT,
+        limits: DurableLimits | None = None,
     ) -> AsyncSubscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
         wait: return when messages of every reachable router arrive; raises `NotConfirmed` after `timeout` seconds,
         and the subscription stays active. Its `confirmation` names the links that have not answered.
         queue: number of messages. when_full: the policy when the queue is full.
+
+        durable: the name of a durable subscription, which this router keeps messages for, also while no client is
+        connected. Messages come again until they are acknowledged, after `ack_wait` seconds; several clients share
+        them. An empty predicate joins an existing one. limits: what it keeps at most.
         """
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
-        as_predicate(text)
-        subscription = AsyncSubscription(self, next(self._numbers), text, queue, when_full)
+        options = DurableOptions(durable, ack_wait, limits) if durable else None
+        if text or options is None:
+            as_predicate(text)
+        subscription = AsyncSubscription(self, next(self._numbers), text, queue, when_full, durable=options)
         await self._registered.subscribe(subscription, timeout, wait=wait)
         return subscription
 
@@ -199,18 +214,53 @@ class AsyncClient:
             await self._ask(frames.Unsubscribe(subscription.id), subscription.id, TIMEOUT)
 
     async def publish(
-        self, message: MessageLike, payload: bytes = b"", *, wait: bool = False, timeout: float = TIMEOUT
-    ) -> None:
+        self,
+        message: MessageLike,
+        payload: bytes = b"",
+        *,
+        wait: bool = False,
+        durable: bool = False,
+        timeout: float = TIMEOUT,
+    ) -> Receipt | None:
         """Publish a message; wait: return when the router has accepted it.
 
+        durable: return a receipt when every durable subscription that matches has the message on disk; until then it
+        is sent again, also over another router. Raises `NotStored` if some do not have it after `timeout` seconds.
         Blocks while the client is disconnected, up to `timeout` seconds, and while the router does not read.
         """
+        if durable:
+            receipt = await (await self._begin_durable(message, payload, timeout))
+            check_stored([receipt])
+            return receipt
         number = next(self._numbers) if wait else 0
         data = encode_publish(number, message, payload, wants_answer=wait)
         if wait:
             await self._link.call(frames.Publish, number, lambda: self._link.send_bytes(data), timeout)
-            return
+            return None
         await self._send(data, timeout)
+        return None
+
+    async def publish_durably(
+        self,
+        messages: Iterable[MessageLike],
+        payloads: Iterable[bytes] | None = None,
+        *,
+        timeout: float = TIMEOUT,
+    ) -> list[Receipt]:
+        """Publish messages in order as `publish` does with `durable`, and return their receipts: fastest for many.
+
+        Raises `NotStored`, with all receipts, if some messages are not stored after `timeout` seconds for each.
+        """
+        contents = repeat(b"") if payloads is None else payloads
+        waiting = [await self._begin_durable(*each, timeout) for each in zip(messages, contents, strict=False)]
+        receipts = [await future for future in waiting]
+        check_stored(receipts)
+        return receipts
+
+    async def _begin_durable(self, message: MessageLike, payload: bytes, timeout: float) -> asyncio.Future[Receipt]:
+        if self.is_connected and not self._link.is_writable:
+            await self._link.writable(timeout)
+        return await self._durable.begin(message, payload, timeout)
 
     async def publish_many(
         self,
@@ -316,6 +366,22 @@ class AsyncClient:
         answer: Status = await self.query(frames.StatusRequest, timeout=timeout)
         return answer
 
+    async def durable_subscriptions(self, timeout: float = TIMEOUT) -> frames.DurableReport:
+        """Return the durable subscriptions of the router, and the homes that it knows."""
+        report: frames.DurableReport = await self.query(frames.DurableQuery, timeout=timeout)
+        return report
+
+    async def remove_durable(self, name: str, timeout: float = TIMEOUT) -> None:
+        """Remove a durable subscription of this router and its messages."""
+        await self._ask_removal(frames.DurableRemove(next(self._numbers), name), timeout)
+
+    async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
+        """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""
+        await self._ask_removal(frames.ForgetHome(next(self._numbers), home), timeout)
+
+    async def _ask_removal(self, frame: frames.DurableRemove | frames.ForgetHome, timeout: float) -> None:
+        await self._ask(frame, frame.number, timeout)
+
     async def query(self, kind: type[Query], *members: Any, timeout: float) -> Any:
         """Ask the router about itself; members: those of the frame after its number."""
         frame = kind(next(self._numbers), *members)
@@ -327,8 +393,11 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connection and end all subscriptions and offers."""
+        for subscription in self._registered.subscriptions.values():
+            subscription.send_acknowledgements()
         self._registered.end_subscriptions()
         self._registered.offers.clear()
+        self._durable.fail(closed_error())
         await self._answers.close()
         await self._link.close()
 
@@ -374,6 +443,15 @@ class AsyncClient:
                 self._refused(frame)
             case frames.Lost():
                 self.lost += frame.messages
+            case frames.DurableDeliver():
+                self._delivered_durable(frame)
+            case frames.DurablePublished():
+                self._durable.answered(frame)
+            case frames.DurableRemoved():
+                self._link.answered(frames.DurableRemove, frame.number, frame)
+                self._link.answered(frames.ForgetHome, frame.number, frame)
+            case frames.DurableLost() if frame.id in self._registered.subscriptions:
+                self._registered.subscriptions[frame.id].lost += frame.messages
             case _ if type(frame) in _ANSWERED:
                 kind, member = _ANSWERED[type(frame)]
                 self._link.answered(kind, getattr(frame, member), frame)
@@ -390,9 +468,23 @@ class AsyncClient:
         if is_too_slow:
             self.too_slow()
 
+    def _delivered_durable(self, frame: frames.DurableDeliver) -> None:
+        subscription = self._registered.subscriptions.get(frame.id)
+        if subscription is not None:
+            self.delivered({frame.id: [DurableDelivery(frame, subscription.acknowledge)]})
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Make a call in the event loop of this client; may be called in any thread."""
+        self._loop.call_soon_threadsafe(call)
+
+    def acknowledge(self, id: int, offsets: list[int], up_to: int) -> None:
+        """Acknowledge messages of a durable subscription; what is not acknowledged comes again."""
+        self._link.send(frames.Acknowledge(id, offsets, up_to))
+
     def admitted(self) -> None:
-        """Restore subscriptions and offers at a new router."""
+        """Restore subscriptions and offers at a new router, and send durable messages without a receipt again."""
         self._registered.restore()
+        self._durable.restore()
 
     def restored_calls(self) -> set[Call]:
         """Return the calls that are repeated on a new connection: subscriptions and offers."""
@@ -401,6 +493,11 @@ class AsyncClient:
     def rejected(self, error: CbnetError) -> None:
         """End all subscriptions and offers: no router accepts this client."""
         self._registered.fail(error)
+        self._durable.fail(error)
+
+    def _send_if_connected(self, data: bytes) -> None:
+        if self.is_connected:
+            self._link.send_bytes(data)
 
     def _send_answer(self, data: bytes) -> None:
         if self.is_connected:  # otherwise the requester has given up
@@ -409,7 +506,9 @@ class AsyncClient:
     def _refused(self, frame: frames.RefusedFrame) -> None:
         if self._link.is_refused(frame):
             return
-        if frame.frame == frame_number(frames.Publish):
+        if frame.frame == frame_number(frames.DurablePublish):
+            self._durable.refused(frame.number, frame.reason)
+        elif frame.frame == frame_number(frames.Publish):
             self.refused += 1
             self.refusal = frame.reason
         else:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from cbnet._kernels.delivery import Delivery as Delivery  # public
 from cbnet.errors import InputError
+from cbnet.network.protocol.durable_frames import DurableLimits
+from cbnet.network.protocol.fields import MAX_ENTRIES, check_name
 
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
@@ -34,6 +36,14 @@ class Confirmation(NamedTuple):
     missing: list[str]  # links that have not acknowledged it, such as r1→r2, and known routers that are unreachable
 
 
+class DurableOptions(NamedTuple):
+    """A durable subscription: its name, limits, and the seconds after which an unacknowledged message comes again."""
+
+    name: str
+    ack_wait: float
+    limits: DurableLimits | None
+
+
 class AsyncSubscription:
     """A subscription of an `AsyncClient`; iterate over it to receive messages."""
 
@@ -46,13 +56,21 @@ class AsyncSubscription:
         when_full: WhenFull,
         *,
         is_initial: bool = False,  # to the initial predicate of the router's node
+        durable: DurableOptions | None = None,
     ) -> None:
         if queue < 1:
             raise InputError(f"invalid queue size {queue}", hint="use at least 1")
         if when_full not in _POLICIES:
             raise InputError(f"unknown policy {when_full!r}", hint="use one of " + ", ".join(_POLICIES))
+        if durable is not None:
+            check_name("durable subscription", durable.name)
+            if when_full != "block":
+                hint = "leave `when_full` out: the router keeps what was not acknowledged"
+                raise InputError(f"a durable subscription cannot have the policy {when_full!r}", hint=hint)
         self.predicate = predicate
         self.is_initial = is_initial
+        self.durable = durable
+        self.lost = 0  # messages that the router dropped because of the limits of a durable subscription
         self.confirmation = Confirmation(False, 0, [])
         self.dropped = 0  # messages dropped because the queue was full
         self.id = id
@@ -63,6 +81,8 @@ class AsyncSubscription:
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self._has_ended = False
+        self._offsets: deque[int] = deque()  # acknowledged, and not sent
+        self._is_sending = False
 
     # --- receiving
 
@@ -98,14 +118,41 @@ class AsyncSubscription:
             self._client.release()
         return taken
 
+    def acknowledge(self, offset: int) -> None:
+        """Acknowledge a message of a durable subscription; may be called in any thread."""
+        self._offsets.append(offset)
+        if not self._is_sending:
+            self._is_sending = True
+            self._client.soon(self.send_acknowledgements)
+
+    def acknowledge_up_to(self, offset: int) -> None:
+        """Acknowledge all messages up to an offset that this client has received; may be called in any thread."""
+        self._client.soon(lambda: self._client.acknowledge(self.id, [], offset))
+
     async def unsubscribe(self) -> None:
-        """End the subscription; queued messages can still be received."""
+        """End the subscription; queued messages can still be received. A durable one continues to keep messages."""
         await self._client.unsubscribe(self)
 
     def __len__(self) -> int:
         return len(self._queue)
 
     # --- called by the client
+
+    @property
+    def window(self) -> int:
+        """How many messages of a durable subscription the router may send before they are acknowledged."""
+        return min(self._max_size, MAX_ENTRIES)
+
+    def send_acknowledgements(self) -> None:
+        """Send the acknowledgements since the last call, together."""
+        self._is_sending = False
+        while self._offsets:
+            some = [self._offsets.popleft() for _ in range(min(len(self._offsets), MAX_ENTRIES))]
+            self._client.acknowledge(self.id, some, 0)
+
+    def clear(self) -> None:
+        """Forget the queued messages: a new router sends them again."""
+        self._queue.clear()
 
     @property
     def is_full(self) -> bool:

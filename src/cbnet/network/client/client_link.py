@@ -114,6 +114,15 @@ class ClientLink:
         if connection is not None:
             connection.close(reason)
 
+    def leave(self, problem: str) -> bool:
+        """Close the connection and dial the next router; return False, and do nothing, if there is no other."""
+        connection = self.connection
+        if len(set(self._addresses)) < 2 or connection is None:
+            return False
+        self._disconnected(problem)
+        connection.close("the client needs another router")
+        return True
+
     # --- sending
 
     @property

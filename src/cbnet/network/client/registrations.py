@@ -17,7 +17,12 @@ from cbnet.network.protocol.fields import MAX_SECONDS
 from cbnet.network.protocol.frames import Frame, frame_number
 
 Entry = TypeVar("Entry", AsyncSubscription, AsyncOffer)
+_ELSEWHERE = " lives at router "  # in the reason of a router that is not the home of a durable subscription
 _log = logging.getLogger("cbnet.network")
+
+
+def _frame_of(subscription: AsyncSubscription) -> int:
+    return frame_number(frames.Subscribe if subscription.durable is None else frames.DurableSubscribe)
 
 
 class Registrations:
@@ -36,7 +41,8 @@ class Registrations:
         def send() -> None:
             self._send_subscription(subscription)
 
-        await self._register(self.subscriptions, subscription, frames.Subscribe, send, timeout, wait=wait)
+        kind = frames.Subscribe if subscription.durable is None else frames.DurableSubscribe
+        await self._register(self.subscriptions, subscription, kind, send, timeout, wait=wait)
 
     async def offer(self, offer: AsyncOffer, timeout: float, *, wait: bool) -> None:
         """Register an offer; wait: as in `subscribe`."""
@@ -81,6 +87,8 @@ class Registrations:
         if any(each.when_full == "disconnect" for each in self.subscriptions.values()):
             self._link.send(frames.SlowPolicy("disconnect"))
         for subscription in self.subscriptions.values():
+            if subscription.durable is not None:
+                subscription.clear()
             self._send_subscription(subscription)
         for offer in self.offers.values():
             self._send_offer(offer)
@@ -88,13 +96,28 @@ class Registrations:
     def calls(self) -> set[Call]:
         """Return the calls that are repeated on a new connection."""
         offers = {(frame_number(frames.OfferFrame), id) for id in self.offers}
-        return offers | {(frame_number(frames.Subscribe), id) for id in self.subscriptions}
+        subscriptions = {(_frame_of(each), id) for id, each in self.subscriptions.items()}
+        return offers | subscriptions
 
     def _send_subscription(self, subscription: AsyncSubscription) -> None:
         if subscription.when_full == "disconnect":
             self._link.send(frames.SlowPolicy("disconnect"))
         wait = self._wait(subscription.id)
-        self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_initial))
+        if subscription.durable is None:
+            self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_initial))
+            return
+        name, ack_wait, limits = subscription.durable
+        self._link.send(
+            frames.DurableSubscribe(
+                id=subscription.id,
+                name=name,
+                predicate=subscription.predicate,
+                wait=wait,
+                window=subscription.window,
+                ack_wait=ack_wait,
+                limits=limits,
+            )
+        )
 
     def _send_offer(self, offer: AsyncOffer) -> None:
         self._link.send(frames.OfferFrame(offer.id, offer.predicate, self._wait(offer.id)))
@@ -108,8 +131,12 @@ class Registrations:
 
     def refuse(self, frame: frames.RefusedFrame) -> None:
         """End what an earlier router accepted and the current one refuses."""
-        if frame.frame == frame_number(frames.Subscribe) and (refused := self.subscriptions.pop(frame.number, None)):
-            refused.end(Refused(frame.reason))
+        subscription = self.subscriptions.get(frame.number)
+        if subscription is not None and frame.frame == _frame_of(subscription):
+            if subscription.durable is not None and _ELSEWHERE in frame.reason and self._link.leave(frame.reason):
+                return
+            del self.subscriptions[frame.number]
+            subscription.end(Refused(frame.reason))
         elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self.offers:
             self.offers.pop(frame.number).failure = Refused(frame.reason)
             _log.warning("%s refuses an offer that an earlier router accepted: %s", self._link.router, frame.reason)

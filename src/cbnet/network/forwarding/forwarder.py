@@ -31,7 +31,17 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS, MAX_TRIES
-from cbnet.network.protocol.frames import Deliver, Hop, Packet, Publish, Trace, TraceMark, TraceReport
+from cbnet.network.protocol.frames import (
+    Deliver,
+    DurableMark,
+    DurablePublish,
+    Hop,
+    Packet,
+    Publish,
+    Trace,
+    TraceMark,
+    TraceReport,
+)
 from cbnet.network.protocol.wire import WireError
 
 _MAX_RETRIED = 10_000  # packets that were committed again here, and are not once more
@@ -71,6 +81,7 @@ class Forwarder:
         self._retried: dict[tuple[str, int, int], None] = {}
         self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
         self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # takes it to other domains
+        self.on_durable: Callable[[Packet, Sequence[int]], None] = lambda *_: None  # stores it for some subscriptions
 
     def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
@@ -93,6 +104,26 @@ class Forwarder:
         )
         self._begin(packet, content)
 
+    def durable_packet(self, frame: DurablePublish) -> Packet:
+        """Return the packet of a message whose publisher waits until it is stored; it has the publisher's identity."""
+        return Packet(
+            source=self._context.name,
+            life=frame.publisher,
+            number=frame.sequence,
+            hops=0,
+            tree=frame.publisher % self._context.settings.tree_count,
+            side=0,
+            tries=0,
+            attributes=frame.attributes,
+            tags=frame.tags,
+            payload=frame.payload,
+        )
+
+    def begin_durable(self, packet: Packet, mark: DurableMark) -> None:
+        """Forward a packet to homes, or again to some of them."""
+        self._context.counters[Event.PUBLISHED] += not mark.is_repeated
+        self._begin(replace(packet, durable=mark), Content(packet))
+
     def enter(self, packet: Packet, relay: Callable[[Hop], None]) -> None:
         """Forward a packet of another domain in this one, under its original identity; relay: called with its trace."""
         self._context.counters[Event.DOMAIN_ENTERED] += 1
@@ -106,6 +137,7 @@ class Forwarder:
             tries=0,
             mark=None if mark is None else TraceMark(self._traces.relay(relay), mark.is_dry),
             origin=origin,
+            durable=None,  # homes answer in their own domain only
         )
         self._begin(entered, Content(entered))
 
@@ -146,6 +178,8 @@ class Forwarder:
             self._context.drop(DropReason.DUPLICATE)
         elif packet.mark is None or not packet.mark.is_dry:
             self._deliver(packet, matches)
+        if packet.durable is not None and (matches.durable or self._context.name in packet.durable.homes):
+            self.on_durable(packet, matches.durable)  # also if it came before: its source may lack the answer
         has_entered = bool(packet.origin) and not came_from
         domains = self._leave(packet, matches) if is_new and not has_entered else {}
         if has_entered and not is_new:
@@ -162,13 +196,17 @@ class Forwarder:
             self.report(TraceReport(packet.source, 0, packet.mark.number, self._reporter.hop(step)))
 
     def _is_new(self, packet: Packet) -> bool:
-        return self._fast.windows.is_new(packet.origin or packet.source, packet.life, packet.tree, packet.number)
+        # A durable publisher may send a message again over another router.
+        source = "" if packet.durable is not None else packet.origin or packet.source
+        return self._fast.windows.is_new(source, packet.life, packet.tree, packet.number)
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""
         counters, outbox = self._context.counters, self._context.outbox
-        if matches.clients or matches.domains or matches.is_initial:
+        if matches.clients or matches.domains or matches.is_initial or matches.durable:
             counters[Event.MATCHED] += 1
+        if matches.durable and packet.durable is None:
+            self.on_durable(packet, matches.durable)
         if matches.is_initial:
             counters[Event.DELIVERED_INITIAL] += 1
         for link, ids in matches.clients.items():
@@ -216,6 +254,11 @@ class Forwarder:
         return SendResult([*sent, *retried.sent], retried.dropped)
 
     def _is_wanted(self, branch: TreeBranch, packet: Packet, content: Content, matches: Matches) -> bool:
+        if packet.durable is not None:
+            if not branch.to.behind.isdisjoint(packet.durable.homes):
+                return True
+            if packet.durable.is_repeated:
+                return False
         if branch.subscriptions is None:
             self._context.counters[Event.PACKETS_UNPRUNED] += 1
             return True
@@ -272,6 +315,7 @@ def _packet_to(branch: TreeBranch, packet: Packet) -> Packet:
         payload=packet.payload,
         mark=packet.mark,
         origin=packet.origin,
+        durable=packet.durable,
     )
 
 

@@ -211,7 +211,9 @@ def _effort(content: Content, predicate: Predicate) -> int:
 def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:
     if isinstance(subscriber, int):
         return id in matches.clients.get(subscriber, ())
-    return matches.is_initial if subscriber is InternalSubscriber.INITIAL else id in matches.domains
+    if subscriber is InternalSubscriber.INITIAL:
+        return matches.is_initial
+    return id in (matches.durable if subscriber is InternalSubscriber.DURABLE else matches.domains)
 
 
 def _short(text: str) -> str:

@@ -53,6 +53,10 @@ class Event(StrEnum):
     CACHE_MISSES = "cache_misses"
     CACHE_EVICTIONS = "cache_evictions"
     CACHE_EXPIRED = "cache_expired"
+    STORED = "stored"
+    DURABLE_PUBLISHED = "durable_published"
+    DURABLE_UNSTORED = "durable_unstored"
+    DURABLE_REPEATED = "durable_repeated"
 
 
 class DropReason(StrEnum):
@@ -69,6 +73,7 @@ class DropReason(StrEnum):
     UNEXPECTED_REPLY = "unexpected_reply"
     REPLY_MISMATCH = "reply_mismatch"
     REQUEST_EXPIRED = "request_expired"
+    JOURNAL_FULL = "journal_full"
 
     @property
     def key(self) -> str:
@@ -112,6 +117,7 @@ _DROP_TEXTS: Final[Mapping[str, str]] = {
     DropReason.UNEXPECTED_REPLY: "reply without an open request",
     DropReason.REPLY_MISMATCH: "reply does not match its request",
     DropReason.REQUEST_EXPIRED: "request expired at a holder",
+    DropReason.JOURNAL_FULL: "journal or durable subscription full",
 }
 
 

@@ -48,6 +48,7 @@ MAX_HOLDERS = 64  # asked for one item
 MAX_VISITED_ROUTERS = 256  # by one request
 MAX_STEPS = 1_000  # of a traced request and its reply
 MAX_TOKEN_LENGTH = 128
+MAX_HOMES = 2_048  # routers with durable subscriptions
 
 MAX_SECONDS = 3_600.0  # that a client waits for an answer
 MAX_INT = 2**63 - 1
@@ -156,6 +157,15 @@ class TraceMark(Part):
     is_dry: bool  # nothing is delivered
     predicate: PredicateText = ""  # of a hypothetical subscriber
     at: Annotated[str, Meta(max_length=64)] = ""  # the router of that subscriber
+
+
+class DurableMark(Part):
+    """The mark of a message whose publisher waits until it is stored; `life` and `number` of its packet are his."""
+
+    floor: Number  # all messages of the publisher below are settled
+    # The homes that must store it, each with the number of the message to store there before; 0: none.
+    homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]
+    is_repeated: bool  # sent again: only toward these homes
 
 
 class Branch(Part):

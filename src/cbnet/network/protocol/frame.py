@@ -67,6 +67,28 @@ class FrameNumber(IntEnum):
     TABLE_SUMMARY = 52
     FILTER_PAGE = 53
 
+    # durable subscriptions: between routers
+    HOME_RECORD = 60
+    HOME_SUMMARY = 61
+    HOME_REQUEST = 62
+    HOME_ACK = 63
+    STORED = 64
+
+    # client to router
+    DURABLE_SUBSCRIBE = 70
+    ACKNOWLEDGE = 71
+    DURABLE_PUBLISH = 72
+    DURABLE_QUERY = 73
+    DURABLE_REMOVE = 74
+    FORGET_HOME = 75
+
+    # router to client
+    DURABLE_DELIVER = 80
+    DURABLE_PUBLISHED = 81
+    DURABLE_REPORT = 82
+    DURABLE_REMOVED = 83
+    DURABLE_LOST = 84
+
 
 class FrameBase(Part, tag=True):
     """An array that begins with the number of its frame."""

@@ -10,14 +10,39 @@ client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRe
 OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest
 router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
 Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage
+durable             HomeRecord  HomeSummary  HomeRequest  HomeAck  Stored                      between routers
+DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove  ForgetHome          to a router
+DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLost                    to a client
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
+from cbnet.network.protocol.durable_frames import (
+    Acknowledge,
+    DurableDeliver,
+    DurableField,
+    DurableLimits,
+    DurableLost,
+    DurablePublish,
+    DurablePublished,
+    DurableQuery,
+    DurableRemove,
+    DurableRemoved,
+    DurableReport,
+    DurableSubscribe,
+    ForgetHome,
+    HomeAck,
+    HomeRecord,
+    HomeRequest,
+    HomeSummary,
+    Stored,
+    StoredEntry,
+)
 from cbnet.network.protocol.fields import (
     Branch,
+    DurableMark,
     Hop,
     InterfaceStatus,
     ItemField,
@@ -81,13 +106,16 @@ from cbnet.network.protocol.router_frames import (
 from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 __all__ = [
-    "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "FilterPage", "FilterRequest", "Frame",
-    "Held", "Hello", "HolderRequest", "Hop", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField",
-    "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published",
-    "PullFailure", "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame",
-    "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "StreamAck", "StreamChange",
-    "StreamWaiting", "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
-    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "DurableDeliver",
+    "DurableField", "DurableLimits", "DurableLost", "DurableMark", "DurablePublish", "DurablePublished", "DurableQuery",
+    "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe", "FilterPage", "FilterRequest", "ForgetHome",
+    "Frame", "Held", "Hello", "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest", "HomeSummary", "Hop",
+    "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame",
+    "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply",
+    "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request", "SlowPolicy", "Status",
+    "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe",
+    "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport", "TracedFrame",
+    "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (
@@ -99,6 +127,9 @@ Frame: TypeAlias = (
     | Subscribed | Unsubscribed | Published | TracedFrame | TraceEnd | RefusedFrame | Deliver | Lost | Status
     | Offered | Withdrawn | HolderRequest | PullReply | PullFailure
     | TableRequest | FilterRequest | TableSummary | FilterPage
+    | HomeRecord | HomeSummary | HomeRequest | HomeAck | Stored
+    | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | ForgetHome
+    | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLost
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 from cbnet.network.protocol.fields import (
     MAX_ENTRIES,
     Attributes,
+    DurableMark,
     Hop,
     Hops,
     NodeName,
@@ -40,6 +41,7 @@ class Packet(FrameBase, tag=FrameNumber.PACKET.value):
     payload: Payload
     mark: TraceMark | None = None
     origin: Annotated[str, Meta(max_length=64)] = ""  # source in another domain; `source` is then the gateway
+    durable: DurableMark | None = None
 
 
 # --- client to router

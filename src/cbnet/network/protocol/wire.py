@@ -25,6 +25,7 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
     Answer,
     Deliver,
+    DurablePublish,
     Frame,
     Hello,
     Packet,
@@ -44,7 +45,7 @@ MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a hea
 
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
-_MESSAGE_FRAMES = frozenset((Packet, Publish, Deliver, Trace, ReplyFrame, PullReply))
+_MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, ReplyFrame, PullReply))
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)

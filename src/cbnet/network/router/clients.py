@@ -18,6 +18,7 @@ from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION
 from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
@@ -27,7 +28,10 @@ from cbnet.network.logs import log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
+    DurablePublish,
+    DurableSubscribe,
     FilterRequest,
+    ForgetHome,
     Frame,
     OfferFrame,
     Publish,
@@ -60,6 +64,9 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Trace: Denial.TRACE,
     TableRequest: Denial.TRACE,
     FilterRequest: Denial.TRACE,
+    DurableSubscribe: Denial.SUBSCRIBE,
+    DurablePublish: Denial.PUBLISH,
+    ForgetHome: Denial.TRACE,
 }
 
 
@@ -74,9 +81,11 @@ class ClientHandler:
         forwarder: Forwarder,
         traces: Traces,
         pulls: PullRouter,
+        durable: DurableRouter,
     ) -> None:
         self._context = context
         self._links = links
+        self._durable = durable
         self._subscriptions = announcements.subscriptions
         self._offers = announcements.offers
         self._confirmations = announcements.confirmations
@@ -89,7 +98,7 @@ class ClientHandler:
         try:
             filters = self._checked(link, frame)
         except InputError as error:
-            self._refuse(link, frame, frame.id, error)
+            self.refuse(link, frame, frame.id, error)
             return
         if frame.is_initial:
             self._subscriptions.listen(link, frame.id)
@@ -98,12 +107,12 @@ class ClientHandler:
         self._answer(link, frame, SUBSCRIPTION, filters)
 
     def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
-        """Remove a subscription."""
-        if self._subscriptions.remove(link, frame.id):
+        """Remove a subscription; a durable one stays, and the client receives no more of it."""
+        if self._durable.detach(link, frame.id) or self._subscriptions.remove(link, frame.id):
             self._confirmations.cancel(link, SUBSCRIPTION, frame.id)
             self._context.outbox.send(link, Unsubscribed(frame.id))
         else:
-            self._refuse(link, frame, frame.id, InputError(f"unknown subscription {frame.id}"))
+            self.refuse(link, frame, frame.id, InputError(f"unknown subscription {frame.id}"))
 
     def offer(self, link: int, frame: OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
@@ -113,7 +122,7 @@ class ClientHandler:
             if self._rights(link).offer is not None:
                 self._rights(link).check_offer(parse(frame.predicate, PREDICATE_LIMITS))
         except InputError as error:
-            self._refuse(link, frame, frame.id, error)
+            self.refuse(link, frame, frame.id, error)
             return
         self._offers.set(link, frame.id, filters)
         self._answer(link, frame, OFFER, filters)
@@ -124,7 +133,7 @@ class ClientHandler:
             self._confirmations.cancel(link, OFFER, frame.id)
             self._context.outbox.send(link, Withdrawn(frame.id))
         else:
-            self._refuse(link, frame, frame.id, InputError(f"unknown offer {frame.id}"))
+            self.refuse(link, frame, frame.id, InputError(f"unknown offer {frame.id}"))
 
     def pull(self, link: int, frame: PullFrame) -> None:
         """Send a request of a client."""
@@ -136,7 +145,7 @@ class ClientHandler:
                 rights.check_watch()
             self._pulls.begin(link, frame)
         except InputError as error:
-            self._refuse(link, frame, frame.number, error)
+            self.refuse(link, frame, frame.number, error)
 
     def publish(self, link: int, frame: Publish) -> None:
         """Forward a message."""
@@ -146,7 +155,7 @@ class ClientHandler:
                 rights.check_publish(Content(frame))
             self._forwarder.publish(self._links.name(link), frame)
         except InputError as error:
-            self._refuse(link, frame, frame.number, error)
+            self.refuse(link, frame, frame.number, error)
             return
         if frame.wants_answer:
             self._context.outbox.send(link, Published(frame.number))
@@ -157,14 +166,14 @@ class ClientHandler:
             self._check_trace(self._rights(link), frame)
             self._forwarder.publish(self._links.name(link), frame, self._traces.begin(link, frame))
         except InputError as error:
-            self._refuse(link, frame, frame.number, error)
+            self.refuse(link, frame, frame.number, error)
 
     def may_watch(self, link: int, frame: TableRequest | FilterRequest) -> bool:
         """Return whether a client may see what others subscribe to; if not, refuse its request."""
         try:
             self._rights(link).check_watch()
         except InputError as error:
-            self._refuse(link, frame, frame.number, error)
+            self.refuse(link, frame, frame.number, error)
             return False
         return True
 
@@ -175,6 +184,7 @@ class ClientHandler:
         self._confirmations.remove_client(link)
         self._traces.remove_client(link)
         self._pulls.remove_client(link)
+        self._durable.remove_client(link)
 
     def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it does."""
@@ -228,7 +238,8 @@ class ClientHandler:
             raise InputError(f"router {self._context.name} has no initial predicate", hint=hint)
         return predicate
 
-    def _refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
+    def refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
+        """Answer a frame that cannot be carried out, with the reason."""
         self._context.counters[Event.REFUSED] += 1
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)

@@ -6,6 +6,7 @@
     failed(link, reason, now)    bytes were received that are no frame
     closed(link, now)            a connection was closed
     leave(now)                   the router will stop soon: messages take other paths
+    journalled(event, now)       the journal has written something, or cannot write
     tick(now)                    time has passed; call it several times per second
     work(now)                    do some of the work that can wait; call it while `has_work`, between other events
 
@@ -23,6 +24,8 @@ from cbnet._kernels.fast_path import PYTHON
 from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet._kernels.packet_queues import PacketQueues
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
+from cbnet.network.durable.durable_router import DurableRouter
+from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.sent_packets import SentPackets
@@ -43,21 +46,28 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.wire import Data, WireError
 from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler
+from cbnet.network.router.durable_clients import DurableClientHandler
 from cbnet.network.router.gateway_port import GatewayPort
 from cbnet.network.router.status import router_status
 from cbnet.network.router.table_report import TableReport
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
 Handler: TypeAlias = Callable[[int, Any], None]
-_MESSAGES = frozenset((frames.Packet, frames.Publish))  # after these, nothing is due but to send them on
+# After these, nothing is due but to send them on, and to write the journal.
+_MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
 
 
 class Router:
     """One router of a network."""
 
     def __init__(
-        self, settings: Settings, life: int, access: Access = OPEN_ACCESS, data: NodeData = NO_DATA
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        life: int,
+        access: Access = OPEN_ACCESS,
+        data: NodeData = NO_DATA,
+        journal: OpenJournal | None = None,
+    ) -> None:
         """Create a router; `life` is a random number below 2**63, another one at each start."""
         self._context = context = RouterContext(settings, life)
         self.links = LinkTable(context, self._removed, access)
@@ -83,7 +93,13 @@ class Router:
         )  # fmt: skip
         self._forwarder.adopt = self._adopt
         self.pulls = PullRouter(context, self.links, self.versions, announcements, self._unicast)
-        self._clients = ClientHandler(context, self.links, announcements, self._forwarder, self._traces, self.pulls)
+        self.durable = DurableRouter(
+            context, self.links, self.versions, announcements, self._unicast, self._forwarder, journal
+        )
+        self._clients = ClientHandler(
+            context, self.links, announcements, self._forwarder, self._traces, self.pulls, self.durable
+        )
+        self._durable_clients = DurableClientHandler(context, self.links, self.durable, self._clients.refuse)
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
         )
@@ -104,6 +120,11 @@ class Router:
             frames.Request: self.pulls.request,
             frames.ReplyFrame: self.pulls.reply,
             frames.NoItem: self.pulls.no_item,
+            frames.HomeRecord: self.durable.records.record,
+            frames.HomeSummary: self.durable.records.summary,
+            frames.HomeRequest: self.durable.records.request,
+            frames.HomeAck: self.durable.records.acknowledged,
+            frames.Stored: self.durable.stored,
         }
 
     def _client_handlers(self) -> dict[type[Any], Handler]:
@@ -120,6 +141,12 @@ class Router:
             frames.StatusRequest: self._status,
             frames.TableRequest: self._table,
             frames.FilterRequest: self._table,
+            frames.DurableSubscribe: self._durable_clients.subscribe,
+            frames.Acknowledge: self._durable_clients.acknowledge,
+            frames.DurablePublish: self._durable_clients.publish,
+            frames.DurableQuery: self._durable_clients.query,
+            frames.DurableRemove: self._durable_clients.remove,
+            frames.ForgetHome: self._durable_clients.forget,
         }
 
     @property
@@ -198,7 +225,10 @@ class Router:
             except WireError as error:
                 self._shut(link, error.reason)
                 self._is_due = True
-        return self._done() if self._is_due or self._flooding.unconfirmed else self._context.outbox.take()
+        if self._is_due or self._flooding.unconfirmed:
+            return self._done()
+        self.durable.flush()
+        return self._context.outbox.take()
 
     def attach(self, link: int, buffer: LinkBuffer, queues: PacketQueues | None = None) -> None:
         """Write messages for a new link to a buffer, or packets to queues, where `forward` handles them."""
@@ -236,6 +266,12 @@ class Router:
         self.links.leave()
         return self._done()
 
+    def journalled(self, event: JournalEvent, now: float) -> list[Action]:
+        """Handle an event of the journal."""
+        self._context.clock.advance(now)
+        self.durable.journalled(event)
+        return self._done()
+
     def tick(self, now: float) -> list[Action]:
         """Do periodic work."""
         self._context.clock.advance(now)
@@ -244,6 +280,7 @@ class Router:
         self._flooding.expire()
         self._traces.check()
         self.pulls.check()
+        self.durable.check()
         self.announcements.check()
         for kind in (self.subscriptions, self.offers):
             kind.settle(self._context.now)
@@ -277,6 +314,7 @@ class Router:
             self._fast.admit(link)
             if link.is_router:
                 self._flooding.greet(link.id)
+                self.durable.records.greet(link.id)
                 self.announcements.open_session(link.id)
         elif link.hello is None:
             raise WireError(f"{type(frame).__name__} before Hello")
@@ -334,6 +372,7 @@ class Router:
         if self.versions.is_due:
             self._adopt()
         self.announcements.finish_turn()
+        self.durable.flush()
         return self._context.outbox.take()
 
     def _adopt(self) -> None:
@@ -341,3 +380,4 @@ class Router:
         self._is_due = True
         self.announcements.adopt_version()
         self._forwarder.adopted()
+        self.durable.publications.adopted()

@@ -138,7 +138,7 @@ def _from_table(table: Mapping[str, Any], path: Path) -> dict[str, ConfigValue]:
 
 def _beside(path: Path, key: str, value: Any) -> Any:
     """Return a value of a file; paths are relative to that file."""
-    return str(path.parent / value) if key in security.FILES and value else value
+    return str(path.parent / value) if key in (*security.FILES, *process_settings.FILES) and value else value
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, ConfigValue]:

@@ -37,6 +37,7 @@ from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
 from cbnet.network.service.node_data import NodePredicates, read_computed_tables
+from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import run_router
 
@@ -172,7 +173,8 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
 
     try:
         listen = parse_address(command["listen"])
-        run_router(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data))
+        process = ProcessSettings(journal=Path(command["journal"])) if "journal" in command else DEFAULT_PROCESS
+        run_router(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data, process=process))
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})
         return 1

@@ -52,11 +52,13 @@ class ProcessNetwork:
         links: Iterable[tuple[str, str]],
         ports: Mapping[str, int] | None = None,
         data: InitialFiles | None = None,
+        journals: Path | None = None,
     ) -> None:
         """Initialise with the routers, the pairs of neighbours, and their ports; by default any free port.
 
-        data: initial predicates and tables.
+        data: initial predicates and tables. journals: a folder with one for the journal of each router.
         """
+        self.journals = journals
         self.settings = {each.name: each for each in settings}
         if len(self.settings) > MAX_ROUTERS:
             hint = "use a smaller graph, `cbnet lab simulate`, or `cbnet router` on several machines"
@@ -85,6 +87,7 @@ class ProcessNetwork:
         *,
         ports: Mapping[str, int] | None = None,
         data: InitialFiles | None = None,
+        journals: Path | None = None,
         network: str = "cbnet",
         **settings: Any,
     ) -> ProcessNetwork:
@@ -94,7 +97,7 @@ class ProcessNetwork:
             a, b = str(graph.name(u)), str(graph.name(v))
             weights[a][b] = weights[b][a] = weight
         routers = [Settings(name, network=network, weights=each, **settings) for name, each in weights.items()]
-        return cls(routers, [(a, b) for a, each in weights.items() for b in each if a < b], ports, data)
+        return cls(routers, [(a, b) for a, each in weights.items() for b in each if a < b], ports, data, journals)
 
     # --- the network
 
@@ -151,6 +154,8 @@ class ProcessNetwork:
             dialled = {b: str(self.addresses[b]) for a, b in self.links if a == name}
             listen = str(self.addresses[name])
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
+            if self.journals is not None:
+                start["journal"] = str(self.journals / name)
             if self._data is not None and name in self._data.tables:
                 start["table"] = str(self._data.tables[name])
             self._send(start)

@@ -4,12 +4,14 @@ http             address of the health and metrics pages; none by default
 http_insecure    consent, in fixed words, to an address that other machines can reach
 log, log_level   format, and lowest level
 drain            maximum seconds of a graceful shutdown
+journal          folder for durable subscriptions; without it there can be none
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from cbnet.errors import InputError
@@ -18,11 +20,12 @@ from cbnet.network.protocol.addresses import Address, parse_address
 LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 TYPES: Final[Mapping[str, type]] = {
-    "http": str, "http_insecure": str, "log": str, "log_level": str, "drain": float,
+    "http": str, "http_insecure": str, "log": str, "log_level": str, "drain": float, "journal": str,
 }  # fmt: skip
 DEFAULTS: Final[Mapping[str, Any]] = {
-    "http": "", "http_insecure": "", "log": "text", "log_level": "info", "drain": 5.0,
+    "http": "", "http_insecure": "", "log": "text", "log_level": "info", "drain": 5.0, "journal": "",
 }  # fmt: skip
+FILES: Final = ("journal",)  # paths
 HTTP_INSECURE: Final = "anybody may read the metrics"
 _MAX_DRAIN: Final = 3_600.0
 
@@ -35,6 +38,7 @@ class ProcessSettings:
     log: str = "text"
     log_level: str = "info"
     drain: float = 0.0  # 0: stop at once
+    journal: Path | None = None
 
     def __post_init__(self) -> None:
         for key, value, known in (("log", self.log, LOG_FORMATS), ("log_level", self.log_level, LOG_LEVELS)):
@@ -55,4 +59,5 @@ def process_settings_from(values: Mapping[str, Any]) -> ProcessSettings:
             f"http: other machines can reach {http} and read the metrics without authentication",
             hint=f'use 127.0.0.1, or set http_insecure = "{HTTP_INSECURE}"',
         )
-    return ProcessSettings(http, values["log"], values["log_level"], values["drain"])
+    journal = Path(values["journal"]) if values["journal"] else None
+    return ProcessSettings(http, values["log"], values["log_level"], values["drain"], journal)

@@ -45,7 +45,7 @@ async def serve(
     data: returns what the node starts with; called once, and not kept.
     """
     drain, stop = _shutdown_events(lifeline)
-    router = TcpRouter(settings, listen, neighbours, security, data())
+    router = TcpRouter(settings, listen, neighbours, security, data(), process.journal)
     await router.start()
     try:
         async with _http_server(router, process.http):
@@ -67,7 +67,7 @@ async def serve_gateway(
     async with AsyncExitStack() as stack:
         routers: dict[str, TcpRouter] = {}
         for each in plan.sides:
-            router = TcpRouter(each.settings, each.listen, each.neighbours, each.security)
+            router = TcpRouter(each.settings, each.listen, each.neighbours, each.security, journal=each.process.journal)
             router.event_log.context = {"network": each.settings.network}
             await router.start()
             stack.push_async_callback(router.stop)

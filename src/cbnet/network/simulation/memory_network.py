@@ -17,12 +17,14 @@ from typing import Protocol, get_args
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
+from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Frame, frame_number
 from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, WireError, encode
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.byte_router import ByteRouter, Sent
+from cbnet.network.simulation.memory_disk import MemoryDisk
 
 TICK = 0.25  # seconds between two ticks of a router or client
 REDIAL = 0.5  # seconds before a closed connection is dialled again
@@ -72,10 +74,11 @@ class _Cable:
 class Host:
     """A host of one router, running or killed."""
 
-    def __init__(self, memory: MemoryNetwork, settings: Settings, data: NodeData) -> None:
+    def __init__(self, memory: MemoryNetwork, settings: Settings, data: NodeData, disk: MemoryDisk | None) -> None:
         self._memory = memory
         self.settings = settings
         self.data = data
+        self.disk = disk
         self.router: Router | None = None
         self.bytes: ByteRouter | None = None  # the router, if plain messages take the fast path
         self.clock_offset = 0.0  # seconds
@@ -116,6 +119,11 @@ class Host:
             self._send(self.bytes.closed(end.link, self.now))
         elif self.router is not None:
             self.perform(self.router.closed(end.link, self.now))
+
+    def journalled(self, event: JournalEvent) -> None:
+        """Pass an event of the disk to the router."""
+        if self.router is not None:
+            self.perform(self.router.journalled(event, self.now))
 
     def tick(self) -> None:
         """Call the router's `tick`."""
@@ -195,19 +203,20 @@ class MemoryNetwork:
 
     # --- routers and cables
 
-    def add(self, settings: Settings, data: NodeData = NO_DATA) -> Router:
-        """Add a router and start it; data: what it has at each start."""
+    def add(self, settings: Settings, data: NodeData = NO_DATA, disk: MemoryDisk | None = None) -> Router:
+        """Add a router and start it; data: what it has at each start. disk: for its journal."""
         if settings.name in self.hosts:
             raise InputError(f"there already is a router {settings.name!r}")
-        host = self.hosts[settings.name] = Host(self, settings, data)
+        host = self.hosts[settings.name] = Host(self, settings, data, disk)
         self.every(TICK, host.tick)
         return self.start(settings.name)
 
     def start(self, name: str) -> Router:
-        """Start a router that was killed; it has lost its state."""
+        """Start a router that was killed; it has lost its state, except what is on its disk."""
         host = self.hosts[name]
         life = self.random.getrandbits(62)
-        host.router = Router(host.settings, life, data=host.data)
+        journal = None if host.disk is None else OpenJournal(host.disk, host.disk.start(host.journalled))
+        host.router = Router(host.settings, life, data=host.data, journal=journal)
         host.bytes = ByteRouter(host.router) if self.is_fast else None
         host.tick()
         return host.router
@@ -223,6 +232,8 @@ class MemoryNetwork:
         """Kill a router; silently: neighbours and clients do not notice at once."""
         host = self.hosts[name]
         host.router = host.bytes = None
+        if host.disk is not None:
+            host.disk.crash()
         for end in host.ends.values():
             self._sever(end, is_noticed=False)
             self._sever(end.peer, is_noticed=not silently)

@@ -19,6 +19,8 @@ from cbnet.network.protocol.frames import (
     Answer,
     Close,
     Deliver,
+    DurableDeliver,
+    DurablePublish,
     Frame,
     HolderRequest,
     Packet,
@@ -34,7 +36,19 @@ from cbnet.network.protocol.wire import FrameReader, encode, encode_body
 from cbnet.network.security.tls import certificate_names
 
 _COUNTED = frozenset(
-    {Packet, Publish, Deliver, Request, ReplyFrame, PullFrame, Answer, HolderRequest, PullReply}
+    {
+        Packet,
+        Publish,
+        Deliver,
+        Request,
+        ReplyFrame,
+        PullFrame,
+        Answer,
+        HolderRequest,
+        PullReply,
+        DurablePublish,
+        DurableDeliver,
+    }
 )  # frames with a message
 _KEEPALIVES = frozenset({Ping, Pong})  # not needed while frames are queued: these show as well that this side is alive
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket buffer: above _HIGH frames are queued, below _LOW sent again

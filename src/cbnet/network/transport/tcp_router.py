@@ -20,6 +20,7 @@ import logging
 import secrets
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from itertools import count
+from pathlib import Path
 from ssl import SSLError
 from typing import Any
 
@@ -27,6 +28,7 @@ from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
 from cbnet._kernels.packet_queues import PacketQueues
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
+from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.errors import NotTrusted
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.actions import Action, Send
@@ -45,8 +47,10 @@ from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
+from cbnet.network.transport.journal_thread import JournalThread
 from cbnet.network.transport.packet_flow import PacketFlow
 from cbnet.network.transport.queue_budget import ClientQueue, QueueBudget
+from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled
@@ -71,9 +75,15 @@ class TcpRouter:
         neighbours: Mapping[str, Address],
         security: SecurityPolicy = OPEN_POLICY,
         data: NodeData = NO_DATA,
+        journal: Path | None = None,
     ) -> None:
-        """Initialise with the address to listen on (port 0: any free port) and the neighbours to dial."""
-        self.router = Router(settings, secrets.randbits(62), security.access, data)
+        """Initialise with the address to listen on (port 0: any free port) and the neighbours to dial.
+
+        journal: the folder for durable subscriptions.
+        """
+        self._journal = None if journal is None else JournalThread(SqliteJournal(journal, settings.name))
+        opened = None if self._journal is None else OpenJournal(self._journal, self._journal.start(self._journalled))
+        self.router = Router(settings, secrets.randbits(62), security.access, data, opened)
         self._security = security
         self.address = listen
         self.neighbours = neighbours
@@ -110,6 +120,7 @@ class TcpRouter:
             raise InputError(f"cannot listen on {self.address}: {error.strerror}", hint="choose another port") from None
         host, port, *_ = self._server.sockets[0].getsockname()
         self.address = Address(host, port)
+        self.perform(self.router.turn([lambda: self.router.durable.set_address(str(self.address))], self.now))
         tasks = [self._tick(), *(self._dial(name, address) for name, address in self.neighbours.items())]
         self._tasks = [self._loop.create_task(task) for task in tasks]
         self.event_log.started(self.address)
@@ -150,6 +161,8 @@ class TcpRouter:
         for connection in connections:
             connection.close(reason)
         await asyncio.gather(*(connection.wait_closed(_TICK) for connection in connections))
+        if self._journal is not None:
+            await self._journal.close()
         self.event_log.stopped(self.uptime)
 
     # --- connection callbacks
@@ -289,6 +302,9 @@ class TcpRouter:
         return self._traffic.totals(self._links.values())
 
     # --- internals
+
+    def _journalled(self, event: JournalEvent) -> None:
+        self.perform(self.router.journalled(event, self._now))
 
     async def _until(self, condition: Callable[[], bool], end: float) -> None:
         """Wait for a condition, at most until the time `end`."""

@@ -73,7 +73,7 @@ def test_interests_of_other_domains_are_announced_apart():
     new = subscriptions((1, 1, "x = 1"), (InternalSubscriber.OTHER_DOMAINS, 0, "x = 1 or y = 1"))
     assert own(new) == set(encoded("x = 1"))
     assert own(new, OwnSource.DOMAINS) == set(encoded("x = 1", "y = 1"))
-    assert new.matched(content(y=1)) == ({}, [0], False, 0)
+    assert new.matched(content(y=1)) == ({}, [0], False, 0, [])
     new.remove(InternalSubscriber.OTHER_DOMAINS, 0)
     assert (own(new), own(new, OwnSource.DOMAINS)) == (set(encoded("x = 1")), set())
 

@@ -187,7 +187,29 @@ ALL = [
         peers=[frames.Peer(name="b", role="router", received=1, sent=2, waiting=3, dropped=4)],
         counters={"x": 1},
     ),
-]
+    Packet(
+        source="a", life=1, number=2, hops=0, tree=0, side=0, tries=0, attributes={}, tags=[], payload=b"",
+        durable=frames.DurableMark(1, {"b": 0, "c": 1}, True),
+    ),
+    frames.HomeRecord("a", 1, 2, "127.0.0.1:4001", [("", "billing")], [b"\x90"]),
+    frames.HomeSummary([frames.RecordEntry("a", 1, 2)]),
+    frames.HomeRequest([frames.RecordEntry("a", 1, 2)]),
+    frames.HomeAck("a", 0, "b", 2),
+    frames.Stored("a", 0, "b", [frames.StoredEntry(1, 2, 3, 0, "")]),
+    frames.DurableSubscribe(1, "billing", "x > 0", 0.0, 100, 30.0, frames.DurableLimits(messages=5)),
+    frames.Acknowledge(1, [3, 4], 2),
+    frames.DurablePublish(1, 2, 1, 5.0, {"x": 1}, ["t"], b"p"),
+    frames.DurableQuery(1),
+    frames.DurableRemove(1, "billing"),
+    frames.ForgetHome(1, "b"),
+    frames.DurableDeliver(1, 2, 1, "a", 1, 2, b"\x93\x80\x90\xc4\x00"),
+    frames.DurablePublished(1, 2, 3, 0, ["b"], ["c: the disk is full"]),
+    frames.DurableReport(
+        1, [frames.DurableField("billing", "", "x > 0", frames.DurableLimits(), 1, 2, 3, 0, 1, 0)], {"b": 1}, ""
+    ),
+    frames.DurableRemoved(1),
+    frames.DurableLost(1, 2),
+]  # fmt: skip
 
 
 def body(data):

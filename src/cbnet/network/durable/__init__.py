@@ -1,0 +1,1 @@
+"""Durable subscriptions, kept by their home router while clients are away, and acknowledged publishing."""

@@ -1,0 +1,155 @@
+"""Durable subscriptions of one router, and the acknowledged publishing of its clients.
+
+    publications ──► forwarder ──► home ──► journal       messages on their way to the disk of each home
+         ▲                          │
+         └────────── Stored ────────┘
+    registry ──► home records ──► all routers             which homes there are
+
+A router without a journal is no home: it knows the others, and its clients can publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cbnet.errors import InputError
+from cbnet.network.announce.announcements import Announcements
+from cbnet.network.durable.durable_registry import DurableRegistry
+from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.journal import JournalEvent, OpenJournal, ReadResult, Stalled
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.publications import Publications
+from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.unicast import UnicastForwarder
+from cbnet.network.linkstate.versions import Versions
+from cbnet.network.protocol.frames import DurableReport, Packet, Stored
+
+
+class DurableRouter:
+    """The durable part of one router."""
+
+    def __init__(
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        versions: Versions,
+        announcements: Announcements,
+        unicast: UnicastForwarder,
+        forwarder: Forwarder,
+        journal: OpenJournal | None,
+    ) -> None:
+        self._context = context
+        self._unicast = unicast
+        self._queue = None if journal is None else JournalQueue(journal.journal)
+        self.records = HomeRecords(context, links, unicast, self._queue, {} if journal is None else journal.state.homes)
+        self.publications = Publications(context, versions, self.records, forwarder)
+        self._home: Home | None = None
+        self._registry: DurableRegistry | None = None
+        if self._queue is not None and journal is not None:
+            self._home = Home(context, self._queue, journal.state, self._answer)
+            self._registry = DurableRegistry(
+                context, versions, announcements, self._home, self.records, self._queue, journal.state
+            )
+        forwarder.on_durable = self._take
+
+    @property
+    def registry(self) -> DurableRegistry:
+        """The durable subscriptions; raise an `InputError` if this router has no journal."""
+        if self._registry is None:
+            raise InputError(
+                f"router {self._context.name} has no journal, so it cannot have durable subscriptions",
+                hint='set journal = "FOLDER" in its configuration',
+            )
+        return self._registry
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether this router can have durable subscriptions."""
+        return self._registry is not None
+
+    # --- events
+
+    def stored(self, _: int, frame: Stored) -> None:
+        """Handle the answer of a home, or forward it."""
+        if frame.to == self._context.name:
+            self.publications.stored(frame)
+        else:
+            self._unicast.forward(frame)
+
+    def journalled(self, event: JournalEvent) -> None:
+        """Handle an event of the journal."""
+        assert self._queue is not None
+        if isinstance(event, Stalled):
+            self._queue.problem = f"the journal cannot be written: {event.reason}"
+        else:
+            self._queue.committed(event, self._read)
+
+    def detach(self, link: int, id: int) -> bool:
+        """Stop sending messages of a durable subscription; return whether there is such a one."""
+        return self._registry is not None and self._registry.detach(link, id)
+
+    def remove_client(self, link: int) -> None:
+        """Remove a client, or the link of a neighbour."""
+        self.publications.remove_client(link)
+        self.records.remove_link(link)
+        if self._registry is not None:
+            self._registry.remove_client(link)
+
+    def forget(self, home: str, done: Callable[[], None]) -> None:
+        """Remove the record of a home that will not return."""
+        if home == self._context.name and self._registry is not None:
+            raise InputError(f"{home} is this router", hint="remove its durable subscriptions")
+        if not self.records.forget(home):
+            raise InputError(f"no router {home!r} with durable subscriptions is known")
+        if self._queue is None:
+            done()
+        else:
+            self._queue.after(done)
+
+    def set_address(self, address: str) -> None:
+        """Set the address that clients connect to."""
+        if self._registry is not None:
+            self._registry.set_address(address)
+
+    def check(self) -> None:
+        """Do periodic work."""
+        self.publications.check()
+        if self._home is not None and self._registry is not None:
+            self._home.check()
+            self._registry.check()
+
+    def flush(self) -> None:
+        """Submit what the journal must write, at the end of a turn."""
+        if self._home is not None and self._queue is not None:
+            self._home.finish_turn()
+            self._queue.finish_turn()
+
+    # --- status
+
+    def report(self, number: int, account: str | None) -> DurableReport:
+        """Return the durable subscriptions of an account, or of all, and the known homes."""
+        own = [] if self._registry is None else self._registry.all(account)
+        problem = "" if self._queue is None else self._queue.problem
+        return DurableReport(number, [each.status() for each in own], self.records.counts(), problem)
+
+    # --- inside
+
+    def _take(self, packet: Packet, ids: Sequence[int]) -> None:
+        if self._home is not None:
+            self._home.take(packet, ids)
+
+    def _answer(self, frame: Stored) -> None:
+        if frame.to == self._context.name:
+            self.publications.stored(frame)
+        else:
+            self._unicast.send(frame)
+
+    def _read(self, result: ReadResult) -> None:
+        assert self._home is not None
+        subscription = self._home.subscriptions.get(result.subscription)
+        if subscription is not None:  # else it was removed meanwhile
+            subscription.read(result)
+            subscription.deliver(self._context.now)

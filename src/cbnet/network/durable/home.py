@@ -1,0 +1,225 @@
+"""Home of durable subscriptions: the messages that a router stores, and its answers to their publishers.
+
+    packet ──► seen before? ──no──► is its predecessor here? ──yes──► is there room? ──yes──► stored
+                   │ yes                │ no: held back                    │ no                 │ on disk
+                   ▼                    ▼ until the source sends again     ▼                    ▼
+                answered                                                refused              answered
+
+A message of a durable publisher names the one before it that this home must store, if that is not settled. So the
+messages of a publisher are stored in the order of their numbers, also if the network has changed their order. Which
+ones were stored is saved in the same transaction: a message that is sent again is stored once.
+
+Plain messages are stored in the order in which they arrive, without an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from cbnet.network.durable.durable_subscription import DurableSubscription
+from cbnet.network.durable.journal import DropWindow, RecoveredState
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.publisher_window import PublisherWindow
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import DropReason, Event
+from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_REASON_LENGTH
+from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
+
+_MAX_HELD_BYTES = 1 << 24  # of messages that are held back
+PUBLISHER_AGE = 86_400.0  # seconds after its last message for which a publisher is known
+
+_encode = msgspec.msgpack.Encoder().encode
+Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message was published
+
+
+class _HeldPacket(NamedTuple):
+    """A message whose predecessor has not arrived."""
+
+    packet: Packet
+    ids: Sequence[int]  # of subscriptions
+    content: bytes
+
+
+class Home:
+    """The stored messages of one router."""
+
+    def __init__(
+        self, context: RouterContext, queue: JournalQueue, state: RecoveredState, answer: Callable[[Stored], None]
+    ) -> None:
+        self._context = context
+        self._queue = queue
+        self._answer = answer
+        self.subscriptions: dict[int, DurableSubscription] = {}
+        self._windows = {each.publisher: PublisherWindow.recovered(each) for each in state.windows.values()}
+        self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
+        self._held_bytes = 0
+        # of this turn:
+        self._changed: dict[int, PublisherWindow] = {}
+        self._touched: dict[int, DurableSubscription] = {}
+        self._answers: list[Answer] = []
+        self._refusals: list[Answer] = []
+
+    # --- messages
+
+    def take(self, packet: Packet, ids: Sequence[int]) -> None:
+        """Store a message for some subscriptions; one whose publisher waits is answered, also if it came before."""
+        content = _encode((packet.attributes, packet.tags, packet.payload))
+        if packet.durable is None:
+            self._take_plain(packet, ids, content)
+            return
+        window = self._window(packet.life)
+        if packet.durable.floor > window.floor:
+            window.advance(packet.durable.floor)
+            self._drop_held(packet.life, range(window.floor))
+        self._take(window, _HeldPacket(packet, ids, content))
+
+    def _take_plain(self, packet: Packet, ids: Iterable[int], content: bytes) -> None:
+        time = self._queue.time()
+        for subscription in self._known(ids):
+            if self._queue.refusal or subscription.refusal(len(content)):
+                subscription.refuse()
+                self._context.drop(DropReason.JOURNAL_FULL)
+            else:
+                self._append(subscription, packet, content, time)
+
+    def _take(self, window: PublisherWindow, held: _HeldPacket) -> None:
+        """Store a message of a durable publisher, and those that were held back for it."""
+        due = [held]
+        for each in due:  # grows meanwhile
+            packet, number = each.packet, each.packet.number
+            if window.has(number):
+                self._answers.append(_answered(packet, len(each.ids)))
+            elif not window.fits(number):
+                continue  # no client sends such a number
+            elif not self._follows(window, packet):
+                self._hold(each)
+                continue
+            else:
+                self._store(window, each)
+            due += self._released(packet)
+
+    def _follows(self, window: PublisherWindow, packet: Packet) -> bool:
+        """Return whether the message that must be stored before is settled."""
+        assert packet.durable is not None
+        previous = packet.durable.homes.get(self._context.name, 0)
+        return not previous or window.has(previous)
+
+    def _store(self, window: PublisherWindow, held: _HeldPacket) -> None:
+        """Store a message for all subscriptions, or, if one of them is full, for none."""
+        packet, ids, content = held
+        subscriptions = self._known(ids)
+        problems = (each.refusal(len(content)) for each in subscriptions)
+        problem = self._queue.refusal or next(filter(None, problems), "")
+        if problem:
+            self._refusals.append(_answered(packet, 0, problem=problem[:MAX_REASON_LENGTH]))
+            return
+        time = self._queue.time()
+        dropped = sum(self._append(each, packet, content, time) for each in subscriptions)
+        window.add(packet.number)
+        window.time = time
+        self._changed[packet.life] = window
+        self._answers.append(_answered(packet, len(subscriptions), dropped=dropped))
+
+    def _append(self, subscription: DurableSubscription, packet: Packet, content: bytes, time: float) -> int:
+        self._context.counters[Event.STORED] += 1
+        self._touched[subscription.id] = subscription
+        return subscription.append(packet.origin or packet.source, packet.life, packet.number, content, time)
+
+    def _known(self, ids: Iterable[int]) -> list[DurableSubscription]:
+        return [self.subscriptions[id] for id in ids if id in self.subscriptions]
+
+    def _window(self, publisher: int) -> PublisherWindow:
+        window = self._windows.get(publisher)
+        if window is None:
+            window = self._windows[publisher] = PublisherWindow(publisher)
+            window.time = self._queue.time()
+        return window
+
+    # --- messages held back
+
+    def _hold(self, held: _HeldPacket) -> None:
+        packets = self._held.setdefault(held.packet.life, {})
+        if held.packet.number not in packets:
+            if self._held_bytes + len(held.content) > _MAX_HELD_BYTES:
+                return  # its source sends it again
+            self._held_bytes += len(held.content)
+        packets[held.packet.number] = held
+
+    def _released(self, packet: Packet) -> list[_HeldPacket]:
+        """Return the messages that were held back for one that is settled now, or for one that is here already."""
+        held = self._held.get(packet.life)
+        if not held:
+            return []
+        name, number = self._context.name, packet.number
+        waiting = [
+            at
+            for at, each in held.items()
+            if each.packet.durable is not None and (at == number or each.packet.durable.homes.get(name, 0) == number)
+        ]
+        released = [held[at] for at in sorted(waiting) if at != number]
+        self._drop_held(packet.life, waiting)
+        return [_unbound(each, name) for each in released]
+
+    def _drop_held(self, publisher: int, numbers: Iterable[int] | range) -> None:
+        held = self._held.get(publisher)
+        if held is None:
+            return
+        for number in [each for each in held if each in numbers]:
+            self._held_bytes -= len(held.pop(number).content)
+        if not held:
+            del self._held[publisher]
+
+    # --- turns
+
+    def finish_turn(self) -> None:
+        """Save what was stored in this turn, and answer when it is on disk."""
+        if self._refusals:
+            refusals, self._refusals = self._refusals, []
+            self._send(refusals)
+        if not self._answers and not self._touched:
+            return
+        for window in self._changed.values():
+            self._queue.add(window.saved())
+        ends = [(each, each.backlog.next) for each in self._touched.values()]
+        self._queue.after(partial(self._written, ends, self._answers))
+        self._changed, self._touched, self._answers = {}, {}, []
+
+    def _written(self, ends: Iterable[tuple[DurableSubscription, int]], answers: Sequence[Answer]) -> None:
+        for subscription, end in ends:
+            subscription.written(end)
+            subscription.deliver(self._context.now)
+        self._send(answers)
+
+    def _send(self, answers: Iterable[Answer]) -> None:
+        by_router: dict[str, list[StoredEntry]] = {}
+        for router, entry in answers:
+            by_router.setdefault(router, []).append(entry)
+        for router, entries in by_router.items():
+            for first in range(0, len(entries), MAX_ENTRIES):
+                self._answer(Stored(router, 0, self._context.name, entries[first : first + MAX_ENTRIES]))
+
+    def check(self) -> None:
+        """Drop messages that are too old, send others again, and forget publishers that are gone."""
+        now, time = self._context.now, self._queue.time()
+        for subscription in self.subscriptions.values():
+            subscription.expire(time)
+            subscription.check(now)
+        for publisher in [each for each, window in self._windows.items() if time - window.time > PUBLISHER_AGE]:
+            del self._windows[publisher]
+            self._drop_held(publisher, list(self._held.get(publisher, ())))
+            self._queue.add(DropWindow(publisher))
+
+
+def _answered(packet: Packet, subscriptions: int, *, dropped: int = 0, problem: str = "") -> Answer:
+    return packet.source, StoredEntry(packet.life, packet.number, subscriptions, dropped, problem)
+
+
+def _unbound(held: _HeldPacket, home: str) -> _HeldPacket:
+    """Return a message that does not wait for its predecessor any more: that is settled."""
+    assert held.packet.durable is not None
+    mark = msgspec.structs.replace(held.packet.durable, homes={**held.packet.durable.homes, home: 0})
+    return held._replace(packet=msgspec.structs.replace(held.packet, durable=mark))

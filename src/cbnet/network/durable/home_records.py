@@ -1,0 +1,195 @@
+"""Records of homes, which every router has: who must store a message, also while a home is away.
+
+A home floods a record of its durable subscriptions; its version is a sequence number, and the number of its journal.
+Every router keeps the newest one, in its journal if it has one, until the owner replaces it or an operator removes it
+(`forget`). When a link comes up, both sides tell which versions they have, and request what they lack: a link loses
+nothing while it is up. Each router acknowledges a record to its owner, so that a new subscription can be confirmed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from cbnet.matching import LiveTable
+from cbnet.matching.storage.filter_encoding import tests_from_bytes
+from cbnet.network.announce.timed_table import empty_table
+from cbnet.network.durable.journal import SaveHome
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.records import RecordVersion
+from cbnet.network.linkstate.unicast import UnicastForwarder
+from cbnet.network.logs import log
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.fields import MAX_HOMES
+from cbnet.network.protocol.frames import HomeAck, HomeRecord, HomeRequest, HomeSummary, RecordEntry
+
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(HomeRecord)
+ALONE = 3.0  # seconds after its start for which a router without neighbours waits for some
+
+
+class HomeRecords:
+    """The home records that one router knows, and its own."""
+
+    def __init__(
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        unicast: UnicastForwarder,
+        queue: JournalQueue | None,
+        saved: Mapping[str, bytes],
+    ) -> None:
+        self._context = context
+        self._links = links
+        self._unicast = unicast
+        self._queue = queue
+        self._records: dict[str, HomeRecord] = {}
+        self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
+        self._summarised: set[int] = set()  # links over which a summary was received
+        self._requested: dict[int, set[str]] = {}  # owners, by link
+        self._acknowledged: dict[str, int] = {}  # sequence number of the own record, by router
+        self.on_own: Callable[[RecordVersion], None] = lambda _: None  # called with a newer version of the own record
+        for record in map(_decoder.decode, saved.values()):
+            self._set(record)
+
+    # --- lookup
+
+    def get(self, owner: str) -> HomeRecord | None:
+        """Return the record of a home."""
+        return self._records.get(owner)
+
+    def matching(self, content: Content) -> list[str]:
+        """Return the homes that must store a message."""
+        return sorted(self._table.match(content.members))
+
+    def home_of(self, account: str, name: str) -> HomeRecord | None:
+        """Return the record of the home of a durable subscription."""
+        return next((each for each in self._records.values() if (account, name) in each.names), None)
+
+    def counts(self) -> dict[str, int]:
+        """Return the homes, each with the number of its durable subscriptions."""
+        return {owner: len(record.names) for owner, record in sorted(self._records.items()) if record.names}
+
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether this router has the records that its neighbours have; one without neighbours waits for some first."""
+        links = self._links.routers()
+        if not links:
+            return self._context.now >= ALONE
+        return self._summarised.issuperset(links) and not self._requested
+
+    def unacknowledged(self, sequence: int, routers: Iterable[str]) -> list[str]:
+        """Return which routers have not acknowledged a version of the own record."""
+        others = (each for each in routers if each != self._context.name)
+        return sorted(each for each in others if self._acknowledged.get(each, -1) < sequence)
+
+    # --- changes
+
+    def set_own(self, record: HomeRecord) -> None:
+        """Replace the own record, and flood it."""
+        self._install(record)
+        self._flood(record)
+
+    def forget(self, owner: str) -> bool:
+        """Replace the record of another home by an empty one; return whether there was one."""
+        record = self._records.get(owner)
+        if record is None or not record.names:
+            return False
+        sequence, life = _version(record).next(record.life)
+        empty = HomeRecord(owner, life, sequence, record.address, [], [])
+        self._install(empty)
+        self._flood(empty)
+        return True
+
+    def _install(self, record: HomeRecord) -> None:
+        self._set(record)
+        if self._queue is not None:
+            self._queue.add(SaveHome(record.owner, _encode(record)))
+
+    def _set(self, record: HomeRecord) -> None:
+        before = self._records.get(record.owner)
+        old = set() if before is None else set(before.filters)
+        new = set(record.filters)
+        self._records[record.owner] = record
+        self._table.remove_tests(record.owner, [*map(tests_from_bytes, old - new)])
+        self._table.add_tests(record.owner, [*map(tests_from_bytes, new - old)])
+
+    def _flood(self, record: HomeRecord, except_link: int | None = None) -> None:
+        self._context.outbox.send_all([link for link in self._links.routers() if link != except_link], record)
+
+    # --- links
+
+    def greet(self, link: int) -> None:
+        """Tell a new neighbour which records this router has."""
+        entries = [RecordEntry(each.owner, each.life, each.sequence) for each in self._records.values()]
+        self._context.outbox.send(link, HomeSummary(entries))
+
+    def remove_link(self, link: int) -> None:
+        """Remove a closed link."""
+        self._summarised.discard(link)
+        self._requested.pop(link, None)
+
+    # --- frames
+
+    def summary(self, link: int, frame: HomeSummary) -> None:
+        """Request the records that this router lacks."""
+        self._summarised.add(link)
+        lacking = [entry for entry in frame.entries if self._lacks(entry.owner, _version(entry))]
+        if lacking:
+            self._requested[link] = {entry.owner for entry in lacking}
+            self._context.outbox.send(link, HomeRequest(lacking))
+
+    def request(self, link: int, frame: HomeRequest) -> None:
+        """Send a neighbour the records that it requests."""
+        for entry in frame.entries:
+            record = self._records.get(entry.owner)
+            if record is not None:
+                self._context.outbox.send(link, record)
+
+    def record(self, link: int, frame: HomeRecord) -> None:
+        """Handle a record: keep it if it is newer, and acknowledge it."""
+        requested = self._requested.get(link, set())
+        requested.discard(frame.owner)
+        if not requested:
+            self._requested.pop(link, None)
+        is_newer = self._lacks(frame.owner, _version(frame))
+        if frame.owner == self._context.name:
+            if is_newer:
+                self._foreign(link, frame)
+            return
+        if is_newer:
+            self._install(frame)
+            self._flood(frame, except_link=link)
+            self._unicast.send(HomeAck(frame.owner, 0, self._context.name, frame.sequence))
+
+    def acknowledged(self, _: int, frame: HomeAck) -> None:
+        """Handle the acknowledgement of a record."""
+        if frame.to != self._context.name:
+            self._unicast.forward(frame)
+        elif frame.sequence > self._acknowledged.get(frame.router, -1):
+            self._acknowledged[frame.router] = frame.sequence
+
+    def _lacks(self, owner: str, version: RecordVersion) -> bool:
+        present = self._records.get(owner)
+        if present is None:
+            return len(self._records) < MAX_HOMES
+        return version.is_newer(_version(present))
+
+    def _foreign(self, link: int, record: HomeRecord) -> None:
+        """Handle a record of this router that it did not make: it was forgotten, or its journal was lost."""
+        if self._queue is None:
+            hint = 'set `journal` to its folder, or remove the record with "cbnet durable forget"'
+            reason = f"this router has durable subscriptions ({len(record.names)}) but no journal; {hint}"
+            log(logging.WARNING, "journal missing", neighbour=self._links.name(link), reason=reason)
+            self._install(record)  # publishers wait for this home until somebody decides
+            return
+        log(logging.WARNING, "home record superseded", neighbour=self._links.name(link), names=len(record.names))
+        self.on_own(_version(record))
+
+
+def _version(record: HomeRecord | RecordEntry) -> RecordVersion:
+    return RecordVersion(record.sequence, record.life)

@@ -1,0 +1,173 @@
+"""Journal of a router: operations on disk, and what a router finds there when it starts.
+
+    state machine ── operations ──► journal: one transaction for many of them, in order
+                  ◄── Committed ──           they are on disk, whatever happens next
+                  ◄── Stalled ────           they cannot be written now, as the disk is full; the journal tries again
+
+The state machine sees nothing else, so a simulated disk replaces SQLite in tests. All operations of one `submit` take
+effect together or not at all, and not before those that were submitted earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+from cbnet.network.protocol.durable_frames import DurableLimits
+from cbnet.network.protocol.fields import Part
+
+
+class SavedSubscription(Part):
+    """A durable subscription, as it is on disk."""
+
+    id: int
+    account: str  # of the client that created it; empty for clients without accounts
+    name: str
+    predicate: str
+    limits: DurableLimits
+
+
+class Entry(NamedTuple):
+    """A message of a durable subscription."""
+
+    subscription: int
+    offset: int
+    time: float  # by the wall clock
+    source: str
+    life: int
+    number: int
+    content: bytes  # attributes, tags and payload, as an array in MessagePack
+
+
+class StockItem(NamedTuple):
+    """Offset, size and time of a message on disk."""
+
+    offset: int
+    size: int
+    time: float
+
+
+# --- operations
+
+
+class SaveSubscription(NamedTuple):
+    """Add a durable subscription, or replace its limits."""
+
+    saved: SavedSubscription
+
+
+class DropSubscription(NamedTuple):
+    """Remove a durable subscription and its messages."""
+
+    id: int
+
+
+class Append(NamedTuple):
+    """Store a message."""
+
+    entry: Entry
+
+
+class Discard(NamedTuple):
+    """Remove the messages of a subscription from one offset on, before another."""
+
+    subscription: int
+    first: int
+    end: int
+
+
+class SaveWindow(NamedTuple):
+    """Save which messages of a publisher were stored: all below `floor`, and those of the bits of `seen` above."""
+
+    publisher: int
+    floor: int
+    seen: bytes  # little-endian
+    time: float
+
+
+class DropWindow(NamedTuple):
+    """Remove the window of a publisher."""
+
+    publisher: int
+
+
+class SaveHome(NamedTuple):
+    """Save the record of a home."""
+
+    owner: str
+    record: bytes
+
+
+class Read(NamedTuple):
+    """Read messages of a subscription from an offset on; the only operation with a result."""
+
+    subscription: int
+    first: int
+    max_messages: int
+    max_bytes: int
+
+
+Operation: TypeAlias = (
+    SaveSubscription | DropSubscription | Append | Discard | SaveWindow | DropWindow | SaveHome | Read
+)
+
+
+# --- events
+
+
+class ReadResult(NamedTuple):
+    """All messages of a subscription on disk from one offset on, before another."""
+
+    subscription: int
+    first: int
+    end: int
+    entries: Sequence[Entry]
+
+
+class Committed(NamedTuple):
+    """The oldest calls of `submit` that had no answer are on disk."""
+
+    submits: int
+    results: Sequence[ReadResult]
+
+
+class Stalled(NamedTuple):
+    """The journal cannot be written."""
+
+    reason: str
+
+
+JournalEvent: TypeAlias = Committed | Stalled
+
+
+@dataclass
+class RecoveredState:
+    """The content of a journal when a router starts."""
+
+    id: int  # a random number, drawn when the journal was created
+    subscriptions: list[SavedSubscription] = field(default_factory=list)
+    next_offsets: dict[int, int] = field(default_factory=dict)  # by subscription
+    stock: dict[int, list[StockItem]] = field(default_factory=dict)  # by subscription, in the order of offsets
+    windows: dict[int, SaveWindow] = field(default_factory=dict)  # by publisher
+    homes: dict[str, bytes] = field(default_factory=dict)
+
+
+class Journal(Protocol):
+    """A journal; its events go to `Router.journalled`."""
+
+    def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
+        """Return the content, and call a function with every event from then on; not within `submit`."""
+
+    def submit(self, operations: Sequence[Operation]) -> None:
+        """Begin to perform operations."""
+
+    def time(self) -> float:
+        """Return the time of the wall clock, in seconds."""
+
+
+class OpenJournal(NamedTuple):
+    """A journal that was started, and what was found in it."""
+
+    journal: Journal
+    state: RecoveredState

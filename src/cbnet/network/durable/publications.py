@@ -1,0 +1,180 @@
+"""Messages of this router's clients that are to be stored by homes before their publishers get an answer.
+
+    DurablePublish ──► packet along the tree ──► Stored by each home ──► DurablePublished
+                          ▲        │
+                          └────────┘  no answer from some homes: again, over the present tree, only toward these
+
+The homes are those whose records match at the moment of publishing, reachable or not. A message that is sent again has
+the same identity, the publisher's number and the message's: homes store it once. Until the router has the home records
+of its neighbours, messages wait.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+from typing import TypeAlias
+
+from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import Event
+from cbnet.network.linkstate.versions import Versions
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.durable_frames import MAX_PROBLEMS
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet, Stored
+
+Identity: TypeAlias = tuple[int, int]  # publisher and number
+
+
+@dataclass
+class _Publication:
+    link: int  # of the client
+    packet: Packet  # without a mark
+    floor: int
+    deadline: float
+    missing: set[str] = field(default_factory=set)  # homes without an answer
+    subscriptions: int = 0
+    dropped: int = 0
+    refused: list[str] = field(default_factory=list)
+    sent: float = -inf
+
+
+class Publications:
+    """The messages that wait for homes."""
+
+    def __init__(self, context: RouterContext, versions: Versions, records: HomeRecords, forwarder: Forwarder) -> None:
+        self._context = context
+        self._versions = versions
+        self._records = records
+        self._forwarder = forwarder
+        self._all: dict[Identity, _Publication] = {}
+        self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by publisher and home
+        self._early: dict[Identity, tuple[int, DurablePublish, float]] = {}  # before the records are here
+
+    def __len__(self) -> int:
+        return len(self._all) + len(self._early)
+
+    # --- events
+
+    def begin(self, link: int, frame: DurablePublish) -> None:
+        """Publish a message, or answer a client that has sent it again."""
+        identity, deadline = (frame.publisher, frame.sequence), self._context.now + frame.timeout
+        known = self._all.get(identity)
+        if known is not None:
+            known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
+        elif self._records.is_synchronised and not self._early:
+            self._publish(link, frame, deadline)
+        else:
+            self._early[identity] = link, frame, deadline
+
+    def stored(self, frame: Stored) -> None:
+        """Handle the answer of a home."""
+        for entry in frame.entries:
+            publication = self._all.get((entry.publisher, entry.sequence))
+            if publication is None or frame.home not in publication.missing:
+                continue
+            publication.subscriptions += entry.subscriptions
+            publication.dropped += entry.dropped
+            if entry.problem:
+                publication.refused.append(f"{frame.home}: {entry.problem}"[:MAX_REASON_LENGTH])
+            self._settle(publication, [frame.home])
+            if not publication.missing:
+                self._end(publication)
+
+    def adopted(self) -> None:
+        """Send again, at the next check, what has no answer: trees have changed."""
+        for publication in self._all.values():
+            publication.sent = -inf
+
+    def check(self) -> None:
+        """Send messages again, and answer those whose timeout has expired."""
+        if self._early and self._records.is_synchronised:
+            early, self._early = self._early, {}
+            for link, frame, deadline in early.values():
+                self._publish(link, frame, deadline)
+        now = self._context.now
+        for publication in [each for each in self._all.values() if now >= each.deadline]:
+            self._end(publication)
+        for identity in [each for each, (_, _, deadline) in self._early.items() if now >= deadline]:
+            link, _, _ = self._early.pop(identity)
+            self._answer(link, DurablePublished(*identity, 0, 0, [self._context.name], []))
+        for publication in self._all.values():
+            if now - publication.sent >= self._context.settings.retry:
+                self._repeat(publication)
+
+    def remove_client(self, link: int) -> None:
+        """Stop answering a client; its messages are still sent until their timeouts."""
+        for publication in self._all.values():
+            if publication.link == link:
+                publication.link = -1
+        self._early = {key: each for key, each in self._early.items() if each[0] != link}
+
+    # --- inside
+
+    def _publish(self, link: int, frame: DurablePublish, deadline: float) -> None:
+        packet = self._forwarder.durable_packet(frame)
+        publication = _Publication(link, packet, frame.floor, deadline, sent=self._context.now)
+        publication.missing.update(self._records.matching(Content(frame)))
+        self._context.counters[Event.DURABLE_PUBLISHED] += 1
+        self._all[packet.life, packet.number] = publication
+        for home in publication.missing:
+            insort(self._lacking.setdefault((packet.life, home), []), packet.number)
+        self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
+        if not publication.missing:
+            self._end(publication)
+
+    def _repeat(self, publication: _Publication) -> None:
+        """Send a message again toward the homes without an answer that can be reached."""
+        publication.sent = self._context.now
+        homes = publication.missing & {self._context.name, *self._versions.newest.names}
+        if homes:
+            self._context.counters[Event.DURABLE_REPEATED] += 1
+            self._forwarder.begin_durable(publication.packet, self._mark(publication, homes, is_repeated=True))
+
+    def _mark(self, publication: _Publication, homes: Iterable[str], *, is_repeated: bool) -> DurableMark:
+        packet = publication.packet
+        previous = {home: self._previous(packet.life, home, packet.number) for home in sorted(homes)}
+        return DurableMark(publication.floor, previous, is_repeated)
+
+    def _previous(self, publisher: int, home: str, number: int) -> int:
+        """Return the message of a publisher before this one that has no answer of a home either; 0: none."""
+        numbers = self._lacking[publisher, home]
+        index = bisect_left(numbers, number)
+        return numbers[index - 1] if index else 0
+
+    def _settle(self, publication: _Publication, homes: Iterable[str]) -> None:
+        packet = publication.packet
+        for home in homes:
+            publication.missing.discard(home)
+            numbers = self._lacking[packet.life, home]
+            del numbers[bisect_left(numbers, packet.number)]
+            if not numbers:
+                del self._lacking[packet.life, home]
+
+    def _end(self, publication: _Publication) -> None:
+        """Answer a publisher: all homes have answered, or the timeout has expired."""
+        packet = publication.packet
+        del self._all[packet.life, packet.number]
+        silent = sorted(publication.missing)
+        self._settle(publication, silent)
+        if silent or publication.refused:
+            self._context.counters[Event.DURABLE_UNSTORED] += 1
+        self._answer(
+            publication.link,
+            DurablePublished(
+                publisher=packet.life,
+                sequence=packet.number,
+                subscriptions=publication.subscriptions,
+                dropped=publication.dropped,
+                silent=silent[:MAX_PROBLEMS],
+                refused=publication.refused[:MAX_PROBLEMS],
+            ),
+        )
+
+    def _answer(self, link: int, frame: DurablePublished) -> None:
+        if link >= 0:
+            self._context.outbox.send(link, frame)

@@ -1,0 +1,56 @@
+"""Messages of one publisher that a home has stored, in bounded memory.
+
+    floor 7    seen …0101       all below 7 are settled; 7 and 9 are stored, 8 is not
+
+The publisher says below which number it waits for no answer any more, and has at most `WINDOW` messages above. One that
+comes again, over whatever router, is recognised as long as the publisher is known.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cbnet.network.durable.journal import SaveWindow
+
+WINDOW: Final = 1_024  # messages of one publisher that are not settled
+
+
+class PublisherWindow:
+    """The messages of one publisher at one home."""
+
+    def __init__(self, publisher: int, floor: int = 1, seen: int = 0) -> None:
+        self.publisher = publisher
+        self.floor = floor
+        self._seen = seen  # bit n: message floor + n is stored
+        self.time = 0.0  # of the last message, by the wall clock
+
+    @classmethod
+    def recovered(cls, saved: SaveWindow) -> PublisherWindow:
+        """Return the window of a journal."""
+        window = cls(saved.publisher, saved.floor, int.from_bytes(saved.seen, "little"))
+        window.time = saved.time
+        return window
+
+    def saved(self) -> SaveWindow:
+        """Return the window for a journal."""
+        seen = self._seen.to_bytes((self._seen.bit_length() + 7) // 8, "little")
+        return SaveWindow(self.publisher, self.floor, seen, self.time)
+
+    def has(self, sequence: int) -> bool:
+        """Return whether a message is stored, or settled in another way."""
+        return sequence < self.floor or bool(self._seen >> (sequence - self.floor) & 1)
+
+    def fits(self, sequence: int) -> bool:
+        """Return whether a message is not too far above the floor."""
+        return sequence < self.floor + WINDOW
+
+    def add(self, sequence: int) -> None:
+        """Record that a message is stored."""
+        if sequence >= self.floor:
+            self._seen |= 1 << (sequence - self.floor)
+
+    def advance(self, floor: int) -> None:
+        """Forget what is below a floor; one that is lower than the present one changes nothing."""
+        if floor > self.floor:
+            self._seen >>= floor - self.floor
+            self.floor = floor

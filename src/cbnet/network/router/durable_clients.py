@@ -1,0 +1,107 @@
+"""Handlers of client frames about durable subscriptions and acknowledged publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from cbnet.errors import InputError
+from cbnet.language.syntax.byte_form import predicate_to_bytes
+from cbnet.language.syntax.parser import parse
+from cbnet.network.durable.durable_router import DurableRouter
+from cbnet.network.durable.publisher_window import WINDOW
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.frames import (
+    Acknowledge,
+    DurablePublish,
+    DurableQuery,
+    DurableRemove,
+    DurableRemoved,
+    DurableSubscribe,
+    ForgetHome,
+    Frame,
+)
+from cbnet.network.router.clients import PREDICATE_LIMITS
+from cbnet.network.security.rights import ALL_RIGHTS, Denied
+
+Refuse: TypeAlias = Callable[[int, Frame, int, InputError], None]
+
+
+class DurableClientHandler:
+    """Handles the frames of one router's clients about durable subscriptions."""
+
+    def __init__(self, context: RouterContext, links: LinkTable, durable: DurableRouter, refuse: Refuse) -> None:
+        self._context = context
+        self._links = links
+        self._durable = durable
+        self._refuse = refuse
+
+    def subscribe(self, link: int, frame: DurableSubscribe) -> None:
+        """Let a client receive the messages of a durable subscription, new or not."""
+        client = self._links.get(link)
+        if client is None:
+            return
+        try:
+            registry = self._durable.registry
+            if frame.predicate:
+                predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+                if client.rights.subscribe is not None:
+                    client.rights.check_subscribe(parse(frame.predicate, PREDICATE_LIMITS))
+            registry.subscribe(link, frame, client.account)
+        except InputError as error:
+            self._refuse(link, frame, frame.id, error)
+
+    def acknowledge(self, link: int, frame: Acknowledge) -> None:
+        """Remove messages that a client has handled; after a reconnection, it may name those of another router."""
+        if self._durable.has_journal:
+            self._durable.registry.acknowledge(link, frame.id, frame.offsets, frame.up_to)
+
+    def publish(self, link: int, frame: DurablePublish) -> None:
+        """Publish a message whose publisher waits until it is stored."""
+        client = self._links.get(link)
+        if client is None:
+            return
+        try:
+            if not frame.floor <= frame.sequence < frame.floor + WINDOW:
+                raise InputError(f"message {frame.sequence} is not one of the {WINDOW:,} from {frame.floor} on")
+            content = Content(frame)
+            if client.rights is not ALL_RIGHTS:
+                client.rights.check_publish(content)
+            self._durable.publications.begin(link, frame)
+        except InputError as error:
+            self._refuse(link, frame, frame.sequence, error)
+
+    def query(self, link: int, frame: DurableQuery) -> None:
+        """Report the durable subscriptions: all if the client may watch, else those of its account."""
+        client = self._links.get(link)
+        if client is not None:
+            account = None if client.rights.watch else client.account
+            self._context.outbox.send(link, self._durable.report(frame.number, account))
+
+    def remove(self, link: int, frame: DurableRemove) -> None:
+        """Remove a durable subscription."""
+        client = self._links.get(link)
+        if client is None:
+            return
+        try:
+            self._durable.registry.remove(client.account, frame.name, self._done(client, frame.number))
+        except InputError as error:
+            self._refuse(link, frame, frame.number, error)
+
+    def forget(self, link: int, frame: ForgetHome) -> None:
+        """Remove the record of a home that will not return."""
+        client = self._links.get(link)
+        if client is None:
+            return
+        try:
+            if not client.rights.watch:
+                raise Denied("you may not remove what others subscribed to", hint="ask the operator for `watch = true`")
+            self._durable.forget(frame.home, self._done(client, frame.number))
+        except InputError as error:
+            self._refuse(link, frame, frame.number, error)
+
+    def _done(self, client: Link, number: int) -> Callable[[], None]:
+        return partial(self._context.outbox.send, client.id, DurableRemoved(number))

@@ -1,0 +1,135 @@
+"""A scripted client of a network in memory with durable subscriptions and acknowledged publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cbnet.network.client.durable_publisher import DurablePublisher
+from cbnet.network.protocol.frames import (
+    Acknowledge,
+    DurableDeliver,
+    DurableLimits,
+    DurablePublished,
+    DurableSubscribe,
+    Frame,
+    RefusedFrame,
+    frame_number,
+)
+from cbnet.network.protocol.frames import DurablePublish as DurablePublishFrame
+from cbnet.network.simulation.memory_client import MemoryClient
+from cbnet.network.simulation.memory_network import TICK, ConnectionEnd, MemoryNetwork
+
+GRACE = 1.0  # seconds after its timeout for which a client waits for an answer
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """A message received for a durable subscription."""
+
+    subscription: int
+    offset: int
+    deliveries: int
+    publisher: int  # and number: the identity of a message of a durable publisher
+    number: int
+    payload: bytes
+    at: float
+
+
+class DurableMemoryClient(MemoryClient):
+    """A client that acknowledges what it receives, unless told otherwise, and sends again what has no answer."""
+
+    def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
+        self.publisher = DurablePublisher(memory.random.getrandbits(61))
+        self.durable: dict[int, DurableSubscribe] = {}  # by id
+        self.stored: list[StoredMessage] = []
+        self.receipts: dict[int, DurablePublished | None] = {}  # by number; None: no answer in time
+        self.acknowledges: Callable[[StoredMessage], bool] = lambda _: True
+        self._deadlines: dict[int, float] = {}
+        super().__init__(memory, name, router)
+        memory.every(TICK, self._give_up)
+
+    # --- operations
+
+    def subscribe_durable(
+        self,
+        id: int,
+        name: str,
+        predicate: str = "",
+        *,
+        wait: float = 0.0,
+        window: int = 100,
+        ack_wait: float = 5.0,
+        limits: DurableLimits | None = None,
+    ) -> None:
+        """Subscribe, now and after each reconnection."""
+        self.durable[id] = DurableSubscribe(id, name, predicate, wait, window, ack_wait, limits)
+        self.send(self.durable[id])
+
+    def publish_durable(self, attributes: Mapping[str, Any], payload: bytes = b"", timeout: float = 10.0) -> int:
+        """Publish a message, again at each reconnection until there is an answer; return its number."""
+        deadline = self._memory.now + timeout
+        number = self.publisher.add(dict(attributes), [], payload, deadline)
+        self._deadlines[number] = deadline + GRACE
+        self.send(self.publisher.frame(number, self._memory.now))
+        return number
+
+    def acknowledge(self, id: int, *offsets: int, up_to: int = 0) -> None:
+        """Acknowledge messages."""
+        self.send(Acknowledge(id, list(offsets), up_to))
+
+    def move(self, router: str) -> None:
+        """Connect to another router."""
+        self.disconnect()
+        self._host, self.router = self._memory.hosts[router], router
+        self.reconnect()
+
+    # --- callbacks of the network
+
+    def opened(self, end: ConnectionEnd) -> None:
+        """Send the Hello, subscriptions, and messages without an answer."""
+        super().opened(end)
+        for subscribe in self.durable.values():
+            self.send(subscribe)
+        for publish in self.publisher.frames(self._memory.now):
+            self.send(publish)
+
+    def received(self, end: ConnectionEnd, frame: Frame) -> None:
+        """Record a frame."""
+        is_mine = end is self._end and not self.is_frozen
+        if is_mine and isinstance(frame, DurableDeliver):
+            self._heard = self._memory.now
+            self._receive(frame)
+            return
+        super().received(end, frame)
+        if is_mine and isinstance(frame, DurablePublished):
+            self._settle(frame.sequence, frame)
+        elif is_mine and isinstance(frame, RefusedFrame) and frame.frame == frame_number(DurablePublishFrame):
+            self._settle(frame.number, None)
+
+    def _receive(self, frame: DurableDeliver) -> None:
+        _, _, payload = msgspec.msgpack.decode(frame.content)
+        stored = StoredMessage(
+            subscription=frame.id,
+            offset=frame.offset,
+            deliveries=frame.deliveries,
+            publisher=frame.life,
+            number=frame.number,
+            payload=payload,
+            at=self._memory.now,
+        )
+        self.stored.append(stored)
+        if self.acknowledges(stored):
+            self.acknowledge(frame.id, frame.offset)
+
+    def _settle(self, number: int, receipt: DurablePublished | None) -> None:
+        if self.publisher.settle(number):
+            self.receipts[number] = receipt
+            self._deadlines.pop(number, None)
+
+    def _give_up(self) -> None:
+        for number in [each for each, deadline in self._deadlines.items() if self._memory.now > deadline]:
+            self._settle(number, None)

@@ -1,0 +1,171 @@
+"""A simulated disk with the journal of a router, which outlives the router.
+
+Operations take effect after a delay, those of one `submit` together. A crash loses what has not taken effect. A disk
+may be slow, full, or *lie*: report operations as written that it loses in a crash until it has synced them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from cbnet.network.durable.journal import (
+    Append,
+    Committed,
+    Discard,
+    DropSubscription,
+    DropWindow,
+    Entry,
+    JournalEvent,
+    Operation,
+    Read,
+    ReadResult,
+    RecoveredState,
+    SaveHome,
+    SaveSubscription,
+    SaveWindow,
+    Stalled,
+    StockItem,
+)
+
+if TYPE_CHECKING:
+    from cbnet.network.simulation.memory_network import MemoryNetwork
+
+_RETRY = 1.0  # seconds before a full disk is tried again
+_END = 1 << 40  # above all offsets
+
+
+class DiskContent:
+    """What is on a disk: the meaning of each operation, in plain Python."""
+
+    def __init__(self, id: int) -> None:
+        self.state = RecoveredState(id)
+        self.entries: dict[int, dict[int, Entry]] = {}  # by subscription and offset
+
+    def recover(self) -> RecoveredState:
+        """Return a copy, as a journal returns it at the start."""
+        stock = {
+            id: [StockItem(offset, len(entry.content), entry.time) for offset, entry in sorted(entries.items())]
+            for id, entries in self.entries.items()
+        }
+        state = deepcopy(self.state)
+        state.subscriptions.sort(key=lambda saved: saved.id)
+        state.stock = stock
+        return state
+
+    def perform(self, operations: Sequence[Operation]) -> list[ReadResult]:
+        """Perform operations."""
+        return [result for each in operations if (result := self._perform(each)) is not None]
+
+    def _perform(self, operation: Operation) -> ReadResult | None:
+        state = self.state
+        match operation:
+            case SaveSubscription(saved):
+                state.subscriptions = [*(each for each in state.subscriptions if each.id != saved.id), saved]
+                state.next_offsets.setdefault(saved.id, 1)
+                self.entries.setdefault(saved.id, {})
+            case DropSubscription(id):
+                state.subscriptions = [each for each in state.subscriptions if each.id != id]
+                state.next_offsets.pop(id, None)
+                self.entries.pop(id, None)
+            case Append(entry):
+                self.entries[entry.subscription][entry.offset] = entry
+                state.next_offsets[entry.subscription] = entry.offset + 1
+            case Discard(id, first, end):
+                entries = self.entries.get(id, {})
+                for offset in [offset for offset in entries if first <= offset < end]:
+                    del entries[offset]
+            case SaveWindow(publisher):
+                state.windows[publisher] = operation
+            case DropWindow(publisher):
+                state.windows.pop(publisher, None)
+            case SaveHome(owner, record):
+                state.homes[owner] = record
+            case Read():
+                return self._read(operation)
+        return None
+
+    def _read(self, read: Read) -> ReadResult:
+        chosen: list[Entry] = []
+        size, end = 0, _END
+        for offset, entry in sorted(self.entries.get(read.subscription, {}).items()):
+            if offset >= read.first:
+                chosen.append(entry)
+                size += len(entry.content)
+                if size >= read.max_bytes or len(chosen) == read.max_messages:
+                    end = offset + 1
+                    break
+        return ReadResult(read.subscription, read.first, end, chosen)
+
+
+class MemoryDisk:
+    """The journal of one router of a network in memory."""
+
+    def __init__(self, memory: MemoryNetwork, *, delay: float = 0.005, lies: bool = False) -> None:
+        """Initialise; delay: of a transaction, in seconds. lies: what was written is lost in a crash before `sync`."""
+        self._memory = memory
+        self.delay = delay
+        self.lies = lies
+        self.is_full = False
+        self.transactions = 0
+        self._written = DiskContent(memory.random.getrandbits(62))
+        self._synced: DiskContent | None = None  # if it lies, and was written since
+        self._queue: list[Sequence[Operation]] = []
+        self._is_busy = False
+        self._starts = 0  # what an earlier router submitted has no effect
+        self._on_event: Callable[[JournalEvent], None] = lambda _: None
+
+    # --- journal
+
+    def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
+        """Return the content."""
+        self._on_event = on_event
+        return self._written.recover()
+
+    def submit(self, operations: Sequence[Operation]) -> None:
+        """Begin to perform operations."""
+        self._queue.append(operations)
+        if not self._is_busy:
+            self._begin()
+
+    def time(self) -> float:
+        """Return the time of the simulation."""
+        return self._memory.now
+
+    # --- faults
+
+    def crash(self) -> None:
+        """Lose what is not on disk: the router was killed."""
+        self._starts += 1
+        self._queue.clear()
+        self._is_busy = False
+        if self._synced is not None:
+            self._written, self._synced = self._synced, None
+
+    def sync(self) -> None:
+        """Make what a lying disk has reported safe."""
+        self._synced = None
+
+    # --- transactions
+
+    def _begin(self) -> None:
+        self._is_busy = True
+        submits, self._queue = self._queue, []
+        self._memory.after(self.delay, lambda start=self._starts: self._write(submits, start))  # type: ignore[misc]
+
+    def _write(self, submits: list[Sequence[Operation]], start: int) -> None:
+        if start != self._starts:
+            return
+        if self.is_full:
+            self._on_event(Stalled("the disk is full"))
+            self._memory.after(_RETRY, lambda: self._write(submits, start))
+            return
+        if self.lies and self._synced is None:
+            self._synced = deepcopy(self._written)
+        self.transactions += 1
+        results = [result for operations in submits for result in self._written.perform(operations)]
+        self._is_busy = False
+        self._on_event(Committed(len(submits), results))
+        if self._queue and not self._is_busy:
+            self._begin()

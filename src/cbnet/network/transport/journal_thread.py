@@ -1,0 +1,100 @@
+"""Thread that writes the journal of a router, so that the event loop never waits for the disk.
+
+While one transaction is synced, operations collect; the next transaction has all of them. So a slow disk makes
+transactions larger, and not the router slower.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from cbnet.network.durable.journal import Committed, JournalEvent, Operation, RecoveredState, Stalled
+from cbnet.network.logs import log
+from cbnet.network.transport.sqlite_journal import SqliteJournal, wall_clock
+
+_RETRY: Final = 1.0  # seconds before a transaction that failed is tried again
+_MAX_OPERATIONS: Final = 20_000  # of one transaction
+_FULL: Final = "database or disk is full"
+
+
+class JournalThread:
+    """A journal whose events are delivered in an event loop."""
+
+    def __init__(self, file: SqliteJournal) -> None:
+        self._file = file
+        self._queue: queue.SimpleQueue[Sequence[Operation] | None] = queue.SimpleQueue()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cbnet-journal", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._on_event: Callable[[JournalEvent], None]
+
+    def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
+        """Return the content, and start the thread; events are delivered in the running event loop."""
+        self._on_event = on_event
+        self._loop = asyncio.get_running_loop()
+        state = self._file.recover()
+        self._thread.start()
+        return state
+
+    def submit(self, operations: Sequence[Operation]) -> None:
+        """Begin to perform operations."""
+        self._queue.put(operations)
+
+    def time(self) -> float:
+        """Return the time of the wall clock, in seconds."""
+        return wall_clock()
+
+    async def close(self) -> None:
+        """Write what was submitted, if it can be written, and close the file."""
+        self._ending.set()
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+        self._file.close()
+
+    # --- in the thread
+
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            submits: list[Sequence[Operation]] = []
+            size = 0
+            while size < _MAX_OPERATIONS and not is_last and (not submits or not self._queue.empty()):
+                submitted = self._queue.get()
+                if submitted is None:
+                    is_last = True
+                else:
+                    submits.append(submitted)
+                    size += len(submitted)
+            if submits:
+                self._perform(submits)
+
+    def _perform(self, submits: Sequence[Sequence[Operation]]) -> None:
+        """Perform operations in one transaction; if it fails, again and again, until the journal is closed."""
+        reason = ""
+        while True:
+            try:
+                results = self._file.perform(each for submitted in submits for each in submitted)
+            except sqlite3.Error as error:
+                if str(error) != reason:
+                    reason = str(error)
+                    hint = "free some space" if reason == _FULL else "check the disk"
+                    log(logging.ERROR, "journal stalled", file=str(self._file.path), reason=reason, hint=hint)
+                    self._report(Stalled("the disk is full" if reason == _FULL else reason))
+                if self._ending.wait(_RETRY):
+                    return
+            else:
+                if reason:
+                    log(logging.WARNING, "journal resumed", file=str(self._file.path))
+                self._report(Committed(len(submits), results))
+                return
+
+    def _report(self, event: JournalEvent) -> None:
+        with suppress(RuntimeError):  # the event loop is closed
+            self._loop.call_soon_threadsafe(self._on_event, event)

@@ -1,0 +1,196 @@
+"""Journal of a router in a SQLite file.
+
+    entries         key = subscription · 2⁴⁰ + offset; the messages of one subscription are neighbours, in order
+    subscriptions   id, its definition, next offset
+    windows         publisher, floor, bits of the messages stored above
+    homes           owner, record
+
+In WAL mode with `synchronous = FULL`, a commit appends to the log file and syncs it once, however many operations the
+transaction has; a torn write at its end fails the checksum and is ignored when the file is opened. One process has the
+file, exclusively.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from cbnet.errors import InputError
+from cbnet.network.durable.journal import (
+    Append,
+    Discard,
+    DropSubscription,
+    DropWindow,
+    Entry,
+    Operation,
+    Read,
+    ReadResult,
+    RecoveredState,
+    SavedSubscription,
+    SaveHome,
+    SaveSubscription,
+    SaveWindow,
+    StockItem,
+)
+
+FILE: Final = "journal.sqlite"
+_VERSION = 1
+_OFFSETS = 1 << 40  # of one subscription
+_SCHEMA = """
+CREATE TABLE meta (router TEXT, id INTEGER);
+CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB, next INTEGER);
+CREATE TABLE entries (
+    key INTEGER PRIMARY KEY, time REAL, source TEXT, life INTEGER, number INTEGER, content BLOB
+);
+CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB, time REAL);
+CREATE TABLE homes (owner TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
+"""
+
+
+class SqliteJournal:
+    """The file of a journal. Use it in one thread at a time."""
+
+    def __init__(self, folder: Path, router: str) -> None:
+        """Open the journal of a router in a folder, or create it."""
+        self.path = folder / FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
+            self._open(router)
+        except OSError as error:
+            raise InputError(f"cannot use the journal: {error.strerror}", file=str(folder)) from None
+        except sqlite3.OperationalError as error:
+            hint = "stop the other router that uses it" if "locked" in str(error) else "check the folder and the disk"
+            raise InputError(f"cannot open the journal: {error}", hint=hint, file=str(self.path)) from None
+        except sqlite3.DatabaseError as error:
+            hint = "restore it from a backup, or move the folder away: the messages in it are lost then"
+            raise InputError(f"the journal is damaged: {error}", hint=hint, file=str(self.path)) from None
+
+    def _open(self, router: str) -> None:
+        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
+            self._file.execute(f"PRAGMA {pragma}")
+        (version,) = self._file.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            self._file.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION};")
+            self._file.execute("INSERT INTO meta VALUES (?, ?)", (router, secrets.randbits(62)))
+            self._file.execute("COMMIT")
+        elif version != _VERSION:
+            raise InputError(
+                f"the journal has version {version}; this cbnet uses version {_VERSION}", file=str(self.path)
+            )
+        else:
+            self._file.execute("BEGIN IMMEDIATE")  # takes the lock
+            self._file.execute("COMMIT")
+        (owner,) = self._file.execute("SELECT router FROM meta").fetchone()
+        if owner != router:
+            hint = "give each router a folder of its own"
+            raise InputError(f"the journal belongs to router {owner}, not {router}", hint=hint, file=str(self.path))
+
+    def recover(self) -> RecoveredState:
+        """Return the content."""
+        run = self._file.execute
+        (id,) = run("SELECT id FROM meta").fetchone()
+        state = RecoveredState(id)
+        for definition, following in run("SELECT definition, next FROM subscriptions ORDER BY id"):
+            saved = msgspec.msgpack.decode(definition, type=SavedSubscription)
+            state.subscriptions.append(saved)
+            state.next_offsets[saved.id] = following
+            state.stock[saved.id] = []
+        for key, size, at in run("SELECT key, length(content), time FROM entries ORDER BY key"):
+            state.stock[key // _OFFSETS].append(StockItem(key % _OFFSETS, size, at))
+        for publisher, floor, seen, at in run("SELECT publisher, floor, seen, time FROM windows"):
+            state.windows[publisher] = SaveWindow(publisher, floor, seen, at)
+        state.homes.update(run("SELECT owner, record FROM homes"))
+        return state
+
+    def perform(self, operations: Iterable[Operation]) -> list[ReadResult]:
+        """Perform operations in one transaction, which is on disk on return; raise a `sqlite3.Error` if it fails."""
+        results: list[ReadResult] = []
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            for kind, group in groupby(operations, type):
+                if kind is Read:
+                    results += self._read(group)  # type: ignore[arg-type]
+                else:
+                    self._perform(kind, [*group])
+            self._file.execute("COMMIT")
+        except BaseException:
+            if self._file.in_transaction:
+                self._file.execute("ROLLBACK")
+            raise
+        return results
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _perform(self, kind: type[Operation], group: Sequence[Operation]) -> None:
+        """Perform operations of one kind."""
+        many = self._file.executemany
+        if kind is Append:
+            self._append([each.entry for each in group if isinstance(each, Append)])
+        elif kind is Discard:
+            spans = [each for each in group if isinstance(each, Discard)]
+            keys = ((_key(of, first), _key(of, end)) for of, first, end in spans)
+            many("DELETE FROM entries WHERE key >= ? AND key < ?", keys)
+        elif kind is SaveWindow:
+            many("REPLACE INTO windows VALUES (?, ?, ?, ?)", [each for each in group if isinstance(each, SaveWindow)])
+        elif kind is DropWindow:
+            many("DELETE FROM windows WHERE publisher = ?", group)
+        elif kind is SaveHome:
+            many("REPLACE INTO homes VALUES (?, ?)", [each for each in group if isinstance(each, SaveHome)])
+        elif kind is SaveSubscription:
+            saved = [each.saved for each in group if isinstance(each, SaveSubscription)]
+            rows = ((each.id, msgspec.msgpack.encode(each)) for each in saved)
+            many(
+                "INSERT INTO subscriptions VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET definition = excluded.definition",
+                rows,
+            )
+        else:
+            for each in group:
+                assert isinstance(each, DropSubscription)
+                self._file.execute("DELETE FROM subscriptions WHERE id = ?", each)
+                self._file.execute(
+                    "DELETE FROM entries WHERE key >= ? AND key < ?", (_key(each.id, 0), _key(each.id + 1, 0))
+                )
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        rows = ((_key(each.subscription, each.offset), *each[2:]) for each in entries)
+        self._file.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
+        following = {each.subscription: each.offset + 1 for each in entries}  # offsets grow
+        self._file.executemany(
+            "UPDATE subscriptions SET next = ? WHERE id = ?", ((offset, id) for id, offset in following.items())
+        )
+
+    def _read(self, reads: Iterable[Read]) -> Iterator[ReadResult]:
+        for of, first, max_messages, max_bytes in reads:
+            rows = self._file.execute(
+                "SELECT * FROM entries WHERE key >= ? AND key < ? ORDER BY key LIMIT ?",
+                (_key(of, first), _key(of + 1, 0), max_messages),
+            )
+            entries: list[Entry] = []
+            size = 0
+            end = _OFFSETS
+            for key, *members in rows:
+                entries.append(Entry(of, key % _OFFSETS, *members))
+                size += len(entries[-1].content)
+                if size >= max_bytes or len(entries) == max_messages:
+                    end = entries[-1].offset + 1
+                    break
+            yield ReadResult(of, first, end, entries)
+
+
+def _key(subscription: int, offset: int) -> int:
+    return subscription * _OFFSETS + offset
+
+
+def wall_clock() -> float:
+    """Return the time of the wall clock, in seconds."""
+    return time.time()

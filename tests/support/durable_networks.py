@@ -1,0 +1,46 @@
+"""Networks in memory whose routers have journals on simulated disks."""
+
+from cbnet.network.link.settings import Settings
+from cbnet.network.simulation.durable_client import DurableMemoryClient
+from cbnet.network.simulation.memory_disk import MemoryDisk
+from cbnet.network.simulation.memory_network import MemoryNetwork
+
+
+class DurableLab:
+    """A network in memory, with a disk for each router."""
+
+    def __init__(self, links, seed=1, *, is_fast=False, diskless=(), **settings):
+        """Initialise with links such as `a-b b-c`, or the name of a single router."""
+        self.memory = MemoryNetwork(seed, is_fast=is_fast)
+        pairs = [link.split("-") for link in links.split() if "-" in link]
+        self.names = sorted({name for link in links.split() for name in link.split("-")})
+        self.disks = {name: MemoryDisk(self.memory) for name in self.names if name not in diskless}
+        for name in self.names:
+            self.memory.add(Settings(name, **settings), disk=self.disks.get(name))
+        for pair in pairs:
+            self.memory.add_cable(*pair)
+        self.clients = 0
+        self.run(4)
+
+    def run(self, seconds):
+        self.memory.run(seconds)
+
+    def client(self, router, name=None):
+        self.clients += 1
+        client = DurableMemoryClient(self.memory, name or f"client {self.clients}", router)
+        self.run(0.5)
+        return client
+
+    def kill(self, name, **how):
+        self.memory.kill(name, **how)
+
+    def start(self, name):
+        self.memory.start(name)
+
+
+def payloads(client):
+    return [message.payload for message in client.stored]
+
+
+def numbers(count):
+    return [str(n).encode() for n in range(count)]
