@@ -15,18 +15,12 @@ class PlainAggregation:
     def __init__(self):
         self.sources = {}
         self.targets = {}
-        self.taken = {}
 
     def content(self, target):
         return reduced(set().union(*(self.sources[source] for source in self.targets[target])))
 
     def open(self, target, sources):
         self.targets[target] = tuple(sources)
-        self.taken[target] = self.content(target)
-
-    def take(self, target):
-        before, self.taken[target] = self.taken[target], self.content(target)
-        return self.taken[target] - before, before - self.taken[target]
 
     def matching(self, message):
         message = Message.of(message)

@@ -445,7 +445,7 @@ cdef class CoverRows:
     cdef uint64_t _head_mask, _posting_mask
     cdef readonly uint32_t rows
     # the search that is under way
-    cdef uint32_t _sought, _limit
+    cdef uint32_t _sought, _limit, _left
     cdef list _sure, _possible
 
     def __cinit__(self):
@@ -586,8 +586,11 @@ cdef class CoverRows:
             self._visit_all_wide()
         return self._sure, self._possible
 
-    def narrow(self, uint32_t row):
-        """Return the other rows that a row covers surely, and those that it covers possibly."""
+    def narrow(self, uint32_t row, uint32_t limit):
+        """Return the other rows that a row covers surely, and those that it covers possibly.
+
+        None if there are more than `limit` candidates: `narrow_among` finds them in slices.
+        """
         cdef uint32_t number = self._rows[row].signature - 1
         cdef const Signature *signature = &self._signatures[number]
         cdef const uint64_t *values = signature.symbols + signature.attributes + signature.tags
@@ -596,18 +599,45 @@ cdef class CoverRows:
         cdef uint32_t i
         cdef uint64_t needed = self._required[number]
         self._begin(row, 0)
+        self._left = limit
         for i in range(signature.attributes + signature.tags):
             posting = self._posting(values[i] if i < signature.attributes and values[i] else signature.symbols[i])
             if rarest == NULL or posting.count < rarest.count:
                 rarest = posting
         if rarest == NULL:
             for i in range(self._count):
-                self._visit_narrow(signature, i)
+                if not self._visit_narrow(signature, i):
+                    return None
             return self._sure, self._possible
         for i in range(rarest.count):
             if needed & ~self._offered[rarest.signatures[i]] == 0:
-                self._visit_narrow(signature, rarest.signatures[i])
+                if not self._visit_narrow(signature, rarest.signatures[i]):
+                    return None
         return self._sure, self._possible
+
+    def narrow_among(self, uint32_t row, uint32_t start, uint32_t end, uint32_t limit):
+        """Return the rows from `start` to `end` that another one covers surely or possibly, and the next to visit.
+
+        It stops after `limit` rows that it covers.
+        """
+        cdef uint32_t number = self._rows[row].signature - 1
+        cdef const Signature *signature = &self._signatures[number]
+        cdef uint64_t needed = self._required[number]
+        cdef uint32_t narrow, found, aligned = 0
+        self._begin(row, 0)
+        for narrow in range(start, min(end, self._row_room)):
+            found = self._rows[narrow].signature
+            if not found or narrow == row or needed & ~self._offered[found - 1]:
+                continue
+            if found != aligned:
+                aligned = 0
+                if not self._align(signature, &self._signatures[found - 1]):
+                    continue
+                aligned = found
+            self._file(narrow, self._compare(row, narrow))
+            if <uint32_t> (len(self._sure) + len(self._possible)) >= limit:
+                return self._sure, self._possible, narrow + 1
+        return self._sure, self._possible, end
 
     def covers(self, uint32_t wide, uint32_t narrow):
         """Return 1 if a row surely covers another, 0 if it does not, and 2 if it does possibly."""
@@ -662,16 +692,22 @@ cdef class CoverRows:
             row = self._rows[row - 1].next
         return 0
 
-    cdef int _visit_narrow(self, const Signature *wide, uint32_t number) except -1:
-        """Add the rows of a signature that the sought one covers."""
+    cdef bint _visit_narrow(self, const Signature *wide, uint32_t number) except -1:
+        """Add the rows of a signature that the sought one covers; return False if too many were visited."""
         cdef uint32_t row = self._signatures[number].first
+        if not self._left:
+            return False
+        self._left -= 1
         if not row or not self._align(wide, &self._signatures[number]):
-            return 0
+            return True
         while row:
             if row - 1 != self._sought:
                 self._file(row - 1, self._compare(self._sought, row - 1))
+                if not self._left:
+                    return False
+                self._left -= 1
             row = self._rows[row - 1].next
-        return 0
+        return True
 
     cdef inline int _file(self, uint32_t row, int answer) except -1:
         if answer == YES:

@@ -24,6 +24,7 @@ class Change(NamedTuple):
     differences: tuple[Difference, Difference]
     side: bytes = b""
     base: int | bytes = 0
+    is_last: bool = True  # or the change goes on in another one
 
 
 class _Part:
@@ -76,7 +77,7 @@ def announce_frames(changes: Iterable[Change], ended: Sequence[int] = ()) -> Ite
                 yield part.frame([])
                 part, lists = _Part(), ([], [])
             lists[list_number].append(part.index(kind, filter))
-        part.changes.append((change, *lists, True))
+        part.changes.append((change, *lists, change.is_last))
         if len(part.changes) == MAX_FRAME_STREAMS:
             yield part.frame([])
             part = _Part()

@@ -5,8 +5,8 @@
     stream from w2 ─────────┘                                 for each tree, and each neighbour v on it
 
 A stream is opened as soon as all streams that feed it have arrived, so the leaves of a tree begin; and when the
-neighbour has listed the contents that it has (`retained_contents`). It starts from the content of the most similar
-stream of the same session. A change is a set of additions and removals with a sequence number; a filter that is covered
+neighbour has listed the contents that it has (`retained_contents`); its first content is sent in slices
+(`stream_openings`). A change is a set of additions and removals with a sequence number; a filter that is covered
 changes nothing and is not sent. All changes of a turn go into one frame per link.
 
 A new version of the topology needs streams for the sides that are new in it; all others serve both versions. They
@@ -22,6 +22,7 @@ from cbnet.network.announce.announce_writer import Change, announce_frames
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.retained_contents import Content, RetainedContents
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
+from cbnet.network.announce.stream_openings import StreamOpenings
 from cbnet.network.announce.stream_receiver import StreamReceiver
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
@@ -33,7 +34,6 @@ from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Announce, Held
 from cbnet.network.protocol.wire import WireError
-from cbnet.routing.aggregation.aggregation import Difference
 
 _PATIENCE = 20.0  # seconds without a change of the topology in which a neighbour of a computed table may still come
 _SHORT_PATIENCE = 6.0  # the same, for one that was there before this router started: neighbours redial every 5 s
@@ -56,6 +56,8 @@ class Announcer:
         self.silent = SilentNeighbours(
             context, links, versions, streams, self._receiver.incomplete_sessions, self._awaited
         )
+        self._openings = StreamOpenings(context, streams, self.retained)
+        self._may_send_parts = False  # of streams that are being opened, in this turn
         self._numbers = 0
         self._has_lost = False  # whether a session was closed since streams were ended
         self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
@@ -85,7 +87,8 @@ class Announcer:
         """Remove the streams to a neighbour whose link has closed; those from it are still used for a while."""
         now = self._context.now
         for stream in self._streams.of_session(session):
-            self.retained.keep_sent(stream.key.neighbour, self._sent_content(stream), now)
+            if stream not in self._openings:
+                self.retained.keep_sent(stream.key.neighbour, self._sent_content(stream), now)
             self._release(stream)
         for received in self._streams.incoming.values():
             if received.key.session == session:
@@ -125,6 +128,10 @@ class Announcer:
         if self._may_open:
             self._may_open = False
             self._open_streams()
+        if self._may_send_parts:
+            self._may_send_parts = False
+            for opened, change in self._openings.advance():
+                self._changes.setdefault(opened.key.session, []).append(change)
         self._send()
         changed, self._changed = list(self._changed), {}
         for stream in changed:
@@ -132,6 +139,15 @@ class Announcer:
             stream.record({each: each.sequence for each in fed}, self._context.now)
         reconsidered, self._reconsidered = self._reconsidered, {}
         return [*changed, *reconsidered]
+
+    @property
+    def has_work(self) -> bool:
+        """Whether streams are being opened."""
+        return bool(self._openings)
+
+    def work(self) -> None:
+        """Send the next parts of streams that are being opened, at the end of the turn."""
+        self._may_send_parts = True
 
     # --- streams of neighbours
 
@@ -201,40 +217,17 @@ class Announcer:
         self._numbers += 1
         key = StreamKey(link.neighbour, link.session, link.told)
         stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
-        others = list(self._streams.of_session(link.session))
         self._streams.add_outgoing(stream, OWN_SOURCES)
         self._reconsidered.update(dict.fromkeys(stream.feeds))  # it is beyond them now
-        base, differences = self._opening(stream, others)
-        for kind in self._streams.kinds:
-            kind.take(stream)
-        self._changes.setdefault(link.session, []).append(Change(stream.number, 1, differences, link.told, base))
-
-    def _opening(self, stream: Outgoing, others: list[Outgoing]) -> tuple[int | bytes, tuple[Difference, Difference]]:
-        """Return the content that a stream starts from, and the difference to it, which is the smallest possible."""
-        subscriptions, offers = self._streams.kinds
-        nearest = subscriptions.nearest(stream, others)
-        differences = subscriptions.difference(stream, nearest), offers.difference(stream, nearest)
-        base: int | bytes = 0 if nearest is None else nearest.number
-        neighbour, session = stream.key.neighbour, stream.key.session
-        if not self.retained.may_have_bases(session, self._context.now):
-            return base, differences
-        content = self._content(stream)
-        for digest, kept in self.retained.bases(neighbour, session, content):
-            smaller = _difference(content[0], kept[0]), _difference(content[1], kept[1])
-            if _size(smaller) < _size(differences):
-                base, differences = digest, smaller
-        return base, differences
-
-    def _content(self, stream: Outgoing) -> Content:
-        subscriptions, offers = (frozenset(kind.content(stream)) for kind in self._streams.kinds)
-        return subscriptions, offers
+        self._openings.add(stream, link.told)
+        self._may_send_parts = True
 
     def _sent_content(self, stream: Outgoing) -> Content:
         """Return the content of a stream as the neighbour has it: without the changes that were not sent."""
         unsent = [kind.take(stream) for kind in self._streams.kinds]
         subscriptions, offers = (
             content.difference(change.added).union(change.removed)
-            for content, change in zip(self._content(stream), unsent, strict=True)
+            for content, change in zip(self._openings.content(stream), unsent, strict=True)
         )
         return subscriptions, offers
 
@@ -258,9 +251,11 @@ class Announcer:
 
     def _end(self, stream: Outgoing) -> None:
         self._release(stream)
-        self._ended.setdefault(stream.key.session, []).append(stream.number)
+        if stream.is_begun:
+            self._ended.setdefault(stream.key.session, []).append(stream.number)
 
     def _release(self, stream: Outgoing) -> None:
+        self._openings.discard(stream)
         self._streams.remove_outgoing(stream)
         self._reconsidered.update(dict.fromkeys(stream.feeds))
 
@@ -268,6 +263,8 @@ class Announcer:
         self._exports.collect_changes()
         subscriptions, offers = self._streams.kinds
         for stream in self._streams.outgoing.values():
+            if stream in self._openings:
+                continue
             if subscriptions.has_pending(stream) or offers.has_pending(stream):
                 differences = subscriptions.take(stream), offers.take(stream)
                 stream.sequence += 1
@@ -286,11 +283,3 @@ class Announcer:
                     self._context.counters[Event.ANNOUNCES_SENT] += 1
                     self._context.counters[Event.FILTERS_SENT] += len(frame.filters) + len(frame.offers)
         self._changes, self._ended = {}, {}
-
-
-def _difference(now: frozenset[bytes], before: frozenset[bytes]) -> Difference:
-    return Difference(sorted(now - before), sorted(before - now))
-
-
-def _size(differences: Iterable[Difference]) -> int:
-    return sum(len(each.added) + len(each.removed) for each in differences)

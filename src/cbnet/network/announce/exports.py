@@ -111,19 +111,30 @@ class Exports:
         export = self._current = Export(key, 0, feeds, sequence=self._sequence, first=self._sequence)
         for kind in self._streams.kinds:
             kind.open(export, (OwnSource.CLIENTS, *feeds))
-            kind.take(export)
-        subscriptions, offers = (Difference(list(kind.content(export)), []) for kind in self._streams.kinds)
-        self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=True))
+        self.collect_changes()
 
     def collect_changes(self) -> None:
-        """Export what has changed."""
+        """Export what has changed; or the whole content, when it is ready."""
         export = self._current
-        if export is None or not any(kind.has_pending(export) for kind in self._streams.kinds):
+        if export is None:
+            return
+        if not export.is_begun:
+            self._export_whole(export)
+            return
+        if not any(kind.has_pending(export) for kind in self._streams.kinds):
             return
         subscriptions, offers = (kind.take(export) for kind in self._streams.kinds)
         export.sequence = self._sequence = self._sequence + 1
         export.note(subscriptions, offers)
         self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=False))
+
+    def _export_whole(self, export: Export) -> None:
+        if all(kind.is_ready(export) for kind in self._streams.kinds):
+            export.is_begun = True
+            for kind in self._streams.kinds:
+                kind.take(export)
+            subscriptions, offers = (Difference(list(kind.content(export)), []) for kind in self._streams.kinds)
+            self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=True))
 
     def confirm(self, sequence: int) -> tuple[Incoming, ...]:
         """Record that the other domains have confirmed a change; return the streams that it may acknowledge."""

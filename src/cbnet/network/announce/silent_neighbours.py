@@ -83,11 +83,16 @@ class SilentNeighbours:
         return silent
 
     def unopened(self) -> Iterator[tuple[TreeView, TreeLink, set[str]]]:
-        """Yield the links of the newest trees whose streams cannot be opened yet, and the links that they wait for."""
+        """Yield the links of the newest trees whose streams are not announced yet, and the links that they wait for."""
         me, awaited = self._context.name, self._awaited()
         for tree in self._versions.newest.trees:
             missing = [link for link in tree.links.values() if link.hears and not self._streams.from_side(link)]
-            for link in (each for each in tree.links.values() if each.tells and self._streams.to_side(each) is None):
+            for link in (each for each in tree.links.values() if each.tells):
+                stream = self._streams.to_side(link)
+                if stream is not None:
+                    if not stream.is_begun:
+                        yield tree, link, {f"{me}→{link.neighbour}"}  # very many filters are being compared
+                    continue
                 links = {f"{name}→{me}" for name in awaited}
                 for other in (each for each in missing if each is not link):
                     excuse = self._excuses.get(other.session)
@@ -120,7 +125,7 @@ class SilentNeighbours:
         if version.complete is not None:
             for name, life in [each for each in self._closed if each[0] in version.neighbours]:
                 del self._closed[name, life]
-        elif now - self._reported >= self._context.settings.silence / _REPORTS:
+        if now - self._reported >= self._context.settings.silence / _REPORTS:
             self._reported = now
             self._send_reports()
         for session in self._owing():

@@ -37,6 +37,7 @@ class Outgoing:
     number: int
     feeds: tuple[Incoming, ...]
     is_open: bool = True
+    is_begun: bool = False  # a part of its first change was sent
     sequence: int = 1  # of the last change that was sent
     acked: int = 0  # the streams beyond have all changes up to this one
     stamped: dict[int, int] = field(default_factory=dict)  # by version: all routers beyond have the changes up to this

@@ -222,7 +222,7 @@ class Subscriptions:
         return True
 
     def remove_client(self, link: int) -> None:
-        """Remove all subscriptions of a client; if it has very many filters, `remove_some` does the rest."""
+        """Remove all subscriptions of a client; if it has very many filters, `work` does the rest."""
         for listener in [listener for listener in self._listeners if listener[0] == link]:
             self._remove_listener(*listener)
         self._constraints.pop(link, None)
@@ -236,9 +236,9 @@ class Subscriptions:
                 self._remove_slice(link)
 
     @property
-    def has_leaving(self) -> bool:
-        """Whether filters of clients that have left, or of streams that have ended, are still to be removed."""
-        return bool(self._leaving) or self.aggregation.has_leaving
+    def has_work(self) -> bool:
+        """Whether `work` has something to do."""
+        return bool(self._leaving) or self.aggregation.has_work
 
     def settle(self, now: float) -> None:
         """Compile filters that have not changed for a while: matching them is faster then."""
@@ -246,12 +246,12 @@ class Subscriptions:
             self._settled = now
             self.table.settle()
 
-    def remove_some(self) -> None:
-        """Remove some filters of clients that have left, or of streams that have ended."""
-        if self._leaving:
+    def work(self) -> None:
+        """Do some of what takes long: filters that are announced or withdrawn, or whose client or stream has left."""
+        if self.aggregation.has_work:
+            self.aggregation.work()
+        elif self._leaving:
             self._remove_slice(next(iter(self._leaving)))
-        else:
-            self.aggregation.remove_some()
 
     def _remove_slice(self, link: int) -> None:
         leaving = self._leaving[link]

@@ -288,14 +288,15 @@ class Router:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is work that can wait: clients or streams with very many filters have ended."""
-        return self.subscriptions.has_leaving or self.offers.has_leaving
+        """Whether there is work that can wait: very many filters come or go."""
+        return self.subscriptions.has_work or self.offers.has_work or self.announcements.announcer.has_work
 
     def work(self, now: float) -> list[Action]:
         """Do some of the work that can wait, for a few milliseconds."""
         self._context.clock.advance(now)
         for kind in (self.subscriptions, self.offers):
-            kind.remove_some()
+            kind.work()
+        self.announcements.announcer.work()
         return self._done()
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:

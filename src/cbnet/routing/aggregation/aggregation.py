@@ -22,11 +22,12 @@ from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.routing.aggregation.match_slots import MatchSlots, Slots
-from cbnet.routing.aggregation.reduced_unions import ReducedUnions
+from cbnet.routing.aggregation.reduced_unions import SCANNED, ReducedUnions
 from cbnet.routing.aggregation.source_filters import SourceFilters
+from cbnet.routing.aggregation.union_target import ALL
 
 Target = TypeVar("Target", bound=Hashable)
-SLICE = 1000  # filters of removed sources that are removed at a time: some 7 ms
+SLICE = 1000  # filters that are announced, withdrawn or removed at a time: some 7 ms
 
 
 class Difference(NamedTuple):
@@ -40,11 +41,11 @@ class Aggregation:
     """The filters of sources, and the reduced union of some sources for each target."""
 
     def __init__(self, table: LiveTable[int], slots: Slots[Any], slice: int = SLICE) -> None:
-        """Initialise with the table and its slots. slice: filters of removed sources that are removed at a time."""
+        """Initialise with the table and its slots. slice: filters that `work` handles at a time."""
         self._slice = slice
         self._slots = MatchSlots(table, slots)
         self._store = SourceFilters(self._slots)
-        self._unions = ReducedUnions(self._store)
+        self._unions = ReducedUnions(self._store, slice)
 
     # --- sources
 
@@ -59,30 +60,32 @@ class Aggregation:
         self._store.add_source(source, base, is_matched=is_matched, is_reduced=is_reduced and is_matched)
 
     def remove_source(self, source: Hashable) -> None:
-        """Remove a source that no open target uses; if it has very many filters, `remove_some` does the rest.
+        """Remove a source that no open target uses; if it has very many filters, `work` does the rest.
 
         Its filters match until they are removed, for a source that nobody knows.
         """
         bit = self._store.bit(source)
         if self._unions.carriers(bit):
             raise ValueError(f"the source {source!r} is in use: close its targets first")
-        is_first = not self._store.leaving
+        is_first = not self.has_work
         self._store.remove_source(source)
         if is_first:  # else it is not the only one in this turn
-            self.remove_some()
+            self.work()
 
     @property
-    def has_leaving(self) -> bool:
-        """Whether filters of removed sources, or traces of closed targets, are still to be removed."""
-        return bool(self._store.leaving) or self._unions.is_untidy
+    def has_work(self) -> bool:
+        """Whether `work` has something to do."""
+        return bool(self._store.leaving) or self._unions.has_work or self._unions.is_untidy
 
-    def remove_some(self) -> None:
-        """Remove some filters of removed sources, or some traces of closed targets."""
-        if self._store.leaving:
+    def work(self) -> None:
+        """Do some of what takes long: open targets, announce and withdraw filters, remove sources, close targets."""
+        if self._unions.has_work:
+            self._unions.work()
+        elif self._store.leaving:
             for row in self._store.remove_some(self._slice):
-                self._unions.index.discard(row)
+                self._unions.release(row)
         elif self._unions.is_untidy:
-            self._unions.tidy(self._slice)
+            self._unions.tidy()
 
     def change(self, source: Hashable, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
         """Add and remove filters of a source; one that is in both lists stays.
@@ -108,8 +111,7 @@ class Aggregation:
             gained |= unions.gain_new(new, tests, bit)
         unions.settle(gained, freed)
         for row in lost:
-            if not store.group_of[row].sources:
-                unions.delete(row)
+            unions.release(row)
         if lost and not store.non_empty & bit:
             unions.prepare(store.non_empty)
 
@@ -163,17 +165,21 @@ class Aggregation:
     # --- targets
 
     def open(self, target: Hashable, sources: Collection[Hashable]) -> None:
-        """Open a target: its content is the reduced union of some sources, from now on."""
+        """Open a target: its content is the reduced union of some sources; if they are large, `work` does the rest."""
         if target in self._unions.targets:
             raise ValueError(f"the target {target!r} is open already")
         self._unions.open(target, sum(map(self._store.bit, set(sources))))
 
+    def is_ready(self, target: Hashable) -> bool:
+        """Return whether the content of a target is complete; its changes are noted from then on."""
+        return self._unions.is_ready(target)
+
     def close(self, target: Hashable) -> None:
-        """Close a target; if there are very many filters, `remove_some` does the rest."""
-        is_first = not self.has_leaving
+        """Close a target; if there are very many filters, `work` does the rest."""
+        is_first = not self.has_work
         self._unions.close(target)
         if is_first:  # else it is not the only one in this turn
-            self.remove_some()
+            self.work()
 
     def content(self, target: Hashable) -> set[bytes]:
         """Return the filters that are announced to a target."""
@@ -185,36 +191,54 @@ class Aggregation:
 
     def covered(self, target: Hashable) -> int:
         """Return the number of filters of a target's sources that are not announced to it."""
-        return self._unions.carried(self._bit_of(target)) - self.size(target)
+        return max(0, self._unions.carried(self._bit_of(target)) - self.size(target))
 
-    def nearest(self, target: Target, others: Iterable[Target]) -> Target | None:
+    def nearest(self, target: Target, others: Collection[Target]) -> Target | None:
         """Return the other target with the most similar content; None if none is more similar than the empty set."""
-        size, bit = self.size(target), self._bit_of(target)
-        masks = Counter(self._store.announced[row] for row in self._unions.rows(bit))
+        masks = Counter(self._store.announced) if others else Counter()
         best: Target | None = None
-        least = size
+        least = self.size(target)
         for other in others:
-            other_bit = self._bit_of(other)
-            common = sum(count for mask, count in masks.items() if mask & other_bit)
-            differing = size + self.size(other) - 2 * common
-            if differing < least and other_bit != bit:
+            differing = self._differing(target, other, masks)
+            if differing < least and other != target:
                 best, least = other, differing
         return best
 
-    def difference(self, target: Hashable, base: Hashable | None) -> Difference:
-        """Return what makes the content of a target out of nothing, or out of what was last taken of another one."""
-        new, old = self._bit_of(target), self._bit_of(base) if base is not None else 0
-        filters, announced = self._store.filters, self._store.announced
-        added = {filters[row] for row in self._unions.rows(new) if not announced[row] & old}
-        removed = {filters[row] for row in self._unions.rows(old) if not announced[row] & new}
-        for filter, is_pending in self._unions.targets[base].pending.items() if base is not None else ():
-            if self._unions.has(new, filter):
-                added ^= {filter}  # the base has it now and had it not, or the other way round
-            elif is_pending:
-                removed.remove(filter)
-            else:
-                removed.add(filter)
-        return Difference(sorted(added), sorted(removed))
+    def distance(self, target: Hashable, other: Hashable | None) -> int:
+        """Return the number of filters that only one of two targets has; None: an empty one."""
+        return self.size(target) if other is None else self._differing(target, other, Counter(self._store.announced))
+
+    def _differing(self, target: Hashable, other: Hashable, masks: Mapping[int, int]) -> int:
+        bit, other_bit = self._bit_of(target), self._bit_of(other)
+        common = sum(count for mask, count in masks.items() if mask & other_bit and mask & bit)
+        return self.size(target) + self.size(other) - 2 * common
+
+    def begin(self, target: Hashable, base: Hashable | None) -> None:
+        """Begin to announce the content of a target to a neighbour that has nothing, or the present one of another."""
+        if base is not None and (self.has_pending(base) or self.is_sending(base)):
+            raise ValueError(f"the neighbour does not have all of {base!r}: take its changes first")
+        former = self._store.announced.copy() if base is not None else []
+        self._unions.targets[target].begin(0 if base is None else self._bit_of(base), former)
+
+    def is_sending(self, target: Hashable) -> bool:
+        """Return whether `send_some` has not returned all of a target's content yet."""
+        return self._unions.targets[target].cursor < ALL
+
+    def send_some(self, target: Hashable) -> Difference:
+        """Return the next part of the difference between the content of a target and what the neighbour has."""
+        sent, announced, filters = self._unions.targets[target], self._store.announced, self._store.filters
+        added: list[bytes] = []
+        removed = list(sent.take_gone())
+        row, end = sent.cursor, min(sent.cursor + SCANNED * self._slice, len(announced))
+        while row < end and len(added) + len(removed) < self._slice:
+            is_new, had = bool(announced[row] & sent.bit), sent.had(row)
+            if is_new != had:
+                (added if is_new else removed).append(filters[row])
+            row += 1
+        sent.cursor = row
+        if row >= len(announced):
+            sent.complete()
+        return Difference(added, removed)
 
     def take(self, target: Hashable) -> Difference:
         """Return the net change of a target's content since it was opened, or since the last call."""

@@ -7,8 +7,8 @@ parts, then smaller bytes. That is the order of the encoded filters, which begin
     x = 6        dominates   x >= 6 and x <= 6, which covers it too
 
 The kernel finds the rows that cover another, nearly all of them surely; about the others `FilterAnalysis` decides. The
-answers are exact, unless more than MAX_FAILED such decisions for one filter are negative: then the rest is left out,
-or included where that is the safe side.
+answers are exact, but if more than MAX_FAILED such decisions about the dominators of one filter are negative, the rest
+is left out: then the filter is announced although it is covered.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from cbnet.language.values import Value, ValueType, value_type
 
 MAX_FAILED = 2000  # comparisons of one filter: some 40 ms
 _FEW = 32  # rows that usually suffice
+_NO_LIMIT = (1 << 32) - 1
 _NO, _YES = 0, 1  # of the kernel; anything else: possibly
 _MIXED, _OUTCOMES, _NOT_NULL, _ANY = range(4, 8)  # its kinds, after those of ValueType
 _POINT, _FINITE, _EXCLUDED, _LOOSE, _WITHOUT_NULL, _INEXACT_LOW, _INEXACT_HIGH, _ONE_EXCLUDED, _UNBOUNDED = (
@@ -47,6 +48,7 @@ class CoverIndex:
     def __init__(self, filters: Sequence[bytes] | FilterRows) -> None:
         self._filters = filters  # by row
         self._rows = CoverRows()
+        self.candidates = 0  # rows that were compared in the last search for dominated ones
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -91,7 +93,7 @@ class CoverIndex:
         if len(sure) >= _FEW:
             yield from (wide for wide in sure if self._filters[wide] < filter or not self._covers(row, wide))
             sure, possible = self._rows.wide(row, 0)
-        covering = [*sure, *self._decided([(wide, row) for wide in possible], 0)] if possible else sure
+        covering = [*sure, *self._decided(row, possible)] if possible else sure
         for wide in covering:
             if self._filters[wide] < filter or not self._covers(row, wide):
                 yield wide
@@ -100,33 +102,42 @@ class CoverIndex:
         """Yield the rows that cover another."""
         sure, possible = self._rows.wide(row, 0)
         yield from sure
-        yield from self._decided([(wide, row) for wide in possible], 0)
+        yield from self._decided(row, possible)
 
-    def dominated(self, row: int, *, is_generous: bool = False) -> Iterable[int]:
-        """Return the rows that another one dominates; if `is_generous`, also those that were not compared."""
-        sure, possible = self._rows.narrow(row)
-        return self._dominated(row, sure, possible, is_generous=is_generous) if sure or possible else ()
+    def dominated(self, row: int, limit: int = _NO_LIMIT) -> Iterable[int] | None:
+        """Return the rows that another one dominates.
 
-    def _dominated(self, row: int, sure: list[int], possible: list[int], *, is_generous: bool) -> Iterator[int]:
+        None if there are more than `limit` candidates: `dominated_among` finds them in slices.
+        """
+        found = self._rows.narrow(row, limit)
+        if found is None:
+            self.candidates = limit
+            return None
+        sure, possible = found
+        self.candidates = len(sure) + len(possible)
+        return self._dominated(row, sure, possible) if sure or possible else ()
+
+    def dominated_among(self, row: int, start: int, end: int, limit: int) -> tuple[Iterable[int], int]:
+        """Return rows from `start` to `end` that another one dominates, at most `limit`, and the next row to visit."""
+        sure, possible, stop = self._rows.narrow_among(row, start, end, limit)
+        return self._dominated(row, sure, possible), stop
+
+    def _dominated(self, row: int, sure: list[int], possible: list[int]) -> Iterator[int]:
         filter = self._filters[row]
-        covered = sure
-        if possible:
-            covered = [*sure, *self._decided([(row, narrow) for narrow in possible], 1, is_generous=is_generous)]
-        for narrow in covered:
+        for narrow in [*sure, *(each for each in possible if self._implies(row, each))]:
             if filter < self._filters[narrow] or not self._covers(narrow, row):
                 yield narrow
 
-    def _decided(self, pairs: list[tuple[int, int]], place: int, *, is_generous: bool = False) -> Iterator[int]:
-        """Yield one row of each pair of a wide and a narrow one."""
+    def _decided(self, row: int, possible: list[int]) -> Iterator[int]:
+        """Yield the rows that cover another, of those that do possibly."""
         failed = 0
-        for pair in pairs:
-            if failed == MAX_FAILED:
-                if is_generous:
-                    yield pair[place]
-            elif self._implies(*pair):
-                yield pair[place]
+        for wide in possible:
+            if self._implies(wide, row):
+                yield wide
             else:
                 failed += 1
+                if failed == MAX_FAILED:
+                    return
 
     def _covers(self, wide: int, narrow: int) -> bool:
         answer = self._rows.covers(wide, narrow)

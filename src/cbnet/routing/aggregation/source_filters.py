@@ -83,7 +83,7 @@ class SourceFilters:
         self.leaving.append(bit)
 
     def remove_some(self, count: int) -> Iterator[int]:
-        """Remove some filters of the first source that leaves; yield the rows without a source before each is deleted.
+        """Remove some filters of the first source that leaves; yield the rows that have no source now.
 
         count: steps, each as long as for one filter.
         """
@@ -117,8 +117,8 @@ class SourceFilters:
             if sources:
                 self._join(row, self._group(sources, lambda _: group.carriers))  # no target uses a source that leaves
             else:
+                self.group_of[row] = self._nowhere
                 yield row
-                self.delete(row)
 
     def _unmatch(self, rows: Iterable[int]) -> None:
         """Take filters out of the match table."""

@@ -99,9 +99,9 @@ def test_the_filters_of_a_client_that_leaves_with_very_many_are_removed_in_slice
     new = subscriptions(*((1, id, text) for id, text in enumerate(texts)), (2, 7, "x = 2000"))
     new.remove_client(1)
     left = [new.own_filters]
-    while new.has_leaving:
+    while new.has_work:
         assert new.matched(content(x=2000)).clients == {2: [7]}
-        new.remove_some()
+        new.work()
         left.append(new.own_filters)
     assert left == [2 * SLICE + 1, SLICE + 1, 1]  # the last one first, of which another client has a filter
     assert own(new) == set(encoded("x = 2000"))
@@ -112,8 +112,8 @@ def test_a_client_with_very_many_subscriptions_leaves_in_equal_slices():
     new = subscriptions(*((1, id, f"x = {id}") for id in range(3 * SLICE)), (1, 9000, "false"))
     new.remove_client(1)
     left = [new.own_filters]
-    while new.has_leaving:
-        new.remove_some()
+    while new.has_work:
+        new.work()
         left.append(new.own_filters)
     assert left == [2 * SLICE, SLICE, 0]
     assert (new.table.size, len(new)) == (0, 0)

@@ -111,6 +111,15 @@ def test_removing_a_source_removes_its_filters_from_the_table(known, table):
     assert len(known) == 3
 
 
+def finish(known):
+    """Do all work that is left; return in how many slices."""
+    slices = 0
+    while known.has_work:
+        known.work()
+        slices += 1
+    return slices
+
+
 def many(count, first=0):
     return encoded(*(f"x = {first + value}" for value in range(count)))
 
@@ -123,14 +132,15 @@ def test_a_source_with_very_many_filters_is_removed_in_slices(table):
     known.change("south", many(200), [])
     known.change("own", many(200, 150), [])
     known.open("target", ["own", "south"])
+    finish(known)
     before, bit = known.content("target"), known.bit("north")
     known.remove_source("north")
     left, sizes = [len(known)], [table.size]
     known.add_source("north")
     assert known.bit("north") != bit
     known.change("north", many(1, 949), [])  # which was on its way out
-    while known.has_leaving:
-        known.remove_some()
+    while known.has_work:
+        known.work()
         left.append(len(known))
         sizes.append(table.size)
     assert max(first - second for first, second in pairwise(sizes)) <= 100
@@ -148,16 +158,16 @@ def test_a_target_of_very_many_filters_is_closed_in_slices(table):
     known.change("north", many(950), [])
     for target in ("first", "second", "third"):
         known.open(target, ["north"])
+    finish(known)
     known.close("first")
     known.close("second")
     known.open("first", ["north"])  # while traces of it are left
     known.change("north", many(1, 950), many(1))
-    assert known.content("first") == known.content("third") == set(many(950, 1))
-    slices = 0
-    while known.has_leaving:
-        known.remove_some()
-        slices += 1
-    assert slices == 9 + 10  # of 100 rows; then again, for what was closed meanwhile
+    assert known.content("third") == set(many(950, 1))
+    assert not known.is_ready("first")
+    while not known.is_ready("first"):
+        known.work()
+    assert finish(known) == 4 + 5  # of 200 rows; then again, for what was closed meanwhile
     assert known.content("first") == known.content("third") == set(many(950, 1))
 
 
@@ -166,14 +176,16 @@ def test_filters_that_no_target_compares_any_more_leave_the_index_in_slices(tabl
     known.add_source("own", is_matched=False)
     known.change("own", many(950), [])
     known.open("target", ["own"])
+    finish(known)
     known.close("target")
     index, left = known._unions.index, []
-    while known.has_leaving:
+    while known.has_work:
         left.append(len(index))
-        known.remove_some()
+        known.work()
     assert left == [*range(850, 0, -100)]
     known.open("target", ["own"])
     known.change("own", encoded("x < 100"), [])
+    finish(known)
     assert known.content("target") == {*many(850, 100), *encoded("x < 100")}
 
 
@@ -245,6 +257,8 @@ def test_the_nearest_target_has_the_fewest_differences(known):
     known.open("south", ["south"])  # x > 9
     assert known.nearest("all", ["south", "own", "north", "all"]) == "north"
     assert known.nearest("south", ["all", "own"]) is None
-    added, removed = known.difference("all", "own")
+    known.begin("all", "own")
+    added, removed = known.send_some("all")
     assert (texts(added), texts(removed)) == ({"x > 5", "y = 1"}, {"x > 7"})
-    assert set(known.difference("all", None).added) == known.content("all")
+    known.begin("all", None)
+    assert set(known.send_some("all").added) == known.content("all")
