@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from cbnet.lab.bench.router.load import Target
 from cbnet.lab.bench.router.raw_link import RawLink
@@ -55,15 +56,36 @@ class ChurnClient:
             data = b""
 
 
-def wait_until_held(watchers: tuple[ChurnClient, ChurnClient], filters: int, timeout: float) -> str | None:
-    """Wait until the second router holds so many filters of clients and the first has all it is told; else say what."""
+class HeldFilters(NamedTuple):
+    """What routers hold at the end of a phase."""
+
+    announced: int  # filters, by router b to router a
+    problem: str | None  # with what they must hold
+
+
+def wait_until_held(watchers: Mapping[str, ChurnClient], filters: int, timeout: float) -> HeldFilters:
+    """Wait until router b holds so many filters of clients, and all routers what they are told, and nothing changes."""
     end = time.monotonic() + timeout
+    before: dict[tuple[str, str], int] = {}
+    told = heard = before
     while time.monotonic() < end:
-        first, second = watchers[0].status(), watchers[1].status()
-        told = sum(each.announced for each in second.interfaces)
-        heard = sum(each.held for each in first.interfaces)
-        acknowledged = all(each.is_acknowledged for each in second.interfaces)
-        if second.own_filters == filters and told == heard and acknowledged:
-            return None
+        statuses = {name: watcher.status() for name, watcher in watchers.items()}
+        told = _sums(
+            (name, each.neighbour, each.announced) for name, all in statuses.items() for each in all.interfaces
+        )
+        heard = _sums((each.neighbour, name, each.held) for name, all in statuses.items() for each in all.interfaces)
+        is_acknowledged = all(each.is_acknowledged for status in statuses.values() for each in status.interfaces)
+        if statuses["b"].own_filters == filters and told == heard == before and is_acknowledged:
+            return HeldFilters(told["b", "a"], None)
+        before = told
         time.sleep(_POLL)
-    return f"after {timeout:g} s {second.own_filters:,} of {filters:,} filters, {told:,} told and {heard:,} heard"
+    own = statuses["b"].own_filters
+    return HeldFilters(0, f"after {timeout:g} s {own:,} of {filters:,} filters, told {told} and heard {heard}")
+
+
+def _sums(counts: Iterable[tuple[str, str, int]]) -> dict[tuple[str, str], int]:
+    """Return the sum for each pair of routers."""
+    sums: dict[tuple[str, str], int] = {}
+    for sender, receiver, count in counts:
+        sums[sender, receiver] = sums.get((sender, receiver), 0) + count
+    return sums

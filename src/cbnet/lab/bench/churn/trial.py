@@ -2,7 +2,8 @@
 
     publisher, ping ─► router a ── router b ◄─ subscriber, ping, new clients          the prober
                                        ▲
-                                       └───── clients that hold filters, and those that come and go
+                                       ├───── clients that hold filters, and those that come and go
+                                       └───── router c, in some phases
 
 Each phase ends when both routers hold the filters that they must, so what is done in the background counts in it.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -24,7 +25,7 @@ from cbnet.lab.bench.churn.longest_waits import LongestWaits
 from cbnet.lab.bench.churn.prober import ProberProcess
 from cbnet.lab.bench.router.load import Target
 from cbnet.lab.bench.router.message_pool import random_filters
-from cbnet.lab.bench.router.servers import ServerProcess
+from cbnet.lab.bench.router.servers import ROUTER_NAMES, ServerProcess
 
 _CROWD, _CROWD_FILTERS = 20, 1_000  # clients that vanish together, and the filters of each
 _COVERED = 4_000  # filters below one that is unsubscribed
@@ -95,10 +96,13 @@ class _Trial:
         self._report = report
         targets = [server.target for server in servers]
         self._target: Target = targets[-1]
-        self._watchers = ChurnClient(targets[0], "watcher-a"), ChurnClient(targets[1], "watcher-b")
+        self._watchers = {name: ChurnClient(each, "watcher") for name, each in zip(ROUTER_NAMES, targets, strict=False)}
+        self._third: ServerProcess | None = None  # router c
+        self._announced = 0  # filters, by router b to router a, at the end of the last phase
         self._prober = ProberProcess(targets)
         stack.callback(self._prober.close)
         self._texts = random_filters(plan.filters, [], plan.seed)
+        stack.callback(self._end_third)
         self._held = _PROBES
         self._clients: list[ChurnClient] = []
         self._crowd: list[ChurnClient] = []
@@ -115,6 +119,12 @@ class _Trial:
         yield self._phase(f"{_CROWD} clients vanish", lambda: self._vanish(self._crowd))
         yield self._phase(f"subscribe to a filter that covers {_COVERED:,}", self._cover)
         yield self._phase("unsubscribe it", self._uncover)
+        before = self._announced
+        covered = self._phase("subscribe to a filter that covers half of all", self._cover_half)
+        yield self._checked(covered, 0.4 * before < self._announced < 0.6 * before)
+        yield self._checked(self._phase("unsubscribe it", self._uncover_half), self._announced == before)
+        yield self._phase("a router connects, to which all filters are announced", self._begin_third)
+        yield self._phase("it stops", self._end_third)
         for count in self._plan.vanishing:
             yield self._phase(f"a client subscribes to {count:,} filters", partial(self._gather, 1, count))
             yield self._phase("it vanishes", lambda: self._vanish(self._crowd))
@@ -125,13 +135,19 @@ class _Trial:
         self._prober.take()
         before, began = [server.cpu() for server in self._servers], time.monotonic()
         act()
-        problem = wait_until_held(self._watchers, self._held, _TIMEOUT)
+        self._announced, problem = wait_until_held(self._watchers, self._held, _TIMEOUT)
         seconds = time.monotonic() - began
         waits, missing = self._prober.take()
         cpu = [(server.cpu() - then) / 1e9 for server, then in zip(self._servers, before, strict=True)]
         if problem is None and missing > 1 / 0.005:
             problem = f"{missing:,} messages are missing"
         return PhaseResult(name, seconds, cpu, waits, problem)
+
+    def _checked(self, result: PhaseResult, is_right: bool) -> PhaseResult:
+        """Return a result, with a problem if router b announces too much or too little."""
+        if is_right or result.problem is not None:
+            return result
+        return replace(result, problem=f"{self._announced:,} filters are announced")
 
     def _filters(self, count: int) -> list[str]:
         self._held += count
@@ -174,3 +190,32 @@ class _Trial:
         client.unsubscribe([_COVERED + 1])
         client.filters -= 1
         self._held -= 1
+
+    def _cover_half(self) -> None:
+        """Cover the filters on half of the airports."""
+        client = ChurnClient(self._target, "covering half")
+        client.subscribe(['dest < "N"'])
+        self._held += 1
+        self._clients.append(client)
+
+    def _uncover_half(self) -> None:
+        client = self._clients.pop()
+        client.unsubscribe([1])
+        client.vanish()
+        self._held -= 1
+
+    def _begin_third(self) -> None:
+        third = self._third = ServerProcess("cbnet", neighbour=self._target.port, place=2)
+        third.__enter__()
+        self._watchers[ROUTER_NAMES[2]] = ChurnClient(third.target, "watcher")
+        while len(self._watchers[ROUTER_NAMES[1]].status().interfaces) < 2:  # it has not dialled yet
+            time.sleep(0.05)
+
+    def _end_third(self) -> None:
+        if self._third is None:
+            return
+        self._third.close()
+        self._third = None
+        del self._watchers[ROUTER_NAMES[2]]
+        while len(self._watchers[ROUTER_NAMES[1]].status().interfaces) > 1:
+            time.sleep(0.05)

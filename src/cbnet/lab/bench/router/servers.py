@@ -33,7 +33,7 @@ _STOP_TIMEOUT = 10.0  # seconds
 # Silence is no failure here: clients wait, and are sent nothing, while others subscribe to a million filters. A ping,
 # after half an hour, was once taken for a message.
 _PATIENT = ("--set", "heartbeat=40000", "--set", "dead=80000", "--set", "silence=90000")
-_ROUTER_NAMES = ("a", "b")
+ROUTER_NAMES = ("a", "b", "c")  # in a chain
 
 
 class Options(NamedTuple):
@@ -41,7 +41,8 @@ class Options(NamedTuple):
 
     port: int
     certificate: Certificate | None  # None: without TLS
-    neighbour: int | None  # port of the router `a`, if this is a second router, `b`
+    neighbour: int | None  # port of the router before this one in a chain, if it is not the first
+    place: int = 1  # in the chain, if it is not the first
 
 
 class Setup(NamedTuple):
@@ -75,13 +76,13 @@ class ServerKind:
 
 def _cbnet(options: Options) -> Setup:
     more: list[str] = []
+    place = 0 if options.neighbour is None else options.place
     if options.neighbour is not None:
-        more += ("--neighbour", f"a=127.0.0.1:{options.neighbour}")
+        more += ("--neighbour", f"{ROUTER_NAMES[place - 1]}=127.0.0.1:{options.neighbour}")
     if options.certificate is not None:
         file, key = options.certificate.file, options.certificate.key
         more += ("--set", f"certificate={file}", "--set", f"key={key}", "--set", f"authority={file}")
-    name = _ROUTER_NAMES[options.neighbour is not None]
-    listen = ("--name", name, "--listen", f"127.0.0.1:{options.port}")
+    listen = ("--name", ROUTER_NAMES[place], "--listen", f"127.0.0.1:{options.port}")
     return Setup((sys.executable, "-m", "cbnet", "router", *listen, *_PATIENT, *more))
 
 
@@ -126,11 +127,13 @@ SERVERS: Final = {
 class ServerProcess:
     """A running server."""
 
-    def __init__(self, name: str, certificate: Certificate | None = None, neighbour: int | None = None) -> None:
-        """Prepare a server; it starts with the `with` block."""
+    def __init__(
+        self, name: str, certificate: Certificate | None = None, neighbour: int | None = None, place: int = 1
+    ) -> None:
+        """Prepare a server; it starts with the `with` block. neighbour, place: of a router that is not the first."""
         self.kind = SERVERS[name]
         (port,) = free_ports(1)
-        self._setup = self.kind.setup(Options(port, certificate, neighbour))
+        self._setup = self.kind.setup(Options(port, certificate, neighbour, place))
         self.target = Target(name, port, None if certificate is None else certificate.file)
         self._folder = Path(tempfile.mkdtemp(prefix="cbnet-bench-"))
         self._process: subprocess.Popen[bytes] | None = None
