@@ -20,7 +20,7 @@ from collections.abc import Iterable, Set
 
 from cbnet.network.announce.announce_writer import Change, announce_frames
 from cbnet.network.announce.exports import Exports
-from cbnet.network.announce.retained_contents import Content, RetainedContents
+from cbnet.network.announce.retained_contents import Content, RetainedContents, is_kept
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
 from cbnet.network.announce.stream_openings import StreamOpenings
 from cbnet.network.announce.stream_receiver import StreamReceiver
@@ -87,7 +87,7 @@ class Announcer:
         """Remove the streams to a neighbour whose link has closed; those from it are still used for a while."""
         now = self._context.now
         for stream in self._streams.of_session(session):
-            if stream not in self._openings:
+            if stream not in self._openings and is_kept(sum(kind.size(stream) for kind in self._streams.kinds)):
                 self.retained.keep_sent(stream.key.neighbour, self._sent_content(stream), now)
             self._release(stream)
         for received in self._streams.incoming.values():

@@ -30,6 +30,7 @@ _USED_SECONDS = 300.0  # that the sender uses what the receiver has listed
 _LISTED_SECONDS = 360.0  # that the receiver keeps it; more, as frames take their time
 _COMPUTED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
 _MIN_FILTERS = 16  # of a content worth keeping
+_MAX_FILTERS = 50_000  # of one whose digest takes no longer than some 50 ms; a larger one is announced again, in slices
 
 Content = tuple[frozenset[bytes], frozenset[bytes]]  # filters of subscriptions, and of offers
 
@@ -102,7 +103,7 @@ class RetainedContents:
 
     def keep_received(self, stream: Incoming, now: float) -> None:
         """Keep the content of a stream whose session has ended, if it is worth it and not too much."""
-        if stream.is_open and sum(kind.count(stream) for kind in self._streams.kinds) >= _MIN_FILTERS:
+        if stream.is_open and is_kept(sum(kind.count(stream) for kind in self._streams.kinds)):
             kept = sum_counts(each.count for each in self._received.get(stream.key.neighbour, ()))
             if not kept.plus(self._count(stream)).exceeds(self._limit):
                 self._keep(stream, now + _SECONDS)
@@ -144,7 +145,7 @@ class RetainedContents:
 
     def keep_sent(self, neighbour: str, content: Content, now: float) -> None:
         """Keep the content of a stream as it was sent."""
-        if sum(map(len, content)) >= _MIN_FILTERS:
+        if is_kept(sum(map(len, content))):
             sent = self._sent.setdefault(neighbour, {})
             sent[joint_digest(content)] = _Sent(content, now + _SECONDS)
             while len(sent) > MAX_HELD:
@@ -190,6 +191,11 @@ class RetainedContents:
             self._sent[neighbour] = {digest: each for digest, each in sent.items() if each.until > now}
             if not self._sent[neighbour]:
                 del self._sent[neighbour]
+
+
+def is_kept(filters: int) -> bool:
+    """Return whether a content of so many filters is kept after the end of its session."""
+    return _MIN_FILTERS <= filters <= _MAX_FILTERS
 
 
 def joint_digest(content: Sequence[Iterable[bytes]]) -> bytes:

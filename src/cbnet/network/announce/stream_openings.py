@@ -19,6 +19,7 @@ from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Outgoing
 from cbnet.network.link.context import RouterContext
 from cbnet.routing.aggregation.aggregation import SLICE, Difference
+from cbnet.routing.aggregation.reduced_unions import SCANNED
 
 _NOTHING = Difference([], [])
 
@@ -71,7 +72,7 @@ class StreamOpenings:
                 self._begin(stream, opening)
             while left > 0 and stream in self._openings:
                 change = self._next(stream, opening)
-                left -= max(1, _size(change.differences))
+                left -= max(1, _size(change.differences), len(self._streams.kinds[0]) // SCANNED)
                 if change.is_last or not stream.is_begun or _size(change.differences):
                     stream.is_begun = True
                     yield stream, change

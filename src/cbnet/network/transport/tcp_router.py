@@ -212,6 +212,8 @@ class TcpRouter:
         if connection.reader.skipped:
             self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.reader.skipped
             connection.reader.skipped = 0
+        if self.router.has_work:
+            self._begin_work()
         link = self.router.links.get(number)
         if link is None:
             return False

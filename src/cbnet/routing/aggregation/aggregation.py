@@ -28,6 +28,7 @@ from cbnet.routing.aggregation.union_target import ALL
 
 Target = TypeVar("Target", bound=Hashable)
 SLICE = 1000  # filters that are announced, withdrawn or removed at a time: some 7 ms
+_COMPARED = 1 << 16  # rows that suffice to find a similar target
 
 
 class Difference(NamedTuple):
@@ -194,24 +195,25 @@ class Aggregation:
         return max(0, self._unions.carried(self._bit_of(target)) - self.size(target))
 
     def nearest(self, target: Target, others: Collection[Target]) -> Target | None:
-        """Return the other target with the most similar content; None if none is more similar than the empty set."""
-        masks = Counter(self._store.announced) if others else Counter()
+        """Return the other target with the most similar content; None if none is more similar than the empty set.
+
+        Of very many filters, some are compared.
+        """
+        announced = self._store.announced
+        masks = Counter(announced[:: 1 + len(announced) // _COMPARED] if others else ())
         best: Target | None = None
-        least = self.size(target)
+        least = _differing(masks, self._bit_of(target), 0)
         for other in others:
-            differing = self._differing(target, other, masks)
+            differing = _differing(masks, self._bit_of(target), self._bit_of(other))
             if differing < least and other != target:
                 best, least = other, differing
         return best
 
     def distance(self, target: Hashable, other: Hashable | None) -> int:
         """Return the number of filters that only one of two targets has; None: an empty one."""
-        return self.size(target) if other is None else self._differing(target, other, Counter(self._store.announced))
-
-    def _differing(self, target: Hashable, other: Hashable, masks: Mapping[int, int]) -> int:
-        bit, other_bit = self._bit_of(target), self._bit_of(other)
-        common = sum(count for mask, count in masks.items() if mask & other_bit and mask & bit)
-        return self.size(target) + self.size(other) - 2 * common
+        if other is None:
+            return self.size(target)
+        return _differing(Counter(self._store.announced), self._bit_of(target), self._bit_of(other))
 
     def begin(self, target: Hashable, base: Hashable | None) -> None:
         """Begin to announce the content of a target to a neighbour that has nothing, or the present one of another."""
@@ -232,8 +234,8 @@ class Aggregation:
         row, end = sent.cursor, min(sent.cursor + SCANNED * self._slice, len(announced))
         while row < end and len(added) + len(removed) < self._slice:
             is_new, had = bool(announced[row] & sent.bit), sent.had(row)
-            if is_new != had:
-                (added if is_new else removed).append(filters[row])
+            if is_new != had and sent.pending.pop(filters[row], None) is None:
+                (added if is_new else removed).append(filters[row])  # else it has come back, in a row above the cursor
             row += 1
         sent.cursor = row
         if row >= len(announced):
@@ -257,6 +259,11 @@ class Aggregation:
 
     def _bit_of(self, target: Hashable) -> int:
         return self._unions.targets[target].bit
+
+
+def _differing(masks: Mapping[int, int], bit: int, other: int) -> int:
+    """Return the number of rows that have one of two bits; masks: the number of rows with the same bits."""
+    return sum(count for mask, count in masks.items() if (not mask & bit) != (not mask & other))
 
 
 def normalised(encoded: bytes) -> bytes | None:

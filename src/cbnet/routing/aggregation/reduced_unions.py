@@ -31,6 +31,17 @@ _LEAST = 8  # a sweep takes as long as to announce so many rows, or longer
 SCANNED = 20  # rows that are compared with one filter in the time in which one of them is announced
 
 
+class _CopiedMasks(dict[int, int]):
+    """The bits of rows, by those before: one bit is that of another now."""
+
+    def __init__(self, source: int, copy: int) -> None:
+        self._source, self._copy = source, copy
+
+    def __missing__(self, mask: int) -> int:
+        copied = self[mask] = (mask | self._copy) if mask & self._source else mask & ~self._copy
+        return copied
+
+
 class ReducedUnions:
     """The targets of the filters of some sources; targets are bits of an int."""
 
@@ -423,9 +434,7 @@ class ReducedUnions:
     def _copy(self, similar: int, target: UnionTarget) -> None:
         """Announce to a target what is announced to a similar one: one pass in C, some 30 ms for a million rows."""
         bit = target.bit
-        masks = {
-            mask: self._shared((mask | bit) if mask & similar else mask & ~bit) for mask in set(self._store.announced)
-        }
+        masks = _CopiedMasks(similar, bit)
         self._store.announced[:] = map(masks.__getitem__, self._store.announced)
         target.size = self._by_bit[similar].size
         for sweep in self._sweeps.values():
