@@ -19,7 +19,7 @@ from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.streams import Outgoing
 from cbnet.network.link.context import RouterContext
 from cbnet.routing.aggregation.aggregation import SLICE, Difference
-from cbnet.routing.aggregation.reduced_unions import SCANNED
+from cbnet.routing.aggregation.union_rows import SCANNED
 
 _NOTHING = Difference([], [])
 

@@ -22,8 +22,9 @@ from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.routing.aggregation.match_slots import MatchSlots, Slots
-from cbnet.routing.aggregation.reduced_unions import SCANNED, ReducedUnions
+from cbnet.routing.aggregation.reduced_unions import ReducedUnions
 from cbnet.routing.aggregation.source_filters import SourceFilters
+from cbnet.routing.aggregation.union_rows import SCANNED
 from cbnet.routing.aggregation.union_target import ALL
 
 Target = TypeVar("Target", bound=Hashable)
@@ -84,7 +85,7 @@ class Aggregation:
             self._unions.work()
         elif self._store.leaving:
             for row in self._store.remove_some(self._slice):
-                self._unions.release(row)
+                self._unions.rows.release(row)
         elif self._unions.is_untidy:
             self._unions.tidy()
 
@@ -110,9 +111,9 @@ class Aggregation:
                 gained[known] = targets
         if new:
             gained |= unions.gain_new(new, tests, bit)
-        unions.settle(gained, freed)
+        unions.rows.settle(gained, freed)
         for row in lost:
-            unions.release(row)
+            unions.rows.release(row)
         if lost and not store.non_empty & bit:
             unions.prepare(store.non_empty)
 
@@ -184,7 +185,7 @@ class Aggregation:
 
     def content(self, target: Hashable) -> set[bytes]:
         """Return the filters that are announced to a target."""
-        return {self._store.filters[row] for row in self._unions.rows(self._bit_of(target))}
+        return {self._store.filters[row] for row in self._unions.announced_rows(self._bit_of(target))}
 
     def size(self, target: Hashable) -> int:
         """Return the number of filters that are announced to a target."""

@@ -57,8 +57,8 @@ class Fill:
 
     bit: int
     is_opening: bool  # nobody has been told anything yet
-    indexed: RowQueue  # rows to add to the index
     is_indexed: bool = False
+    indexed: RowQueue = field(default_factory=RowQueue)  # rows to add to the index
     whole: int = 0  # bit of a reduced source whose filters are all announced, until they are compared with others
     plain: RowQueue = field(default_factory=RowQueue)  # rows to announce, whatever else is announced
     compared: RowQueue = field(default_factory=RowQueue)  # rows to compare

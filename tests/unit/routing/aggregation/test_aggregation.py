@@ -178,7 +178,7 @@ def test_filters_that_no_target_compares_any_more_leave_the_index_in_slices(tabl
     known.open("target", ["own"])
     finish(known)
     known.close("target")
-    index, left = known._unions.index, []
+    index, left = known._unions.rows.index, []
     while known.has_work:
         left.append(len(index))
         known.work()
@@ -222,12 +222,12 @@ def test_a_filter_that_no_message_matches_is_not_announced(known):
 
 def test_a_target_of_one_stream_is_not_compared(known):
     known.open("target", ["north"])
-    assert len(known._unions.index) == 0
+    assert len(known._unions.rows.index) == 0
     assert known.content("target") == known.filters("north")
     known.open("other", ["north", "south"])
-    assert len(known._unions.index) == 3
+    assert len(known._unions.rows.index) == 3
     known.close("other")
-    assert len(known._unions.index) == 0
+    assert len(known._unions.rows.index) == 0
 
 
 def test_a_stream_that_is_not_reduced_loses_nothing(known):
