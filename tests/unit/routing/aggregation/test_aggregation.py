@@ -189,6 +189,85 @@ def test_filters_that_no_target_compares_any_more_leave_the_index_in_slices(tabl
     assert known.content("target") == {*many(850, 100), *encoded("x < 100")}
 
 
+@pytest.fixture
+def covered(table):
+    """A target with 40 filters, of which 20 are above another one, and a filter that covers all."""
+    known = Aggregation(table, Slots(), slice=5)
+    known.add_source("own", is_matched=False)
+    known.open("target", ["own"])
+    for each in (*many(20), *encoded("x = 30"), *encoded(*(f"x = 3 and y = {y}" for y in range(20)))):
+        known.change("own", [each], [])
+    known.change("own", encoded("x > 25"), [])
+    finish(known)
+    known.take("target")
+    return known
+
+
+def test_a_wide_filter_is_announced_at_once_and_what_it_covers_withdrawn_in_slices(covered):
+    before = covered.content("target")
+    assert texts(before) == {*(f"x = {x}" for x in range(20)), "x > 25"}
+    covered.change("own", encoded("x >= 0"), [])
+    added, removed = covered.take("target")
+    assert (texts(added), removed) == ({"x >= 0"}, [])
+    sizes = []
+    while covered.has_work:
+        covered.work()
+        sizes.append(len(covered.take("target").removed))
+    assert sum(sizes) == len(before)
+    assert max(sizes) <= 5
+
+
+def test_a_wide_filter_is_withdrawn_after_the_last_that_it_covered_is_announced(covered):
+    before = covered.content("target")
+    covered.change("own", encoded("x >= 0"), [])
+    finish(covered)
+    covered.take("target")
+    covered.change("own", [], encoded("x >= 0"))
+    announced, differences = 0, [covered.take("target")]
+    while covered.has_work:
+        covered.work()
+        differences.append(covered.take("target"))
+        announced += len(differences[-1].added)
+        assert not differences[-1].removed or announced == len(before)
+    assert [each for each in differences if each.removed] == [differences[-1]]
+    assert max(len(each.added) for each in differences) <= 5
+    assert covered.content("target") == before
+
+
+def test_a_filter_that_covered_visited_ones_is_lost_before_its_turn_comes(covered):
+    """x = 30 is not announced in its turn, as x > 25 covers it; then this is lost, before it is announced itself."""
+    covered.change("own", encoded("x >= 0"), [])
+    finish(covered)
+    covered.change("own", [], encoded("x >= 0"))
+    for _ in range(6):
+        covered.work()
+    sweep = next(iter(covered._unions.rows._sweeps.values()))
+    assert covered._store.find(*encoded("x = 30")) < sweep.cursor <= covered._store.find(*encoded("x > 25"))
+    covered.change("own", [], encoded("x > 25"))
+    finish(covered)
+    assert texts(covered.content("target")) == {*(f"x = {x}" for x in range(20)), "x = 30"}
+
+
+def test_a_neighbour_gets_changes_below_the_cursor_after_the_last_slice(table):
+    known = Aggregation(table, Slots(), slice=5)
+    known.add_source("north")
+    known.change("north", many(100), [])
+    known.open("target", ["north"])
+    finish(known)
+    known.begin("target", None)
+    sent = set(known.send_some("target").added)
+    assert sent == set(many(5))
+    known.change("north", [], many(1))  # below the cursor: the neighbour has it
+    known.change("north", [], many(1, 99))  # above
+    while known.is_sending("target"):
+        added, removed = known.send_some("target")
+        assert len(added) <= 5
+        assert not removed
+        sent |= set(added)
+    assert sent == set(many(99))
+    assert known.take("target") == ([], many(1))
+
+
 def test_a_source_in_use_is_not_removed(known):
     known.open("target", ["north"])
     with pytest.raises(ValueError, match="close its targets first"):
