@@ -77,6 +77,26 @@ def test_a_workload_that_makes_no_sense_is_refused(cbnet, arguments, problem):
     assert problem in outcome.err
 
 
+def test_counting_without_its_short_cuts_touches_more_postings(cbnet):
+    def touched(*options):
+        sizes = ("--filters", 3000, "--interfaces", 3, "--messages", 50, "--names", 20, "--seconds", 0)
+        outcome = cbnet("bench", "forwarding", *sizes, "--engine", "counting", *options, "--json")
+        assert (outcome.code, outcome.err) == (0, "")
+        first = json.loads(outcome.out.splitlines()[0])
+        assert first["equal"]
+        return first["touched"]
+
+    assert touched("--no-short-circuit", "--rounds", 0) > touched()
+
+
+def test_parameters_of_the_paper_can_be_set(cbnet):
+    options = ("--interfaces", 40, "--set", "f_l=2", "--set", "f_h=3", "--messages", 5, "--seconds", 0)
+    outcome = cbnet("bench", "forwarding", *options, "--engine", "pivot", "--json")
+    assert json.loads(outcome.out.splitlines()[0])["filters"] == 80
+    wrong = cbnet("bench", "forwarding", "--set", "f_x=3")
+    assert (wrong.code, "use NAME=VALUE with M, a_l" in wrong.err) == (2, True)
+
+
 def test_without_a_benchmark_the_help_lists_them(cbnet):
     assert "forwarding" in cbnet("bench").out
 

@@ -30,6 +30,15 @@ def forwarding(
     names: Annotated[
         int | None, typer.Option("--names", metavar="A", help="Attribute names.", show_default="as in the paper")
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Parameter of the workload by its name in the paper, such as f_h=100; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     conditions: Annotated[
         float, typer.Option("--conditions", metavar="S", min=0, max=1, help="Share of filters with a condition.")
     ] = 0.0,
@@ -38,6 +47,16 @@ def forwarding(
         list[str] | None,
         typer.Option("--engine", metavar="NAME", help="Engine to measure; repeatable.", show_default="all"),
     ] = None,
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="R", min=0, help="Rounds of selectivity of the counting engine.")
+    ] = 10,
+    short_circuit: Annotated[
+        bool,
+        typer.Option(
+            "--short-circuit/--no-short-circuit",
+            help="Whether the counting engine skips filters of matched interfaces.",
+        ),
+    ] = True,
     seconds: Annotated[
         float,
         typer.Option(
@@ -54,12 +73,15 @@ def forwarding(
     from cbnet.cli.predicates.engine_names import checked_engines
     from cbnet.lab.bench.bench_input import parameters_of
     from cbnet.lab.bench.matching.forwarding import forwarding as run
+    from cbnet.matching.engines.registry import CountingOptions
 
     engines = checked_engines(engine)
     count = parse_interface_count(interfaces)
-    parameters = parameters_of(mix, filters=filters, interfaces=count, messages=messages, names=names, seed=seed)
+    parameters = parameters_of(
+        mix, filters=filters, interfaces=count, messages=messages, names=names, settings=settings or (), seed=seed
+    )
     with step_progress() as report:
-        outcome = run(parameters, engines, seconds, report, conditions)
+        outcome = run(parameters, engines, seconds, report, conditions, CountingOptions(rounds, short_circuit))
     if json:
         for result in outcome.results:
             print_json(result.members())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cbnet.lab.workload import Forwarding2001, WorkloadParameters, as_messages, filters, messages, mix
 from cbnet.lab.workload.conditions import with_conditions
+from cbnet.lab.workload.settings import with_settings
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
 if TYPE_CHECKING:
@@ -32,13 +33,11 @@ class BenchInput:
     texts: list[str]  # of the messages, as JSON
 
 
-def parameters_of(name: str, *, names: int | None, **sizes: Any) -> WorkloadParameters:
-    """Return the parameters of a mix with these sizes, and with `names` attribute names unless None."""
+def parameters_of(name: str, *, names: int | None, settings: Sequence[str] = (), **sizes: Any) -> WorkloadParameters:
+    """Return the parameters of a mix with these sizes and settings, and with `names` attribute names unless None."""
     parameters = mix(name, **sizes)
-    if names is None:
-        return parameters
     field = "A" if isinstance(parameters, Forwarding2001) else "names"
-    return cast("WorkloadParameters", replace(cast("Any", parameters), **{field: names}))
+    return with_settings(parameters, ([] if names is None else [f"{field}={names}"]) + [*settings])
 
 
 def bench_input(parameters: WorkloadParameters, report: Report, conditions: float = 0.0) -> BenchInput:

@@ -13,6 +13,7 @@ from cbnet.lab.bench.engine_result import EngineResult
 from cbnet.lab.bench.parallel_matching import ONE, TWO, matching_processes
 from cbnet.lab.bench.timing import Passes, best_of_rounds, passes
 from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.engines.registry import CountingOptions
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet.matching.table import Table
 
@@ -23,14 +24,19 @@ if TYPE_CHECKING:
 _SINGLE, _BATCH, _THREADS, _JSON = "single", "batch", "two threads", "json.loads"
 
 
+_DEFAULTS = CountingOptions()
+
+
 class Rival:
     """An engine, built on the input that all engines of a run share."""
 
-    def __init__(self, engine: str, given: BenchInput, report: Report) -> None:
+    def __init__(self, engine: str, given: BenchInput, report: Report, counting: CountingOptions = _DEFAULTS) -> None:
         self._given = given
         start = perf_counter()
         self._compiled = CompiledTable.build(given.columns, engine, lambda step: report(f"{engine}: {step}"))
         self._build_s = given.read_s + perf_counter() - start
+        if engine == "counting":
+            self._compiled.index.options = counting
         self._batch, self._kept = encode_batch(given.messages, self._compiled.symbols)
         offsets, targets, self._touched = self._compiled.match_batch(self._batch)
         self.answer = EngineAnswer(offsets, targets)

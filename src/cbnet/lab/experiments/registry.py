@@ -12,7 +12,7 @@ from cbnet.errors import InputError
 from cbnet.lab.experiments.experiment import AnyExperiment
 
 NAMES: tuple[str, ...] = (
-    "2001-examples", "2001-figures-9-12", "2001-figures-10-11", "2001-summary",
+    "2001-examples", "2001-figures-9-12", "2001-figures-10-11", "2001-summary", "2001-index-order",
     "2002-examples", "2002-introduction", "2002-memory", "2002-selectivity", "2002-index", "2002-figure-7a",
     "2002-figure-7b", "2002-figure-8", "2002-figure-9", "2002-network", "2003-updates",
     "2006-examples", "2006-laws", "2006-distances", "2006-classes", "2006-memory", "2006-figure-5", "2006-figures-6-7",

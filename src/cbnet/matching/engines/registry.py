@@ -46,21 +46,31 @@ class Matcher(Protocol):
         """Return offsets and targets of some messages, and the number of postings visited."""
 
 
+@dataclass(frozen=True)
+class CountingOptions:
+    """Rounds of selectivity [2002 §4.3] and the short-circuit by interface [2001 §3]; the answers are the same."""
+
+    rounds: int = 10
+    short_circuit: bool = True
+
+
 class CountingMatcher:
     """The counting kernel, adapted to the Matcher protocol."""
 
     def __init__(self, symbols: Symbols, arrays: dict[str, Array], targets: int) -> None:
         self.index = CountingIndex(symbols, arrays, targets)
+        self.options = CountingOptions()
 
     def match_members(self, members: dict[str, Any], labels: list[Any]) -> list[Any] | None:
         """Return the labels of one message's targets; None if the message is not plain and valid."""
         out = np.empty(self.index.targets, np.uint32)
-        count = self.index.match_members(members, out)
+        count = self.index.match_members(members, out, self.options.rounds, self.options.short_circuit)
         return None if count < 0 else labelled(out, count, labels)
 
     def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
         """Return offsets and targets of some messages, and the number of postings visited."""
-        offsets, targets, work = self.index.match_batch(batch, first, end)
+        options = self.options
+        offsets, targets, work = self.index.match_batch(batch, first, end, options.rounds, options.short_circuit)
         return offsets, targets, work["postings"]
 
 

@@ -14,10 +14,14 @@ from cbnet.lab.bench.bench_input import BenchInput, Report, bench_input
 from cbnet.lab.bench.engine_result import EngineResult
 from cbnet.lab.bench.expected_matches import ExpectedMatches, expected_matches
 from cbnet.lab.bench.rival import Rival
+from cbnet.matching.engines.registry import CountingOptions
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.engine_answer import EngineAnswer
     from cbnet.lab.workload import WorkloadParameters
+
+
+_DEFAULTS = CountingOptions()
 
 
 @dataclass(frozen=True)
@@ -30,18 +34,24 @@ class ForwardingOutcome:
 
 
 def forwarding(
-    parameters: WorkloadParameters, engines: Sequence[str], seconds: float, report: Report, conditions: float = 0.0
+    parameters: WorkloadParameters,
+    engines: Sequence[str],
+    seconds: float,
+    report: Report,
+    conditions: float = 0.0,
+    counting: CountingOptions = _DEFAULTS,
 ) -> ForwardingOutcome:
     """Measure engines on a workload; a measurement lasts at least `seconds`.
 
     conditions: the share of filters that have a condition.
+    counting: options of the counting engine; the comparison of processes always has the defaults.
     """
     given = bench_input(parameters, report, conditions)
     expected = expected_matches(given, report)
     results: list[EngineResult] = []
     first: EngineAnswer | None = None
     for engine in engines:
-        rival = Rival(engine, given, report)
+        rival = Rival(engine, given, report, counting)
         first = first or rival.answer
         results.append(rival.result(expected, first, seconds, report))
     if expected.us_single is not None:
