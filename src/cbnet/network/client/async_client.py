@@ -48,7 +48,6 @@ ACK_WAIT = 30.0
 Query: TypeAlias = frames.StatusRequest | frames.TableRequest | frames.FilterRequest | frames.DurableQuery
 # The frame that each answer belongs to, and the member that says which one.
 _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
-    frames.Subscribed: (frames.Subscribe, "id"),
     frames.Unsubscribed: (frames.Unsubscribe, "id"),
     frames.Offered: (frames.OfferFrame, "id"),
     frames.Withdrawn: (frames.Withdraw, "id"),
@@ -441,6 +440,9 @@ class AsyncClient:
                 self._hops.get(frame.number, []).append(frame.hop)
             case frames.RefusedFrame():
                 self._refused(frame)
+            case frames.Subscribed():
+                self._link.answered(frames.Subscribe, frame.id, frame)
+                self._link.answered(frames.DurableSubscribe, frame.id, frame)
             case frames.Lost():
                 self.lost += frame.messages
             case frames.DurableDeliver():

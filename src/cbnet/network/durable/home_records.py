@@ -76,10 +76,14 @@ class HomeRecords:
 
     @property
     def is_synchronised(self) -> bool:
-        """Whether this router has the records that its neighbours have; one without neighbours waits for some first."""
+        """Whether this router has the records that its neighbours have.
+
+        One without neighbours waits for some after its start, unless its journal says that there are no other homes.
+        """
         links = self._links.routers()
         if not links:
-            return self._context.now >= ALONE
+            is_only_home = self._queue is not None and self._records.keys() <= {self._context.name}
+            return is_only_home or self._context.now >= ALONE
         return self._summarised.issuperset(links) and not self._requested
 
     def unacknowledged(self, sequence: int, routers: Iterable[str]) -> list[str]:

@@ -1,0 +1,130 @@
+"""Durable subscriptions and acknowledged publishing between processes, over TCP, with SQLite."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from cbnet import connect, connect_async
+from cbnet.network import DurableLimits, NotStored, ProcessNetwork, Refused, Settings
+
+QUICK = {"heartbeat": 0.5, "dead": 2.5, "retry": 0.5}
+
+
+@pytest.fixture
+def network(tmp_path):
+    names = ["a", "b", "c"]
+    settings = [Settings(name, **QUICK) for name in names]
+    with ProcessNetwork(settings, [("a", "b"), ("b", "c")], journals=tmp_path) as started:
+        started.wait()
+        yield started
+
+
+def at(network, *names, **options):
+    return connect([str(network.addresses[name]) for name in names], **options)
+
+
+def test_messages_survive_the_absence_of_the_client_and_the_death_of_its_router(network):
+    with at(network, "c") as consumer:
+        consumer.subscribe("x > 0", durable="billing", wait=True)
+    with at(network, "a") as publisher:
+        receipt = publisher.publish({"x": 1}, b"first", durable=True)
+        assert (receipt.subscriptions, receipt.is_stored) == (1, True)
+        receipts = publisher.publish_durably([{"x": n} for n in range(200)], [b"%d" % n for n in range(200)])
+        assert [each.subscriptions for each in receipts] == [0] + [1] * 199
+        network.kill("c")
+        with pytest.raises(NotStored, match="no answer from c") as raised:
+            publisher.publish({"x": 1}, b"not stored", durable=True, timeout=1.0)
+        assert raised.value.receipts[0].silent == ["c"]
+        network.start("c")
+        publisher.publish({"x": 1}, b"last", durable=True, timeout=20)
+    with at(network, "c") as consumer:
+        subscription = consumer.subscribe("", durable="billing")
+        received = []
+        while b"last" not in received:
+            delivery = subscription.get(timeout=10)
+            received.append(delivery.payload)
+            delivery.acknowledge()
+        expected = [b"first", *(b"%d" % n for n in range(1, 200)), b"last"]
+        assert [each for each in received if each != b"not stored"] == expected
+    with at(network, "c") as consumer:
+        assert consumer.subscribe("", durable="billing").get(timeout=0.5) is None
+
+
+def test_nothing_acknowledged_is_lost_while_routers_are_killed_under_load(network):
+    with at(network, "c") as consumer:
+        consumer.subscribe("x >= 0", durable="billing", wait=True)
+    stored, failed, is_over = [], [], threading.Event()
+
+    async def publish():
+        async with await connect_async([str(network.addresses["a"])]) as publisher:
+            numbers = iter(range(10**9))
+
+            async def one_after_another():
+                while not is_over.is_set():
+                    n = next(numbers)
+                    try:
+                        await publisher.publish({"x": n}, durable=True, timeout=15)
+                        stored.append(n)
+                    except NotStored:
+                        failed.append(n)
+
+            await asyncio.gather(*(one_after_another() for _ in range(20)))
+
+    load = threading.Thread(target=lambda: asyncio.run(publish()))
+    load.start()
+    for name in ("b", "c", "a", "c"):
+        time.sleep(1.5)
+        network.kill(name)
+        time.sleep(0.5)
+        network.start(name)
+    time.sleep(3)
+    is_over.set()
+    load.join()
+    received = []
+    with at(network, "c") as consumer:
+        subscription = consumer.subscribe("", durable="billing", ack_wait=60)
+        while batch := subscription.take(timeout=3):
+            received += [delivery.message["x"] for delivery in batch]
+            for delivery in batch:
+                delivery.acknowledge()
+    assert len(stored) > 500
+    assert set(stored) <= set(received)
+    assert len(received) == len(set(received))
+    assert received == sorted(received)  # the order of publishing
+    assert not set(received) - set(stored) - set(failed)
+
+
+def test_a_client_finds_the_home_of_its_subscription_again(network):
+    with at(network, "c", "b") as consumer, at(network, "a") as publisher:
+        subscription = consumer.subscribe("x > 0", durable="billing", wait=True)
+        network.kill("c")
+        time.sleep(1)
+        network.start("c")
+        publisher.publish({"x": 1}, b"0", durable=True, timeout=20)
+        assert subscription.get(timeout=20).payload == b"0"
+        assert consumer.router == "c"
+    with at(network, "b") as elsewhere, pytest.raises(Refused, match=f"lives at router c, {network.addresses['c']}"):
+        elsewhere.subscribe("", durable="billing")
+
+
+def test_limits_are_reported_to_both_sides(network):
+    with at(network, "c") as consumer, at(network, "a") as publisher:
+        limits = DurableLimits(messages=2)
+        subscription = consumer.subscribe("x > 0", durable="billing", wait=True, limits=limits)
+        publisher.publish({"x": 1}, durable=True)
+        publisher.publish({"x": 1}, durable=True)
+        with pytest.raises(NotStored, match="c: durable subscription billing is full: 2 messages"):
+            publisher.publish({"x": 1}, durable=True)
+        publisher.publish({"x": 1})
+        deadline = time.monotonic() + 10
+        while not subscription.lost and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert subscription.lost == 1
+        (status,) = consumer.durable_subscriptions().subscriptions
+        assert (status.name, status.messages, status.lost, status.clients) == ("billing", 2, 1, 1)
+        consumer.remove_durable("billing")
+        assert publisher.publish({"x": 1}, durable=True).subscriptions == 0
+        with pytest.raises(Refused, match="was removed"):
+            list(subscription)
