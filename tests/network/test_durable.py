@@ -1,6 +1,7 @@
 """Durable subscriptions and acknowledged publishing between processes, over TCP, with SQLite."""
 
 import asyncio
+import json
 import threading
 import time
 
@@ -128,3 +129,28 @@ def test_limits_are_reported_to_both_sides(network):
         assert publisher.publish({"x": 1}, durable=True).subscriptions == 0
         with pytest.raises(Refused, match="was removed"):
             list(subscription)
+
+
+def test_commands_keep_messages_between_runs(cbnet, network):
+    home = ("--router", str(network.addresses["c"]))
+    with at(network, "c") as consumer:
+        consumer.subscribe("price > 0", durable="billing", wait=True)
+    other = ("--router", str(network.addresses["a"]))
+    outcome = cbnet("pub", "price=1", "--count", "3", "--durable", *other)
+    assert (outcome.code, outcome.err) == (0, "published 3 messages at a; stored by 1 durable subscription\n")
+    assert cbnet("pub", "price=0", "--durable", *other).err.endswith("; no durable subscription matches\n")
+    (row,) = map(json.loads, cbnet("durable", "list", "--json", *home).out.splitlines())
+    assert (row["name"], row["predicate"], row["messages"], row["next"]) == ("billing", "price > 0", 3, 4)
+    assert "other routers with durable subscriptions: c (1)" in cbnet("durable", "list", *other).err
+    outcome = cbnet("sub", "--durable", "billing", "--count", "2", "--json", *home)
+    rows = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [(each["message"], each["offset"], each["deliveries"]) for each in rows] == [
+        ({"price": 1}, 1, 1), ({"price": 1}, 2, 1),
+    ]  # fmt: skip
+    assert cbnet("sub", "--durable", "billing", "--count", "1", *home).out == "price = 1\n"
+    assert cbnet("durable", "remove", "billing", *home).err == "removed billing at c\n"
+    outcome = cbnet("durable", "remove", "billing", *home)
+    assert (outcome.code, outcome.err) == (1, "error: there is no durable subscription 'billing' at router c\n")
+    network.kill("c")
+    outcome = cbnet("durable", "forget", "c", *other)
+    assert (outcome.code, outcome.err) == (1, "error: no router 'c' with durable subscriptions is known\n")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,9 +20,11 @@ from cbnet.files import unreadable
 
 if TYPE_CHECKING:
     from cbnet.language import Message
+    from cbnet.network import Client
 
     MessageLine = tuple[Message, bytes] | InputError
 
+_DURABLE_BATCH = 256  # messages whose receipts are awaited together
 PAYLOAD = "Payload of every message; @FILE reads a file, @@ stands for @."
 
 
@@ -51,6 +54,13 @@ def pub(
         typer.Option("--rate", metavar="R", min=0.001, help="Maximum messages per second.", show_default=False),
     ] = None,
     count: Annotated[int, typer.Option("--count", "-n", metavar="N", min=1, help="Publish the message N times.")] = 1,
+    durable: Annotated[
+        bool,
+        typer.Option("--durable", help="Wait until all durable subscriptions that match have it on disk."),
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", min=0.001, max=3_600, help="Timeout for --durable, in seconds.")
+    ] = 5.0,
     json: Json = False,
     *,
     connection: ConnectionOptions,
@@ -70,27 +80,64 @@ def pub(
         raise InputError("give either attributes and tags, or --input")
     messages = [(parse_message(words), b"")] * count if words else _lines(input or "-")
     published = errors = 0
+    stored: list[int] = []  # by how many durable subscriptions each message is
     with connection.connect() as client:
-        for line in _paced(messages, rate):
-            if isinstance(line, InputError):
-                errors += 1
-                print_error(line, json)
-                continue
-            client.publish(line[0], line[1] if data is None else data)
+        for batch in _batches(_paced(messages, rate), _DURABLE_BATCH if durable and rate is None else 1):
+            errors += sum(isinstance(line, InputError) for line in batch)
+            for line in batch:
+                if isinstance(line, InputError):
+                    print_error(line, json)
+            valid = [line for line in batch if not isinstance(line, InputError)]
+            payloads = [own if data is None else data for _, own in valid]
+            if durable:
+                stored += _publish_durably(client, [message for message, _ in valid], payloads, timeout, published)
+            else:
+                for (message, _), own in zip(valid, payloads, strict=True):
+                    client.publish(message, own)
             if rate is not None:
                 client.flush()
-            published += 1
+            published += len(valid)
         client.flush()
         client.status()  # the router answers after it has processed all messages before
         name, refused, refusal = client.router, client.refused, client.refusal
     if json:
-        print_json({"published": published - refused, "router": name})
+        counts = {"subscriptions": [min(stored), max(stored)]} if stored else {}
+        print_json({"published": published - refused, "router": name, **counts})
     elif published > refused or not refused:
-        print_note(f"published {plural(published - refused, 'message')} at {name}")
+        print_note(f"published {plural(published - refused, 'message')} at {name}{_stored_text(stored)}")
     if refused:
         raise CbnetError(f"{name} refused {plural(refused, 'message')}: {refusal}")
     if errors:
         raise typer.Exit(2)
+
+
+def _batches(lines: Iterable[MessageLine], size: int) -> Iterator[list[MessageLine]]:
+    rest = iter(lines)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _publish_durably(
+    client: Client, messages: Sequence[Message], payloads: Sequence[bytes], timeout: float, before: int
+) -> list[int]:
+    """Publish messages; return how many durable subscriptions have each. before: messages that are stored already."""
+    from cbnet.network import NotStored
+
+    try:
+        return [each.subscriptions for each in client.publish_durably(messages, payloads, timeout=timeout)]
+    except NotStored as error:
+        done = before + sum(receipt.is_stored for receipt in error.receipts)
+        raise CbnetError(f"{error} ({plural(done, 'message')} stored before and meanwhile)") from None
+
+
+def _stored_text(stored: Sequence[int]) -> str:
+    """Return what to say about messages, each of which is in so many durable subscriptions."""
+    if not stored:
+        return ""
+    if not max(stored):
+        return "; no durable subscription matches"
+    counts = f"{min(stored):,} to {max(stored):,}" if min(stored) < max(stored) else f"{max(stored):,}"
+    return f"; stored by {counts} durable {'subscription' if counts == '1' else 'subscriptions'}"
 
 
 def _lines(name: str) -> Iterator[MessageLine]:

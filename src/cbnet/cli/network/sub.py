@@ -12,8 +12,15 @@ from cbnet.cli.network.connection_options import ConnectionOptions, with_connect
 from cbnet.cli.options import Dialect, Json
 
 if TYPE_CHECKING:
-    from cbnet.network import Client, Delivery, Subscription
+    from cbnet.network import Client, Delivery, DurableLimits, Subscription
     from cbnet.network.client.async_subscription import WhenFull
+
+
+_DURABLE = "Durable subscriptions"
+
+
+def _limit(name: str, metavar: str, help: str) -> Any:
+    return typer.Option(name, metavar=metavar, min=0, help=help, show_default="no limit", rich_help_panel=_DURABLE)
 
 
 @with_connection
@@ -44,6 +51,37 @@ def sub(
             "--when-full", metavar="POLICY", help="Policy when the queue is full: block, drop oldest or disconnect."
         ),
     ] = "block",
+    durable: Annotated[
+        str | None,
+        typer.Option(
+            "--durable",
+            metavar="NAME",
+            help="Durable subscription: the router keeps its messages while no client is connected. "
+            "Without a predicate, an existing one. Printed messages are acknowledged.",
+            show_default=False,
+            rich_help_panel=_DURABLE,
+        ),
+    ] = None,
+    ack_wait: Annotated[
+        float,
+        typer.Option(
+            "--ack-wait",
+            metavar="S",
+            min=0.001,
+            max=86_400,
+            help="Seconds after which a message that is not acknowledged is sent again.",
+            rich_help_panel=_DURABLE,
+        ),
+    ] = 30.0,
+    max_messages: Annotated[int, _limit("--max-messages", "N", "Maximum number of messages kept.")] = 0,
+    max_bytes: Annotated[int, _limit("--max-bytes", "N", "Maximum number of bytes kept.")] = 0,
+    max_age: Annotated[float, _limit("--max-age", "S", "Maximum age of a message kept, in seconds.")] = 0,
+    drop_oldest: Annotated[
+        bool,
+        typer.Option(
+            "--drop-oldest", help="Beyond a limit, drop the oldest, and do not refuse new.", rich_help_panel=_DURABLE
+        ),
+    ] = False,
     dialect: Dialect = "cbnet",
     json: Json = False,
     *,
@@ -56,20 +94,29 @@ def sub(
     from cbnet.errors import CbnetError, InputError
     from cbnet.language.dialects import CBNET, parse
 
-    if (predicate is None) != initial:
+    if initial and (predicate is not None or durable):
+        raise InputError("--initial has no predicate of its own, and cannot be durable")
+    if predicate is None and not initial and not durable:
         raise InputError("give either a predicate, in quotes, or --initial")
     if predicate is not None:
         translated = parse(predicate, dialect=dialect)  # reports errors before connecting
         predicate = predicate if dialect == CBNET else str(translated)
     policy: Any = when_full
     with connection.connect() as client:
-        subscription = _subscribe(client, predicate, wait, timeout, queue, policy)
+        if durable:
+            limits = _limits(max_messages, max_bytes, max_age, drop_oldest=drop_oldest)
+            subscription = _subscribe_durable(client, predicate, durable, wait, timeout, queue, ack_wait, limits)
+        else:
+            subscription = _subscribe(client, predicate, wait, timeout, queue, policy)
         try:
             _print_all(subscription, count, as_json=json)
         finally:
             lost = client.lost + subscription.dropped
             if lost:
                 print_note(f"{plural(lost, 'message')} dropped: they arrived faster than they were read")
+            if subscription.lost:
+                limits_text = "dropped by the router: the limits of the durable subscription, or of its disk"
+                print_note(f"{plural(subscription.lost, 'message')} {limits_text}")
             if not client.is_connected and count is None:
                 raise CbnetError("the connection was closed")
 
@@ -90,18 +137,56 @@ def _subscribe(
     return subscription
 
 
+def _subscribe_durable(
+    client: Client,
+    predicate: str | None,
+    name: str,
+    wait: bool,
+    timeout: float,
+    queue: int,
+    ack_wait: float,
+    limits: DurableLimits | None,
+) -> Subscription:
+    subscription = client.subscribe(
+        predicate or "", durable=name, wait=wait, timeout=timeout, queue=queue, ack_wait=ack_wait, limits=limits
+    )
+    if wait:
+        print_note(f"durable subscription {name} at {client.router}")
+    return subscription
+
+
+def _limits(messages: int, size: int, age: float, *, drop_oldest: bool) -> DurableLimits | None:
+    """Return the limits of a durable subscription; None: those that it has."""
+    from cbnet.network import DurableLimits
+
+    if not messages and not size and not age:
+        return None
+    return DurableLimits(messages, size, float(age), "drop oldest" if drop_oldest else "refuse")
+
+
 def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) -> None:
+    from cbnet.network import DurableDelivery
+
     for printed, delivery in enumerate(subscription, 1):
         _print(delivery, as_json=as_json)
         sys.stdout.flush()
+        if isinstance(delivery, DurableDelivery):
+            delivery.acknowledge()
         if printed == count:
             return
 
 
 def _print(delivery: Delivery, *, as_json: bool) -> None:
     from cbnet.cli.network.message_text import message_line, payload_members
+    from cbnet.network import DurableDelivery
 
     if as_json:
-        print_json({"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source})
+        more = (
+            {"offset": delivery.offset, "deliveries": delivery.deliveries}
+            if isinstance(delivery, DurableDelivery)
+            else {}
+        )
+        row = {"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source}
+        print_json({**row, **more})
     else:
         print(message_line(delivery.message, delivery.payload))

@@ -42,6 +42,15 @@ def up(
         int | None,
         typer.Option("--seed", metavar="N", min=0, help="Seed of a random graph.", show_default="0"),
     ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            "--journal",
+            metavar="FOLDER",
+            help="Folder for the journals of the routers, which durable subscriptions need.",
+            show_default="no journals",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, output_option("Folder for the routers' addresses; other commands take it as --network.")
     ] = None,
@@ -60,7 +69,9 @@ def up(
     signal.signal(signal.SIGTERM, _interrupt)
     began = time.monotonic()
     try:
-        with ProcessNetwork.of(plan.graph, ports=plan.ports, data=plan.data, **plan.settings) as processes:
+        with ProcessNetwork.of(
+            plan.graph, ports=plan.ports, data=plan.data, journals=journal, **plan.settings
+        ) as processes:
             processes.wait(timeout=120 + len(plan.graph) / 4)  # routers may wait a minute for neighbours
             try:
                 _announce(processes, plan, output, time.monotonic() - began, as_json=json)

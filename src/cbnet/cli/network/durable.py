@@ -1,0 +1,115 @@
+"""`cbnet durable`: list and remove durable subscriptions, and forget homes that will not return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cbnet.cli.command_help import CommandHelp, GroupHelp
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
+from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.options import Json
+
+if TYPE_CHECKING:
+    from cbnet.network.protocol.durable_frames import DurableField, DurableLimits, DurableReport
+
+durable = typer.Typer(
+    help="List and remove durable subscriptions, and forget routers that will not return.",
+    cls=GroupHelp,
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the durable subscription.", show_default=False)]
+Home = Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)]
+
+
+@with_connection
+def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
+    """List the durable subscriptions of a router, and other routers that have some.
+
+    Example: cbnet durable list --router 127.0.0.1:4001
+    """
+    with connection.connect() as client:
+        report = client.durable_subscriptions()
+        router = client.router
+    if json:
+        for each in report.subscriptions:
+            print_json(_row(each))
+        return
+    _print_grid(report, router)
+    others = [f"{name} ({count})" for name, count in report.homes.items() if name != router]
+    if others:
+        print_note(f"other routers with durable subscriptions: {', '.join(others)}")
+    if report.problem:
+        print_note(f"{router}: {report.problem}")
+
+
+@with_connection
+def remove(name: Name, *, connection: ConnectionOptions) -> None:
+    """Remove a durable subscription of a router, with the messages that it keeps.
+
+    Example: cbnet durable remove billing
+    """
+    with connection.connect() as client:
+        client.remove_durable(name)
+        print_note(f"removed {name} at {client.router}")
+
+
+@with_connection
+def forget(home: Home, *, connection: ConnectionOptions) -> None:
+    """Forget the durable subscriptions of a router that will not return, so that no publisher waits for it.
+
+    Example: cbnet durable forget r7
+    """
+    with connection.connect() as client:
+        client.forget_home(home)
+        print_note(f"{client.router} has told all routers to forget the durable subscriptions of {home}")
+
+
+durable.command(name="list", cls=CommandHelp)(list_)
+for command in (remove, forget):
+    durable.command(cls=CommandHelp)(command)
+
+
+def _row(each: DurableField) -> dict[str, object]:
+    return {
+        "name": each.name,
+        "account": each.account,
+        "predicate": each.predicate,
+        "messages": each.messages,
+        "bytes": each.bytes,
+        "next": each.next,
+        "unacknowledged": each.unacknowledged,
+        "clients": each.clients,
+        "lost": each.lost,
+        "limits": {
+            "messages": each.limits.messages,
+            "bytes": each.limits.bytes,
+            "age": each.limits.age,
+            "policy": each.limits.policy,
+        },
+    }
+
+
+def _print_grid(report: DurableReport, router: str) -> None:
+    from rich.console import Console
+
+    if not report.subscriptions:
+        print(f"router {router} has no durable subscriptions")
+        return
+    title = f"{plural(len(report.subscriptions), 'durable subscription')} of router {router}"
+    grid = new_grid(title, "name", "messages", "bytes", "sent", "clients", "lost", "limits", "predicate")
+    for each in report.subscriptions:
+        name = f"{each.account}/{each.name}" if each.account else each.name
+        counts = (f"{count:,}" for count in (each.messages, each.bytes, each.unacknowledged, each.clients, each.lost))
+        add_cells(grid, name, *counts, _limits(each.limits), each.predicate)
+    Console(highlight=False).print(grid)
+
+
+def _limits(limits: DurableLimits) -> str:
+    parts = [
+        *([plural(limits.messages, "message")] if limits.messages else []),
+        *([f"{limits.bytes:,} bytes"] if limits.bytes else []),
+        *([f"{limits.age:g} s"] if limits.age else []),
+    ]
+    return f"{', '.join(parts)}; {limits.policy}" if parts else "none"
