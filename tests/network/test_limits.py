@@ -12,7 +12,6 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Hello, Publish, RefusedFrame, Subscribe
 from cbnet.network.protocol.wire import encode
 from cbnet.network.security.rights import read_rights
-from cbnet.network.transport import tcp_router as tcp
 from cbnet.network.transport.event_loop import run
 
 RIGHTS = read_rights(dict.fromkeys(("publish", "subscribe", "offer", "request"), "true"), "[clients.worst]")
@@ -117,11 +116,9 @@ def test_constraints_of_a_filter_are_limited():
     assert refused.reason == "constraints and conditions of a filter: 257 is over the limit of 256"
 
 
-def test_oldest_unidentified_connections_make_room_for_others(monkeypatch):
-    monkeypatch.setattr(tcp, "MAX_UNIDENTIFIED", 3)
-
+def test_oldest_unidentified_connections_make_room_for_others():
     async def story():
-        router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {})
+        router = TcpRouter(Settings("a", handshakes=3), Address("127.0.0.1", 0), {})
         await router.start()
         try:
             async with await connect_async(str(router.address)) as client:

@@ -17,6 +17,7 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
+from cbnet.network.security.tls import TlsContexts, client_context
 from cbnet.network.security.tokens import new_token
 from cbnet.network.transport.event_loop import new_loop
 
@@ -242,8 +243,8 @@ def test_router_that_may_not_link_is_refused_and_both_sides_log_why(run, ours, t
 
     async def story():
         async with router(secured(ours.tls(HERE, "a"), routers={"b"})) as a:
-            dialling = TcpRouter(Settings(name), Address(HERE, 0), {"a": a.address}, SecurityPolicy(tls=tls))
-            dialling._server_options = lambda: {}  # without a certificate it could not listen
+            dialling = TcpRouter(Settings(name), Address(HERE, 0), {"a": a.address})
+            dialling._contexts = TlsContexts(None, client_context(tls, checks_host=False))  # it has none to listen with
             await dialling.start()
             try:
                 await wait_until_async(lambda: sum(reason in each for each in logged(caplog)) >= 2)

@@ -71,7 +71,7 @@ cdef class LinkPlaces:
         if number not in self.places:
             return NULL
         place = self.places[number]
-        self.kept[place] += (kept,)
+        self.kept[place] = (*self.kept[place][:2], kept)  # another one may have been kept before
         self.at[place].role, self.at[place].max_length = role, max_length
         return self.at + place
 

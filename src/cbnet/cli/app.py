@@ -25,7 +25,9 @@ _COMMANDS = {
     "Begin here": {"demo": "demo.demo"},
     "Rules and messages": {name: f"predicates.{name}" for name in ("check", "covers", "match", "compile", "inspect")},
     "Network": {name: f"network.{name}" for name in ("up", "top", "sub", "pub", "trace", "offer", "request")},
-    "Operation": {name: f"network.{name}" for name in ("router", "gateway", "verify", "health", "token", "durable")},
+    "Operation": {
+        name: f"network.{name}" for name in ("router", "gateway", "reload", "verify", "health", "token", "durable")
+    },
     "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},
     "Measurement": {"bench": "bench.bench"},
     "Research": {"lab": "lab.lab"},

@@ -41,6 +41,12 @@ def configure(form: str, level: str, router: str, stream: TextIO | None = None) 
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
+def set_level(level: str) -> None:
+    """Write events of this level and above, if `configure` was called."""
+    if any(isinstance(handler, BackgroundHandler) for handler in logging.getLogger().handlers):
+        logging.getLogger().setLevel(level.upper())
+
+
 class BackgroundHandler(logging.Handler):
     """Writes lines to a file in a thread of its own; never waits for it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,7 @@ def gateway(
     check: Annotated[bool, typer.Option("--check", help="Check the file and exit.")] = False,
     json: Json = False,
 ) -> None:
-    """Run a gateway, a router in two or more networks, until Ctrl-C or SIGTERM.
+    """Run a gateway, a router in two or more networks, until Ctrl-C or SIGTERM. SIGHUP reloads the file.
 
     Example: cbnet gateway gateway.toml
     """
@@ -30,7 +30,7 @@ def gateway(
 
     plan = read_gateway(config)
     if not check:
-        _run(plan, as_json=json)
+        _run(plan, lambda: read_gateway(config), as_json=json)
         return
     networks = [each.settings.network for each in plan.sides]
     if json:
@@ -39,7 +39,7 @@ def gateway(
         print(f"the configuration of {plan.name}, between {' and '.join(networks)}, is valid")
 
 
-def _run(plan: GatewayPlan, *, as_json: bool) -> None:
+def _run(plan: GatewayPlan, read: Callable[[], GatewayPlan], *, as_json: bool) -> None:
     from cbnet.network.logs import configure
     from cbnet.network.service.router_process import serve_gateway
     from cbnet.network.transport.event_loop import run_router
@@ -54,6 +54,6 @@ def _run(plan: GatewayPlan, *, as_json: bool) -> None:
 
     process = plan.sides[0].process
     configure(process.log, process.log_level, plan.name)
-    run_router(serve_gateway(plan, on_start=on_start))
+    run_router(serve_gateway(plan, on_start=on_start, read=read))
     if process.log == "text":
         print_note(f"gateway {plan.name} has stopped")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,7 +65,7 @@ def router(
     check: Annotated[bool, typer.Option("--check", help="Check the configuration and exit.")] = False,
     json: Json = False,
 ) -> None:
-    """Run a router until Ctrl-C or SIGTERM.
+    """Run a router until Ctrl-C or SIGTERM. SIGHUP and `cbnet reload` have it read its file again.
 
     Example: cbnet router --name a --listen 127.0.0.1:4001 --neighbour b=127.0.0.1:4002
     """
@@ -81,11 +82,12 @@ def router(
         "neighbours": ",".join(neighbour) if neighbour else None,
         **dict(_pair(each) for each in set or ()),
     }
-    plan = configuration(config, os.environ, options)
+    environment = dict(os.environ)
+    plan = configuration(config, environment, options)
     if print_ or check:
         _show(plan, as_json=json, is_whole=print_)
     else:
-        _run(plan, as_json=json)
+        _run(plan, config, lambda: configuration(config, environment, options), as_json=json)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -105,9 +107,9 @@ def _show(plan: Configuration, *, as_json: bool, is_whole: bool) -> None:
         print(f"the configuration of {plan.settings.name} is valid")
 
 
-def _run(plan: Configuration, *, as_json: bool) -> None:
+def _run(plan: Configuration, file: Path | None, read: Callable[[], Configuration], *, as_json: bool) -> None:
     from cbnet.network.logs import configure
-    from cbnet.network.service.router_process import serve
+    from cbnet.network.service.router_process import ConfigurationSource, serve
     from cbnet.network.transport.event_loop import run_router
 
     name = plan.settings.name
@@ -119,9 +121,16 @@ def _run(plan: Configuration, *, as_json: bool) -> None:
             print(f"router {name} listens on {address}")
         sys.stdout.flush()
 
+    def read_again() -> list[Configuration]:
+        try:
+            return [read()]
+        except InputError as error:  # what is not in a file has not changed
+            raise error if error.file else error.at(file=str(file)) from None
+
     process = plan.process
+    source = None if file is None else ConfigurationSource([plan], read_again)
     configure(process.log, process.log_level, name)
     addresses = plan.settings, plan.listen, plan.neighbours
-    run_router(serve(*addresses, on_start=on_start, security=plan.security, process=process))
+    run_router(serve(*addresses, on_start=on_start, security=plan.security, process=process, source=source))
     if process.log == "text":  # with json the log has an event for it
         print_note(f"router {name} has stopped")

@@ -60,10 +60,8 @@ class RetainedContents:
     """The contents that one router keeps, by neighbour."""
 
     def __init__(self, context: RouterContext, streams: StreamTable) -> None:
+        self._context = context
         self._streams = streams
-        self._limit = FilterCount(
-            context.settings.session_filters, context.settings.session_bytes
-        )  # for each neighbour
         self._received: dict[str, list[_Received]] = {}
         self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
         self._held: dict[int, _Held] = {}  # what a neighbour has, by session
@@ -105,7 +103,9 @@ class RetainedContents:
         """Keep the content of a stream whose session has ended, if it is worth it and not too much."""
         if stream.is_open and is_kept(sum(kind.count(stream) for kind in self._streams.kinds)):
             kept = sum_counts(each.count for each in self._received.get(stream.key.neighbour, ()))
-            if not kept.plus(self._count(stream)).exceeds(self._limit):
+            settings = self._context.settings
+            limit = FilterCount(settings.session_filters, settings.session_bytes)  # for each neighbour
+            if not kept.plus(self._count(stream)).exceeds(limit):
                 self._keep(stream, now + _SECONDS)
 
     def _count(self, stream: Incoming) -> FilterCount:

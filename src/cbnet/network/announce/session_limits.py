@@ -75,9 +75,13 @@ class SessionLimits:
         self._context = context
         self._streams = streams
         self._incomplete = incomplete
-        self.limit = FilterCount(context.settings.session_filters, context.settings.session_bytes)
         self._arrived: dict[int, FilterCount] = {}  # and not removed before the last count, by session
         self._due: dict[int, FilterCount] = {}  # when to count next, by session
+
+    @property
+    def limit(self) -> FilterCount:
+        """The most that a session may announce."""
+        return FilterCount(self._context.settings.session_filters, self._context.settings.session_bytes)
 
     def add(self, session: int, arrived: FilterCount) -> None:
         """Count filters of a session; raise a `WireError` if it has too many."""

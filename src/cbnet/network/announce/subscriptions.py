@@ -140,6 +140,11 @@ class Subscriptions:
         """Return the filters of a subscription; none if it does not exist."""
         return [*map(filter_from_bytes, self._filters.get(subscriber, {}).get(id, ()))]
 
+    def of(self, link: int) -> list[tuple[int, Predicate | None]]:
+        """Return the id and predicate of each subscription of a client, oldest first; None: the initial predicate."""
+        listened: list[tuple[int, Predicate | None]] = [(id, None) for each, id in self._listeners if each == link]
+        return listened + [(id, _predicate(filters)) for id, filters in self._filters.get(link, {}).items()]
+
     def count(self, link: int) -> int:
         """Return the number of subscriptions of a client."""
         return len(self._filters.get(link, ())) + sum(listener == link for listener, _ in self._listeners)

@@ -45,7 +45,9 @@ from cbnet.network.security.tokens import token_for
 
 TIMEOUT = 5.0
 ACK_WAIT = 30.0
-Query: TypeAlias = frames.StatusRequest | frames.TableRequest | frames.FilterRequest | frames.DurableQuery
+Query: TypeAlias = (
+    frames.StatusRequest | frames.TableRequest | frames.FilterRequest | frames.DurableQuery | frames.Reload
+)
 # The frame that each answer belongs to, and the member that says which one.
 _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
     frames.Unsubscribed: (frames.Unsubscribe, "id"),
@@ -59,6 +61,7 @@ _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
     frames.TableSummary: (frames.TableRequest, "number"),
     frames.FilterPage: (frames.FilterRequest, "number"),
     frames.DurableReport: (frames.DurableQuery, "number"),
+    frames.Reloaded: (frames.Reload, "number"),
 }
 
 
@@ -380,6 +383,11 @@ class AsyncClient:
 
     async def _ask_removal(self, frame: frames.DurableRemove | frames.ForgetHome, timeout: float) -> None:
         await self._ask(frame, frame.number, timeout)
+
+    async def reload(self, timeout: float = TIMEOUT) -> list[str]:
+        """Have the router read its configuration again; return the changes, or raise `Refused` with the mistake."""
+        answer: frames.Reloaded = await self.query(frames.Reload, timeout=timeout)
+        return answer.changes
 
     async def query(self, kind: type[Query], *members: Any, timeout: float) -> Any:
         """Ask the router about itself; members: those of the frame after its number."""

@@ -299,6 +299,10 @@ class Client:
         """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""
         self._call(self._client.forget_home(home, timeout))
 
+    def reload(self, timeout: float = TIMEOUT) -> list[str]:
+        """Have the router read its configuration again; return the changes, or raise `Refused` with the mistake."""
+        return self._call(self._client.reload(timeout))
+
     def close(self) -> None:
         """Send the published messages, then close the connection and end all subscriptions."""
         if self._thread.is_alive():

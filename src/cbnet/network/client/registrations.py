@@ -130,7 +130,7 @@ class Registrations:
     # --- end
 
     def refuse(self, frame: frames.RefusedFrame) -> None:
-        """End what an earlier router accepted and the current one refuses."""
+        """End what a router accepted and refuses now, as an earlier router was another, or the rights have changed."""
         subscription = self.subscriptions.get(frame.number)
         if subscription is not None and frame.frame == _frame_of(subscription):
             if subscription.durable is not None and _ELSEWHERE in frame.reason and self._link.leave(frame.reason):
@@ -139,7 +139,7 @@ class Registrations:
             subscription.end(Refused(frame.reason))
         elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self.offers:
             self.offers.pop(frame.number).failure = Refused(frame.reason)
-            _log.warning("%s refuses an offer that an earlier router accepted: %s", self._link.router, frame.reason)
+            _log.warning("%s refuses an offer that was accepted before: %s", self._link.router, frame.reason)
 
     def fail(self, error: CbnetError) -> None:
         """End all: no router accepts this client."""

@@ -97,6 +97,7 @@ class Denial(StrEnum):
     OFFER = "offer"
     REQUEST = "request"
     TRACE = "trace"
+    RELOAD = "reload"
 
     @property
     def key(self) -> str:

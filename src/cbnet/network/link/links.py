@@ -79,7 +79,6 @@ class LinkTable:
         self, context: RouterContext, on_removed: Callable[[Link], None], access: Access = OPEN_ACCESS
     ) -> None:
         self._context = context
-        self._settings = context.settings
         self._on_removed = on_removed
         self._access = access
         self._all: dict[int, Link] = {}
@@ -123,7 +122,7 @@ class LinkTable:
 
     def weights(self) -> dict[str, int]:
         """Return the neighbours with the lengths of their links; `MAX_WEIGHT` if this router is leaving."""
-        weights = {} if self.is_leaving else self._settings.weights
+        weights = {} if self.is_leaving else self._context.settings.weights
         default = MAX_WEIGHT if self.is_leaving else 1
         return {name: weights.get(name, default) for name in sorted(self._by_neighbour)}
 
@@ -147,7 +146,7 @@ class LinkTable:
     def _is_answering(self, link: Link) -> bool:
         now = self._context.now
         is_late = link.last_received <= link.probed and now - link.probed > _PROBE_SECONDS
-        return link.last_received >= now - 2 * self._settings.heartbeat and not is_late
+        return link.last_received >= now - 2 * self._context.settings.heartbeat and not is_late
 
     def probe(self, neighbour: str) -> None:
         """Ping a neighbour that has closed its links to this router, as others say."""
@@ -189,8 +188,7 @@ class LinkTable:
             raise WireError("a second Hello")
         self._check(hello)
         hello = link.hello = self._admit(link, hello)
-        if link.account:
-            self._by_account.setdefault(link.account, []).append(link.id)
+        self._join_account(link)
         if link.is_router:
             self._add_router(link, hello)
 
@@ -224,12 +222,47 @@ class LinkTable:
             name, link.rights = self._access.admit(hello, link.certificate_names)
             link.rights.check_links(len(self._by_account.get(name, ())) + 1)
         except Denied as error:
-            self._context.counters[Denial(hello.role).key] += 1
-            if hello.role == "client":
-                refusal = RefusedFrame(FrameNumber.HELLO, 0, error.summary[:MAX_REASON_LENGTH])
-                self._context.outbox.send(link.id, refusal)
+            self._deny(link, hello, error)
             raise WireError(error.summary) from None
         return replace(hello, name=name, token="")
+
+    def _deny(self, link: Link, hello: Hello, error: Denied) -> None:
+        """Count a peer that may not link; a client gets the reason."""
+        self._context.counters[Denial(hello.role).key] += 1
+        if hello.role == "client":
+            refusal = RefusedFrame(FrameNumber.HELLO, 0, error.summary[:MAX_REASON_LENGTH])
+            self._context.outbox.send(link.id, refusal)
+
+    def change_access(self, access: Access) -> list[tuple[Link, Rights]]:
+        """Apply other rules: close the links of peers that they do not admit, the newest where there are too many.
+
+        Return the links of clients whose rights have changed, with the rights before.
+        """
+        former, self._access = self._access, access
+        self._by_account = {}
+        changed = []
+        for link in self.all():
+            assert link.hello is not None
+            before = link.rights
+            try:
+                link.rights = access.review(link.hello, link.certificate_names, former).rights
+                link.rights.check_links(len(self._by_account.get(link.account, ())) + 1)
+            except Denied as error:
+                self._deny(link, link.hello, error)
+                self.shut(link.id, error.summary[:MAX_REASON_LENGTH])
+                continue
+            self._join_account(link)
+            if link.rights != before:
+                changed.append((link, before))
+        return changed
+
+    def change_lengths(self) -> None:
+        """Announce the lengths of links again: the settings have changed."""
+        self.changes += 1
+
+    def _join_account(self, link: Link) -> None:
+        if link.account:
+            self._by_account.setdefault(link.account, []).append(link.id)
 
     def _check(self, hello: Hello) -> None:
         own = self._own_hello
@@ -282,9 +315,10 @@ class LinkTable:
                 del self._by_neighbour[removed.hello.name]
             del self._by_session[removed.session]
             self.changes += 1
-        if removed.account in self._by_account:
-            self._by_account[removed.account].remove(link)
-            if not self._by_account[removed.account]:
+        links = self._by_account.get(removed.account, [])
+        if link in links:
+            links.remove(link)
+            if not links:
                 del self._by_account[removed.account]
         self._on_removed(removed)
 
@@ -293,10 +327,10 @@ class LinkTable:
         now = self._context.now
         for link in list(self._all.values()):
             silence = now - link.last_received
-            if silence >= self._settings.dead:
+            if silence >= self._context.settings.dead:
                 missing = "nothing" if link.hello else "no Hello"
-                self.shut(link.id, f"{missing} received for {self._settings.dead:g} s")
-            elif link.hello is not None and min(silence, now - link.last_ping) >= self._settings.heartbeat:
+                self.shut(link.id, f"{missing} received for {self._context.settings.dead:g} s")
+            elif link.hello is not None and min(silence, now - link.last_ping) >= self._context.settings.heartbeat:
                 self._ping(link)
 
     def ping(self, link: int) -> int:

@@ -13,6 +13,11 @@ from cbnet.network.protocol.fields import MAX_TREES, MAX_WEIGHT, check_name
 LIVE_SCHEMES = ("multitree", "pif")  # of trees shared by all sources; of a tree for each source, for small networks
 
 
+# What a running router can change.
+RELOADED = ("weights", "cache_bytes", "cache_age", "session_filters", "session_bytes", "queue_bytes", "handshakes",
+            "handshakes_per_address")  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Settings:
     """Name, routing and timing of a router; all times are in seconds."""
@@ -38,6 +43,8 @@ class Settings:
     session_filters: int = 5_000_000  # that a neighbour may announce over one link
     session_bytes: int = 1 << 29  # of these filters
     queue_bytes: int = 1 << 30  # of messages that wait for all clients that read slowly
+    handshakes: int = 1_000  # connections whose peers have not sent their Hello
+    handshakes_per_address: int = 100  # of one address of another machine
     settle: float = 0.05  # minimum between two versions of the topology
     overlap: float = 2.0  # that earlier versions are kept, after the newest is complete
 
@@ -67,6 +74,8 @@ class Settings:
             raise InputError(
                 "`session_filters`, `session_bytes` or `queue_bytes` is not positive", hint="use 1 or more"
             )
+        if min(self.handshakes, self.handshakes_per_address) <= 0:
+            raise InputError("`handshakes` or `handshakes_per_address` is not positive", hint="use 1 or more")
         if self.silence <= 0:
             raise InputError(f"`silence` is {self.silence:g} s", hint="use more than 0")
         if self.overlap < 0 or self.settle < 0:

@@ -67,6 +67,10 @@ class FrameNumber(IntEnum):
     TABLE_SUMMARY = 52
     FILTER_PAGE = 53
 
+    # a client that operates a router
+    RELOAD = 54
+    RELOADED = 55
+
     # durable subscriptions: between routers
     HOME_RECORD = 60
     HOME_SUMMARY = 61

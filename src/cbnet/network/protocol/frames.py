@@ -7,9 +7,9 @@ Packet  Credit                            a message; how much of them may be sen
 TraceReport  ReplyFrame  NoItem           unicast to one router, hop by hop
 Request                                   along a tree, to a holder
 client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRequest
-OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest
+OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest  Reload
 router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
-Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage
+Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage  Reloaded
 durable             HomeRecord  HomeSummary  HomeRequest  HomeAck  Stored                      between routers
 DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove  ForgetHome          to a router
 DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLost                    to a client
@@ -80,6 +80,7 @@ from cbnet.network.protocol.message_frames import (
     Unsubscribe,
     Unsubscribed,
 )
+from cbnet.network.protocol.operation_frames import Reload, Reloaded
 from cbnet.network.protocol.pull_frames import (
     Answer,
     HolderRequest,
@@ -112,10 +113,10 @@ __all__ = [
     "Frame", "Held", "Hello", "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest", "HomeSummary", "Hop",
     "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame",
     "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply",
-    "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "ReplyFrame", "Request", "SlowPolicy", "Status",
-    "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe",
-    "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport", "TracedFrame",
-    "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "ReplyFrame", "Request",
+    "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck", "StreamChange",
+    "StreamWaiting", "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
+    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (
@@ -130,6 +131,7 @@ Frame: TypeAlias = (
     | HomeRecord | HomeSummary | HomeRequest | HomeAck | Stored
     | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | ForgetHome
     | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLost
+    | Reload | Reloaded
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
+from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import ReplyFrame
 
 ENTRY_BYTES = 400  # overhead per reply: 270 to 400 were measured
@@ -37,17 +38,19 @@ class ReplyCache:
 
     def __init__(self, context: RouterContext) -> None:
         self._context = context
-        self._max_bytes = context.settings.cache_bytes
-        self._max_age = context.settings.cache_age
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()  # by request; most recently used last
         self.size = 0  # bytes
+
+    @property
+    def _settings(self) -> Settings:
+        return self._context.settings
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, request: bytes) -> ReplyFrame | None:
         """Return a reply to a request, with its present age."""
-        if not self._max_bytes:
+        if not self._settings.cache_bytes:
             return None
         entry = self._entries.get(request)
         if entry is not None and entry.until <= self._context.clock.elapsed:
@@ -70,18 +73,22 @@ class ReplyCache:
                 return
             self._remove(reply.request)
         until = born + self._lifetime(reply)
-        if not self._max_bytes or until <= self._context.clock.elapsed:
+        if not self._settings.cache_bytes or until <= self._context.clock.elapsed:
             return
         entry = _Entry(_encode(replace(reply, steps=None)), born, until)
-        if _size(reply.request, entry) <= self._max_bytes:
+        if _size(reply.request, entry) <= self._settings.cache_bytes:
             self._entries[reply.request] = entry
             self.size += _size(reply.request, entry)
-            while self.size > self._max_bytes:
-                self._remove(next(iter(self._entries)))
-                self._context.counters[Event.CACHE_EVICTIONS] += 1
+            self.evict()
+
+    def evict(self) -> None:
+        """Remove the replies that were used least lately, until the others have room."""
+        while self.size > self._settings.cache_bytes:
+            self._remove(next(iter(self._entries)))
+            self._context.counters[Event.CACHE_EVICTIONS] += 1
 
     def _lifetime(self, reply: ReplyFrame) -> float:
-        return self._max_age if reply.keep is None else min(self._max_age, reply.keep / 1000)
+        return self._settings.cache_age if reply.keep is None else min(self._settings.cache_age, reply.keep / 1000)
 
     def _remove(self, request: bytes) -> None:
         self.size -= _size(request, self._entries.pop(request))

@@ -38,6 +38,7 @@ from cbnet.network.protocol.frames import (
     Published,
     PullFrame,
     RefusedFrame,
+    Reload,
     Subscribe,
     TableRequest,
     Trace,
@@ -67,6 +68,7 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     DurableSubscribe: Denial.SUBSCRIBE,
     DurablePublish: Denial.PUBLISH,
     ForgetHome: Denial.TRACE,
+    Reload: Denial.RELOAD,
 }
 
 
@@ -172,6 +174,15 @@ class ClientHandler:
         """Return whether a client may see what others subscribe to; if not, refuse its request."""
         try:
             self._rights(link).check_watch()
+        except InputError as error:
+            self.refuse(link, frame, frame.number, error)
+            return False
+        return True
+
+    def may_reload(self, link: int, frame: Reload) -> bool:
+        """Return whether a client may have the configuration read again; if not, refuse its request."""
+        try:
+            self._rights(link).check_manage()
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
             return False

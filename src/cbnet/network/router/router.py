@@ -7,6 +7,7 @@
     closed(link, now)            a connection was closed
     leave(now)                   the router will stop soon: messages take other paths
     journalled(event, now)       the journal has written something, or cannot write
+    reload(settings, access, now)  limits, lengths of links and access rights have changed
     tick(now)                    time has passed; call it several times per second
     work(now)                    do some of the work that can wait; call it while `has_work`, between other events
 
@@ -23,6 +24,7 @@ from typing import Any, TypeAlias
 from cbnet._kernels.fast_path import PYTHON
 from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet._kernels.packet_queues import PacketQueues
+from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
@@ -48,6 +50,7 @@ from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.durable_clients import DurableClientHandler
 from cbnet.network.router.gateway_port import GatewayPort
+from cbnet.network.router.rights_review import RightsReview
 from cbnet.network.router.status import router_status
 from cbnet.network.router.table_report import TableReport
 from cbnet.network.security.access import OPEN_ACCESS, Access
@@ -103,6 +106,8 @@ class Router:
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
         )
+        self._review = RightsReview(context, self.links, announcements)
+        self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
         self._tables = TableReport(context, self.versions, self.streams)
         self._is_due = False  # whether anything but messages was handled in this turn
         self._handlers = {"": {}, "router": self._router_handlers(), "client": self._client_handlers()}  # by role
@@ -147,6 +152,7 @@ class Router:
             frames.DurableQuery: self._durable_clients.query,
             frames.DurableRemove: self._durable_clients.remove,
             frames.ForgetHome: self._durable_clients.forget,
+            frames.Reload: self._reload,
         }
 
     @property
@@ -272,6 +278,18 @@ class Router:
         self.durable.journalled(event)
         return self._done()
 
+    def reload(self, settings: Settings, access: Access, now: float) -> list[Action]:
+        """Apply other limits, lengths of links and access rights; `RELOADED` names the settings that may differ."""
+        self._context.clock.advance(now)
+        if settings.weights != self.settings.weights:
+            self.links.change_lengths()
+        self._context.settings = settings
+        self.pulls.cache.evict()
+        for link, before in self.links.change_access(access):
+            self._review.check(link, before)
+            self._fast.admit(link)
+        return self._done()
+
     def tick(self, now: float) -> list[Action]:
         """Do periodic work."""
         self._context.clock.advance(now)
@@ -353,6 +371,15 @@ class Router:
     def _table(self, link: int, frame: frames.TableRequest | frames.FilterRequest) -> None:
         if self._clients.may_watch(link, frame):
             self._context.outbox.send(link, self._tables.answer(frame))
+
+    def _reload(self, link: int, frame: frames.Reload) -> None:
+        if not self._clients.may_reload(link, frame):
+            return
+        if self.on_reload is None:
+            hint = "start the router with --config FILE"
+            self._clients.refuse(link, frame, frame.number, InputError("this router has no file to reload", hint=hint))
+        else:
+            self.on_reload(link, frame.number)
 
     def _shut(self, link: int, reason: str) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys
+from cbnet.files import check_keys, read_toml
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Hello
 from cbnet.network.security.rights import ALL_RIGHTS, RIGHTS, Denied, Rights, read_rights
@@ -54,6 +55,19 @@ class Access:
         if hello.token:
             return self._by_token(self.clients, hello.token)
         return self._by_certificate(self.clients, hello.name, names)
+
+    def review(self, hello: Hello, names: frozenset[str] | None, before: Access) -> AdmittedPeer:
+        """Return a peer that other rules have admitted before, with its present rights, or raise `Denied`."""
+        if hello.role == "router" or self.clients is None:
+            return self.admit(hello, names)
+        account, present = (before.clients or {}).get(hello.name), self.clients.get(hello.name)
+        if account is None:
+            raise Denied("clients must authenticate from now on", hint="use a token or a certificate")
+        if present is None:
+            raise Denied(f"the client {hello.name!r} was removed", hint="ask the operator of the router")
+        if present.token != account.token:
+            raise Denied(f"the client {hello.name!r} has other credentials now", hint="use its new token")
+        return AdmittedPeer(hello.name, present.rights)
 
     def _check_router(self, name: str, names: frozenset[str] | None) -> None:
         if self.routers is not None and name not in self.routers:
@@ -106,6 +120,19 @@ def read_accounts(tables: Mapping[str, Any]) -> dict[str, Account]:
         rights = read_rights({key: value for key, value in table.items() if key != "token"}, where)
         accounts[name] = Account(rights, parse_token_hash(table["token"], where) if "token" in table else None)
     return accounts
+
+
+def read_accounts_file(path: Path) -> dict[str, Account]:
+    """Return the accounts in a file with a `clients` table, which several routers can share."""
+    tables = read_toml(path)
+    try:
+        check_keys(tables, ("clients",), " in a file of clients")
+        clients = tables.get("clients", {})
+        if not isinstance(clients, dict):
+            raise InputError("clients must be a table", hint="write a table [clients.NAME] for each client")
+        return read_accounts(clients)
+    except InputError as error:
+        raise error.at(file=str(path)) from None
 
 
 def _listed(names: Set[str]) -> str:

@@ -5,6 +5,7 @@ A router that is reachable from other machines must configure both, or opt out e
     certificate, key, authority     of TLS
     client_certificates             whether clients must show certificates
     [clients.NAME]                  the clients that may link, with their rights
+    clients = "FILE"                the same in a file of their own
     routers                         the routers that may link, besides those that this one dials
     insecure                        the text that opts out
 """
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.access import OPEN_ACCESS, Access, read_accounts
-from cbnet.network.security.tls import Tls, client_context, server_context
+from cbnet.network.security.access import OPEN_ACCESS, Access, Account, read_accounts, read_accounts_file
+from cbnet.network.security.tls import Tls, TlsContexts, router_contexts
 
 TYPES: Final[Mapping[str, type]] = {
     "certificate": str, "key": str, "authority": str, "client_certificates": bool, "routers": tuple, "clients": dict,
@@ -40,6 +42,10 @@ class SecurityPolicy:
     tls: Tls | None = None
     needs_client_certificates: bool = False
 
+    def contexts(self) -> TlsContexts:
+        """Read the certificates, and return the TLS contexts of the router."""
+        return router_contexts(self.tls, needs_certificate=self.needs_client_certificates)
+
 
 OPEN_POLICY: Final = SecurityPolicy()
 
@@ -47,19 +53,23 @@ OPEN_POLICY: Final = SecurityPolicy()
 def read_policy(values: Mapping[str, Any], listen: Address, neighbours: Iterable[str]) -> SecurityPolicy:
     """Return the policy in the values of all keys, if it is sufficient for the listening address."""
     tls = _tls(values)
-    clients = None if values["clients"] is None else read_accounts(values["clients"])
+    clients = _accounts(values["clients"])
     # Once clients must authenticate, so must routers: else any client could link as a router.
     is_restricted = values["routers"] is not None or clients is not None
     routers = frozenset((*(values["routers"] or ()), *neighbours)) if is_restricted else None
     policy = SecurityPolicy(Access(clients, routers, tls is not None), tls, values["client_certificates"])
     if tls is None and policy.needs_client_certificates:
         raise InputError("client_certificates needs TLS", hint="set certificate, key and authority")
-    if tls is not None:
-        server_context(tls, needs_certificate=policy.needs_client_certificates)  # checks the files now
-        client_context(tls)
+    policy.contexts()  # checks the files now
     if not listen.is_loopback and values["insecure"] != INSECURE:
         _check_public(policy, values["routers"], listen)
     return policy
+
+
+def _accounts(clients: str | Mapping[str, Any] | None) -> dict[str, Account] | None:
+    if isinstance(clients, str):
+        return read_accounts_file(Path(clients))
+    return None if clients is None else read_accounts(clients)
 
 
 def _tls(values: Mapping[str, Any]) -> Tls | None:

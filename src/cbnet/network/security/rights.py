@@ -5,6 +5,7 @@
     offer       it must cover the predicate of every offer
     request     every request, as a message, must match it
     watch       the client may trace messages and read the full status: both reveal data of others
+    manage      the client may have the router read its configuration again
     constraints maximum of all its subscriptions together, over all links, and of its offers. A tag counts as one, and
                 so do each 100 characters of a condition; 64 times as much if it relates several attributes
     text        maximum of characters in the names, strings and tags of one message
@@ -65,6 +66,7 @@ class Rights:
     offer: Predicate | None = None
     request: Predicate | None = None
     watch: bool = True
+    manage: bool = True
     constraints: int | None = None
     text: int | None = None
     links: int | None = None
@@ -126,12 +128,18 @@ class Rights:
         if not self.watch:
             raise Denied("you may not trace messages", hint="ask the operator for `watch = true`")
 
+    def check_manage(self) -> None:
+        """Raise `Denied` unless the client may have the router read its configuration again."""
+        if not self.manage:
+            raise Denied("you may not reload the configuration", hint="ask the operator for `manage = true`")
+
 
 RIGHTS: Final = tuple(field.name for field in fields(Rights))
 ALL_RIGHTS: Final = Rights()
 _PREDICATES: Final = ("publish", "subscribe", "offer", "request")
 _OTHERS: Final[Mapping[str, bool | int]] = {
     "watch": False,
+    "manage": False,
     "constraints": 4_000,
     "text": 4_096,
     "links": 16,

@@ -19,7 +19,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
@@ -80,6 +80,22 @@ class TlsContext(ssl.SSLContext):
         self.failure = error
         if self.on_failure is not None:
             self.on_failure(tls_error_text(error))
+
+
+class TlsContexts(NamedTuple):
+    """The contexts of a router; None: no TLS."""
+
+    server: TlsContext | None
+    client: TlsContext | None  # to dial neighbours: the name in their `Hello` is checked, not the host
+
+
+def router_contexts(tls: Tls | None, *, needs_certificate: bool) -> TlsContexts:
+    """Read the files of a router; `needs_certificate`: its clients must show one."""
+    if tls is None:
+        return TlsContexts(None, None)
+    return TlsContexts(
+        server_context(tls, needs_certificate=needs_certificate), client_context(tls, checks_host=False)
+    )  # fmt: skip
 
 
 def server_context(tls: Tls, *, needs_certificate: bool) -> TlsContext:

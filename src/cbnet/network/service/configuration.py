@@ -5,8 +5,8 @@
     file            listen = "127.0.0.1:4001"       TOML
     default                                         lowest precedence
 
-The keys are those of `Settings`, `security` and `process_settings`, and `listen` and `neighbours`. Clients are
-configured in the file only.
+The keys are those of `Settings`, `security` and `process_settings`, and `listen` and `neighbours`. `clients` is a
+table in the file, or the path of a file with such tables, which several routers can share.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _FIELDS = {field.name: field for field in fields(Settings)}
 _TYPES: dict[str, type] = {
     "listen": str, "neighbours": dict, "weights": dict, "trees": int, "roots": tuple,
     **dict.fromkeys(("cache_bytes", "session_filters", "session_bytes", "queue_bytes"), int),
+    **dict.fromkeys(("handshakes", "handshakes_per_address"), int),
     "answer": float, "cache_age": float,
     **dict.fromkeys(("name", "network", "scheme", "commit"), str),
     **security.TYPES,
@@ -71,7 +72,7 @@ class Configuration:
         """Yield the configuration as TOML, each value with its source."""
         ordered = sorted(self.values.items(), key=lambda item: isinstance(item[1].value, dict))
         for key, (value, source) in ordered:
-            if key == "clients" and value is not None:
+            if key == "clients" and isinstance(value, dict):
                 for client, table in value.items():
                     yield from _table(f"clients.{toml_key(client)}", table, source)
             elif isinstance(value, dict):
@@ -138,7 +139,8 @@ def _from_table(table: Mapping[str, Any], path: Path) -> dict[str, ConfigValue]:
 
 def _beside(path: Path, key: str, value: Any) -> Any:
     """Return a value of a file; paths are relative to that file."""
-    return str(path.parent / value) if key in (*security.FILES, *process_settings.FILES) and value else value
+    is_path = key in (*security.FILES, *process_settings.FILES) or (key == "clients" and isinstance(value, str))
+    return str(path.parent / value) if is_path and value else value
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, ConfigValue]:
@@ -166,7 +168,7 @@ def _read(key: str, text: str, source: str) -> Any:
     if kind is str:
         return text
     if key == "clients":
-        raise InputError(f"{source}: clients can only be set in the file", hint="write a table [clients.NAME] there")
+        return text  # the path of a file
     if kind is dict:
         return {name: _typed_in(key, each, source) for name, each in _pairs(text, source)}
     if kind is tuple:
@@ -190,7 +192,7 @@ def _pairs(text: str, source: str) -> Iterator[tuple[str, str]]:
 def _typed(key: str, value: Any, where: str) -> Any:
     """Return a value of the file; raise an `InputError` if its type is wrong."""
     kind = _TYPES[key]
-    if key == "clients" and isinstance(value, dict):
+    if key == "clients" and isinstance(value, dict | str):
         return value
     if kind is dict and isinstance(value, dict):
         return {name: _typed_in(key, each, f"{where}.{name}") for name, each in value.items()}

@@ -1,6 +1,7 @@
 """Processes that run a router, or a gateway, until a signal stops them.
 
 SIGTERM, SIGINT    drain, then stop; a second signal stops at once
+SIGHUP             reload the configuration; drain and stop, if it is in no file
 lifeline           stop at once: the parent process has exited
 
 The routers of a gateway share one event loop and stop together.
@@ -14,18 +15,28 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
+from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.gateway import Gateway
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
+from cbnet.network.service.configuration import Configuration
+from cbnet.network.service.configuration_reload import ConfigurationReload
 from cbnet.network.service.gateway_file import GatewayPlan
 from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
 from cbnet.network.transport.tcp_router import TcpRouter
 
 _GATEWAY_TICK = 0.1  # seconds
+
+
+class ConfigurationSource(NamedTuple):
+    """The configuration of a router, and how to read it again."""
+
+    present: list[Configuration]
+    read: Callable[[], list[Configuration]]
 
 
 async def serve(
@@ -38,31 +49,40 @@ async def serve(
     security: SecurityPolicy = OPEN_POLICY,
     data: Callable[[], NodeData] = NodeData,
     process: ProcessSettings = DEFAULT_PROCESS,
+    source: ConfigurationSource | None = None,
 ) -> None:
     """Run a router until SIGTERM or SIGINT.
 
     on_start: called with the address when it listens. lifeline: a pipe; when its other end closes, the router stops.
-    data: returns what the node starts with; called once, and not kept.
+    data: returns what the node starts with; called once, and not kept. source: of the configuration, to reload it.
     """
     drain, stop = _shutdown_events(lifeline)
     router = TcpRouter(settings, listen, neighbours, security, data(), process.journal)
     await router.start()
+    reload = None
+    if source is not None:
+        reload = ConfigurationReload(source.present, source.read, [router])
+        _on_hangup(reload)
     try:
         async with _http_server(router, process.http):
             on_start(router.address)
             notify_systemd("READY=1")
             await drain.wait()
             notify_systemd("STOPPING=1")
-            if process.drain and not stop.is_set():
-                await _wait_first(router.drain(process.drain), stop.wait())
+            seconds = (process if reload is None else reload.present[0].process).drain
+            if seconds and not stop.is_set():
+                await _wait_first(router.drain(seconds), stop.wait())
     finally:
         await router.stop()
 
 
 async def serve_gateway(
-    plan: GatewayPlan, *, on_start: Callable[[Mapping[str, Address]], None] = lambda _: None
-) -> None:  # fmt: skip
-    """Run a gateway until SIGTERM or SIGINT; on_start: called with its addresses, by network."""
+    plan: GatewayPlan,
+    *,
+    on_start: Callable[[Mapping[str, Address]], None] = lambda _: None,
+    read: Callable[[], GatewayPlan] | None = None,
+) -> None:
+    """Run a gateway until SIGTERM or SIGINT; on_start: called with its addresses, by network; read: to reload it."""
     drain, stop = _shutdown_events(None)
     async with AsyncExitStack() as stack:
         routers: dict[str, TcpRouter] = {}
@@ -77,14 +97,34 @@ async def serve_gateway(
         gateway = Gateway(plan.name, list(routers.values()), plan.outside, soon=soon)
         ticking = asyncio.ensure_future(_tick(gateway))
         stack.callback(ticking.cancel)
+        reload = ConfigurationReload(plan.sides, lambda: _sides(plan, read), list(routers.values()))
+        if read is not None:
+            _on_hangup(reload)
         on_start({network: router.address for network, router in routers.items()})
         notify_systemd("READY=1")
         await drain.wait()
         notify_systemd("STOPPING=1")
-        seconds = plan.sides[0].process.drain
+        seconds = reload.present[0].process.drain
         if seconds and not stop.is_set():
             gateway.leave()
             await _wait_first(_drain(list(routers.values()), seconds), stop.wait())
+
+
+def _sides(plan: GatewayPlan, read: Callable[[], GatewayPlan] | None) -> list[Configuration]:
+    """Read the configurations of a gateway's routers again."""
+    after = plan if read is None else read()
+    for key, old, new in (
+        ("name", plan.name, after.name),
+        ("outside", plan.outside, after.outside),
+        ("networks", _networks(plan), _networks(after)),
+    ):
+        if old != new:
+            raise InputError(f"{key}: {new!r}; the gateway runs with {old!r}", hint="restart the gateway to change it")
+    return after.sides
+
+
+def _networks(plan: GatewayPlan) -> list[str]:
+    return [each.settings.network for each in plan.sides]
 
 
 async def _tick(gateway: Gateway) -> None:
@@ -111,12 +151,17 @@ def _shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event
         stop.set()
         drain.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, on_signal)
     if lifeline is not None:
         os.set_blocking(lifeline, False)
         loop.add_reader(lifeline, on_lifeline)
     return drain, stop
+
+
+def _on_hangup(reload: ConfigurationReload) -> None:
+    """Reload on SIGHUP, instead of a drain."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.start)
 
 
 @asynccontextmanager

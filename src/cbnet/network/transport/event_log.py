@@ -4,6 +4,7 @@
     network                                                     when the set of reachable routers or links changes
     announcements                                               when all of the new topology have arrived
     dropped  denied  records                                    totals every ten seconds, if not zero
+    reloaded  reload failed                                     with the changes, or the reason
     draining  drained  stopped
 
 Messages are never logged, nor their content, tokens or keys.
@@ -91,6 +92,14 @@ class EventLog:
         """Log that a neighbour cannot be dialled; as a warning only the first time."""
         level = logging.WARNING if is_first else logging.DEBUG
         self._log(level, "unreachable", name=name, address=str(address), reason=str(error) or type(error).__name__)
+
+    def reloaded(self, changes: list[str]) -> None:
+        """Log that another configuration is in force."""
+        self._log(logging.INFO, "reloaded", changes=changes)
+
+    def reload_failed(self, reason: str) -> None:
+        """Log why a configuration was not reloaded."""
+        self._log(logging.ERROR, "reload failed", reason=reason)
 
     def draining(self, seconds: float) -> None:
         """Log that the router begins to drain."""

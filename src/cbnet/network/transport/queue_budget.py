@@ -30,14 +30,14 @@ class QueueBudget:
         """Create it for queues of at most `each` bytes."""
         self._each = each
         self._account = account
-        self._total = total
+        self.total = total
         self._cut: set[Connection] = set()  # whose limits are lower than usual
 
     def enforce(self, queues: Iterable[ClientQueue]) -> None:
         """Cut the longest queues, as far as the budgets need it."""
         long = [queue for queue in queues if queue.connection.queued]
         cut, self._cut = self._cut, set()
-        if sum(queue.connection.queued for queue in long) > min(self._account, self._total):
+        if sum(queue.connection.queued for queue in long) > min(self._account, self.total):
             self._cut_all(long)
         for connection in cut - self._cut:
             connection.buffer.max_lossy = self._each
@@ -47,7 +47,7 @@ class QueueBudget:
         for queue in queues:
             by_account.setdefault(queue.account, []).append(queue.connection.queued)
         levels = {account: level(sizes, self._account) for account, sizes in by_account.items() if account}
-        highest = level([queue.connection.queued for queue in queues], self._total)
+        highest = level([queue.connection.queued for queue in queues], self.total)
         for account, connection in queues:
             allowed = min(levels.get(account, self._each), highest)
             if connection.queued > allowed:

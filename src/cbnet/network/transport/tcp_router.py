@@ -22,11 +22,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from ssl import SSLError
-from typing import Any
 
 from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
 from cbnet._kernels.packet_queues import PacketQueues
-from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.errors import NotTrusted
@@ -41,8 +39,10 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, Ping
 from cbnet.network.protocol.wire import Data
 from cbnet.network.router.router import Router
+from cbnet.network.security.access import Access
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
-from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, client_context, dial, server_context, tls_error_text
+from cbnet.network.security.tls import TlsContexts, dial, tls_error_text
+from cbnet.network.transport.acceptor import Acceptor
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
@@ -57,7 +57,6 @@ _RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled
 _DIAL_TIMEOUT = 3.0  # seconds
 WINDOW = 1 << 18  # bytes of packets of one class that a neighbour may send without further credit; part of the protocol
 MARK = 1 << 20  # bytes queued for a neighbour, of one class, above which those who feed the queue are stopped
-MAX_UNIDENTIFIED = 1_000  # connections without a Hello
 MAX_QUEUED_MESSAGES = 1 << 24  # bytes of lossy frames queued for one neighbour or client
 MAX_QUEUED_FOR_ACCOUNT = 1 << 26  # bytes of all clients of one account
 MAX_QUEUED_PACKETS = 1 << 26  # bytes of one class, for one neighbour, where those who feed the queue cannot be stopped
@@ -84,9 +83,9 @@ class TcpRouter:
         self._journal = None if journal is None else JournalThread(SqliteJournal(journal, settings.name))
         opened = None if self._journal is None else OpenJournal(self._journal, self._journal.start(self._journalled))
         self.router = Router(settings, secrets.randbits(62), security.access, data, opened)
-        self._security = security
+        self._contexts = security.contexts()
         self.address = listen
-        self.neighbours = neighbours
+        self.neighbours = dict(neighbours)
         self.is_draining = False
         self.event_log = EventLog(self.router)
         self._loop = asyncio.get_running_loop()
@@ -94,7 +93,6 @@ class TcpRouter:
         self._connections: dict[int, Connection] = {}
         self._ids: dict[Connection, int] = {}
         self._scheduler = FairScheduler(self)
-        self._unidentified: dict[Connection, None] = {}  # no Hello received yet; oldest first
         self._kept_alive = 0.0  # time of the last keepalive
         self._sent: dict[Connection, int] = {}  # bytes until then
         self._unreported: dict[Connection, int] = {}  # messages dropped that the client has not been notified of
@@ -104,26 +102,42 @@ class TcpRouter:
         self._traffic = InterfaceTraffic()
         self._began = self.ticked = self._view_changed = self._loop.time()
         self._views = self.router.versions.changes
-        self._tasks: list[asyncio.Task[None]] = []
-        self._server: asyncio.Server | None = None
+        self._ticking: asyncio.Task[None] | None = None
+        self._dialling: dict[str, asyncio.Task[None]] = {}  # by neighbour
+        self._dialled: dict[str, Connection] = {}  # by neighbour
+        self._acceptor = Acceptor(self._connection, self._end_unknown, self._refused)
+        self._apply_limits()
         self._is_working = False
 
     # --- start and stop
 
     async def start(self) -> None:
         """Listen, and keep dialling the neighbours."""
-        try:
-            self._server = await self._loop.create_server(
-                self._connection, self.address.host, self.address.port, **self._server_options()
-            )
-        except OSError as error:
-            raise InputError(f"cannot listen on {self.address}: {error.strerror}", hint="choose another port") from None
-        host, port, *_ = self._server.sockets[0].getsockname()
-        self.address = Address(host, port)
+        self.address = await self._acceptor.listen(self.address)
         self.perform(self.router.turn([lambda: self.router.durable.set_address(str(self.address))], self.now))
-        tasks = [self._tick(), *(self._dial(name, address) for name, address in self.neighbours.items())]
-        self._tasks = [self._loop.create_task(task) for task in tasks]
+        self._ticking = self._loop.create_task(self._tick())
+        for name, address in self.neighbours.items():
+            self._start_dialling(name, address)
         self.event_log.started(self.address)
+
+    def reload(
+        self, settings: Settings, neighbours: Mapping[str, Address], access: Access, contexts: TlsContexts
+    ) -> None:
+        """Apply another configuration; links that it allows stay open. New certificates are for new connections."""
+        self._contexts = contexts
+        before, self.neighbours = self.neighbours, dict(neighbours)
+        for name in before:
+            if neighbours.get(name) != before[name]:
+                self._dialling.pop(name).cancel()
+        self.perform(self.router.reload(settings, access, self._now))
+        self._apply_limits()
+        for name in before.keys() - neighbours.keys():
+            dialled = self._dialled.get(name)
+            if dialled is not None:
+                self.failed(dialled, f"{settings.name} does not have {name} as a neighbour any more")
+        for name, address in neighbours.items():
+            if name not in self._dialling:
+                self._start_dialling(name, address)
 
     async def drain(self, seconds: float) -> None:
         """Prepare a stop that loses nothing: divert new messages, and send the queued ones, in at most `seconds`.
@@ -134,8 +148,7 @@ class TcpRouter:
         began, self.is_draining = self.now, True
         end = began + seconds
         self.event_log.draining(seconds)
-        if self._server is not None:
-            self._server.close()
+        self._acceptor.close()
         self.perform(self.router.leave(began))
         await self._until(lambda: self.router.is_departure_known, end)
         is_acknowledged = self.router.is_departure_known
@@ -143,7 +156,7 @@ class TcpRouter:
             await asyncio.sleep(max(0.0, min(self.router.settings.overlap, end - self.now)))
         await self._close_links([each for each, link in self._links.items() if not link.is_router], end)
         await self._until(lambda: not self._pending(), end)
-        for dialling in self._tasks[1:]:
+        for dialling in self._dialling.values():
             dialling.cancel()
         pending = self._pending()
         await self._close_links(list(self._links), end)
@@ -151,11 +164,11 @@ class TcpRouter:
 
     async def stop(self, reason: str = "the router stops") -> None:
         """Close all connections and stop."""
-        for task in self._tasks:
+        tasks = [*self._dialling.values(), *([] if self._ticking is None else [self._ticking])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._server is not None:
-            self._server.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._acceptor.close()
         connections = list(self._connections.values())
         self._connections.clear()
         for connection in connections:
@@ -176,9 +189,6 @@ class TcpRouter:
         self.perform(self.router.opened(number, self._now, connection.names))
         link = self._links[connection] = self._link(connection)
         link.traffic = connection.traffic
-        self._unidentified[connection] = None
-        if len(self._unidentified) > MAX_UNIDENTIFIED:
-            self.failed(next(iter(self._unidentified)), "too many connections without a Hello")
 
     def received(self, connection: Connection, data: memoryview) -> None:
         """Schedule frames for the router."""
@@ -218,7 +228,7 @@ class TcpRouter:
         if link is None:
             return False
         self.event_log.link_up(number, link, connection, self._now)
-        self._unidentified.pop(connection, None)
+        self._acceptor.forget(connection)
         connection.buffer.drops = link.drops_when_slow
         if link.is_router:
             connection.buffer.max_size = MAX_QUEUED_FOR_NEIGHBOUR
@@ -297,7 +307,7 @@ class TcpRouter:
     @property
     def is_listening(self) -> bool:
         """Whether the router accepts connections."""
-        return self._server is not None and self._server.is_serving()
+        return self._acceptor.is_listening
 
     def interfaces(self) -> dict[Interface, LinkTraffic]:
         """Return the traffic of each interface since the start."""
@@ -326,13 +336,22 @@ class TcpRouter:
     def _now(self) -> float:
         return self._loop.time()
 
-    def _server_options(self) -> dict[str, Any]:
-        """Return the TLS options of the listening socket."""
-        if self._security.tls is None:
-            return {}
-        context = server_context(self._security.tls, needs_certificate=self._security.needs_client_certificates)
-        context.on_failure = self._not_trusted
-        return {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_TIMEOUT}
+    def _apply_limits(self) -> None:
+        settings, context = self.router.settings, self._contexts.server
+        self._budget.total = settings.queue_bytes
+        self._acceptor.most, self._acceptor.most_per_address = settings.handshakes, settings.handshakes_per_address
+        self._acceptor.context = context
+        if context is not None:
+            context.on_failure = self._not_trusted
+
+    def _end_unknown(self, connection: Connection, reason: str) -> bool:
+        is_open = connection in self._ids
+        self.failed(connection, reason)
+        return is_open
+
+    def _refused(self, address: str, reason: str) -> None:
+        self.router.counters[Event.LINKS_FAILED] += 1
+        self.event_log.refused(address, reason)
 
     def _not_trusted(self, reason: str) -> None:
         self.router.counters[Denial.TLS.key] += 1
@@ -363,7 +382,7 @@ class TcpRouter:
             self.event_log.link_down(number, connection.peer_address, reason, self._now)
         self._unreported.pop(connection, None)
         self._scheduler.forget(connection)
-        self._unidentified.pop(connection, None)
+        self._acceptor.forget(connection)
         self._flow.forget(connection)
         self._begin_work()
         return number
@@ -409,19 +428,21 @@ class TcpRouter:
                 connection.send(Ping(0))
         self._sent = {connection: connection.traffic.sent for connection in self._connections.values()}
 
+    def _start_dialling(self, name: str, address: Address) -> None:
+        self._dialling[name] = self._loop.create_task(self._dial(name, address))
+
     async def _dial(self, name: str, address: Address) -> None:
         """Keep a connection to a neighbour, unless it has dialled this router."""
         backoff, is_first = Backoff(), True
-        tls = self._security.tls
-        context = None if tls is None else client_context(tls, checks_host=False)  # the Hello checks its name
         while True:
             if self.router.links.to(name) is not None:
                 await asyncio.sleep(_RETRY)
                 continue
             try:
                 async with asyncio.timeout(_DIAL_TIMEOUT):
-                    connection = await dial(self._connection, address, context)
+                    connection = await dial(self._connection, address, self._contexts.client)
                 began = self._now
+                self._dialled[name] = connection
                 await connection.ended
                 if isinstance(connection.error, SSLError):
                     self._not_trusted(f"to {name}: {tls_error_text(connection.error, str(address))}")

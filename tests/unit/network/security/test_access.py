@@ -124,7 +124,10 @@ def test_clients_are_read_from_tables():
     found = read_accounts({"ticker": {"token": TICKER.hash, "publish": "x = 1"}, "card": {"watch": True}})
     assert found["ticker"].token == TICKER.hash
     nothing = parse("false")
-    assert found["ticker"].rights == Rights(parse("x = 1"), nothing, nothing, nothing, False, 4_000, 4_096, 16)
+    assert found["ticker"].rights == Rights(
+        parse("x = 1"), nothing, nothing, nothing,
+        watch=False, manage=False, constraints=4_000, text=4_096, links=16,
+    )  # fmt: skip
     assert (found["card"].token, found["card"].rights.watch) == (None, True)
 
 

@@ -88,11 +88,38 @@ def test_printed_configuration_can_be_read_again(file):
     assert "clients" not in tomllib.loads(without)
 
 
-def test_environment_may_set_lists_but_not_clients():
+def test_environment_may_set_lists():
     found = configuration(None, {"CBNET_ROUTERS": "b, c", "CBNET_ROUTER": "x", "CBNET_TOKEN": "x.y"}, {"name": "a"})
     assert found.security.access.routers == {"b", "c"}
-    with pytest.raises(InputError, match="clients can only be set in the file"):
-        configuration(None, {}, {"name": "a", "clients": "x=1"})
+
+
+def test_tables_of_clients_may_be_in_a_file_of_their_own(file, tmp_path):
+    (tmp_path / "clients.toml").write_text(CLIENTS)
+    paths = (tmp_path / "clients.toml").as_posix()
+    beside = configuration(file('name = "a"\nclients = "clients.toml"'), {}, {})
+    from_option = configuration(None, {}, {"name": "a", "clients": paths})
+    from_environment = configuration(None, {"CBNET_CLIENTS": paths}, {"name": "a"})
+    inside = configuration(file('name = "a"\n' + CLIENTS), {}, {})
+    assert beside.security == from_option.security == from_environment.security == inside.security
+    assert f'clients = "{paths}"' in "\n".join(beside.lines())
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("[clients.a\n", "clients.toml:1:11: not TOML"),
+        ("[client.a]", "clients.toml: unknown key 'client' in a file of clients; write clients"),
+        ("clients = 5", "clients.toml: clients must be a table; write a table [clients.NAME] for each client"),
+        ("[clients.a]\npublish = 5", "clients.toml: publish in [clients.a] must be a predicate"),
+        (None, "clients.toml: cannot read: No such file"),
+    ],
+)
+def test_mistakes_in_a_file_of_clients_name_it(file, tmp_path, said, problem):
+    if said is not None:
+        (tmp_path / "clients.toml").write_text(said)
+    with pytest.raises(InputError) as raised:
+        configuration(file('name = "a"\nclients = "clients.toml"'), {}, {})
+    assert problem in str(raised.value)
 
 
 @pytest.mark.parametrize(

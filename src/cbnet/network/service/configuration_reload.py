@@ -1,0 +1,138 @@
+"""Reload of the configuration of running routers: on SIGHUP, and for clients that may manage the router.
+
+All files are read and checked first, in a thread; a mistake changes nothing. Then access rights, certificates, limits
+and neighbours are replaced at once. Peers that the new configuration allows stay connected. The other keys need a
+restart: if one of them has changed, nothing is reloaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from cbnet.errors import InputError
+from cbnet.network import logs
+from cbnet.network.link import settings
+from cbnet.network.link.actions import Send
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import Frame, RefusedFrame, Reloaded
+from cbnet.network.protocol.operation_frames import MAX_CHANGES
+from cbnet.network.security import policy
+from cbnet.network.security.tls import TlsContexts
+from cbnet.network.service.configuration import Configuration
+from cbnet.network.transport.tcp_router import TcpRouter
+
+RELOADED_KEYS: Final = frozenset((*policy.TYPES, *settings.RELOADED, "neighbours", "log_level", "drain"))
+_MAX_NAMES: Final = 10  # in the text of a change
+
+
+class ConfigurationReload:
+    """The present configuration of the routers of a process, and how to read the next one."""
+
+    def __init__(
+        self,
+        present: Sequence[Configuration],
+        read: Callable[[], Sequence[Configuration]],
+        routers: Sequence[TcpRouter],
+    ) -> None:
+        """Initialise with the configuration of each router."""
+        self.present = present
+        self._read = read
+        self._routers = routers
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        for router in routers:
+            router.router.on_reload = self._handler(router)
+
+    async def run(self) -> list[str]:
+        """Read the configuration again and apply it; return the changes. An `InputError` means that nothing changed."""
+        async with self._lock:
+            log = self._routers[0].event_log
+            try:
+                planned, contexts = await asyncio.get_running_loop().run_in_executor(None, self._prepare)
+            except InputError as error:
+                log.reload_failed(error.summary)
+                raise
+            before, self.present = self.present, planned
+            logs.set_level(planned[0].process.log_level)
+            for router, each, tls in zip(self._routers, planned, contexts, strict=True):
+                router.reload(each.settings, each.neighbours, each.security.access, tls)
+            changes = [text for pair in zip(before, planned, strict=True) for text in _changes(*pair)]
+            log.reloaded(changes)
+            return changes
+
+    def start(self) -> None:
+        """Reload in the background; the log has the result."""
+        self._start(self._run_logged())
+
+    async def _run_logged(self) -> None:
+        try:
+            await self.run()
+        except InputError:  # it is in the log
+            return
+
+    def _handler(self, router: TcpRouter) -> Callable[[int, int], None]:
+        def requested(link: int, number: int) -> None:
+            self._start(self._answer(router, link, number))
+
+        return requested
+
+    async def _answer(self, router: TcpRouter, link: int, number: int) -> None:
+        answer: Frame
+        try:
+            answer = Reloaded(number, [text[:MAX_REASON_LENGTH] for text in (await self.run())[:MAX_CHANGES]])
+        except InputError as error:
+            answer = RefusedFrame(FrameNumber.RELOAD, number, f"{error.summary}; nothing changed"[:MAX_REASON_LENGTH])
+        router.perform([Send(link, answer)])
+
+    def _start(self, running: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(running)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _prepare(self) -> tuple[Sequence[Configuration], list[TlsContexts]]:
+        """Read and check everything."""
+        planned = self._read()
+        for before, after in zip(self.present, planned, strict=True):
+            _check_fixed(before, after)
+        return planned, [each.security.contexts() for each in planned]
+
+
+def _check_fixed(before: Configuration, after: Configuration) -> None:
+    """Raise an `InputError` if a key has changed that needs a restart."""
+    for key, (value, source) in after.values.items():
+        if key not in RELOADED_KEYS and value != before.values[key].value:
+            raise InputError(
+                f"{key} is {value!r} in {source} and {before.values[key].value!r} in the running router",
+                hint=f"restart the router to change {key}, or restore it",
+            )
+
+
+def _changes(before: Configuration, after: Configuration) -> Iterator[str]:
+    """Yield a text for each key that has changed."""
+    clients = before.security.access.clients, after.security.access.clients
+    if clients[0] != clients[1]:
+        yield f"clients: {_difference(clients[0] or {}, clients[1] or {})}"
+    if after.security.tls is not None:
+        yield "certificates: read again, for new connections"
+    for key, (value, _) in after.values.items():
+        old = before.values[key].value
+        if value == old or key == "clients":
+            continue
+        if isinstance(value, dict):
+            yield f"{key}: {_difference(old, value)}"
+        else:
+            yield f"{key}: {value!r} instead of {old!r}"
+
+
+def _difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    changed = [name for name in after if name in before and before[name] != after[name]]
+    parts = ("added", after.keys() - before.keys()), ("removed", before.keys() - after.keys()), ("changed", changed)
+    return "; ".join(f"{what} {_names(names)}" for what, names in parts if names) or "none any more"
+
+
+def _names(names: Collection[str]) -> str:
+    shown = sorted(names)[:_MAX_NAMES]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")

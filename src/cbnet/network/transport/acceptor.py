@@ -1,0 +1,188 @@
+"""Listening sockets, and the connections that are accepted and whose peers are not known yet.
+
+    accepted ──► TLS handshake ──► Hello ──► known: no longer counted
+        └── counted, in all and by the peer's address ──┘
+
+An address may have a limited number of such connections; further ones are closed at once. If there are too many in all,
+the address that has the most loses its oldest: who floods the router from few addresses hinders only those. Peers on
+this machine share an address, and only the limit for all applies to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from cbnet.errors import InputError
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, TlsContext
+from cbnet.network.transport.connection import Connection
+
+_BACKLOG = 1_024  # connections that the system keeps until they are accepted
+_ACCEPTED_AT_ONCE = 64  # before other events are handled
+_OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_PAUSE = 1.0  # seconds without accepting, if the process has no file descriptors left
+
+
+@dataclass(eq=False)
+class _Arrival:
+    """A connection whose peer is not known."""
+
+    host: str
+    socket: socket.socket
+    connection: Connection | None = None  # after the TLS handshake
+
+
+class Acceptor:
+    """The listening sockets of a router."""
+
+    def __init__(
+        self,
+        protocol: Callable[[], Connection],
+        refuse: Callable[[Connection, str], bool],
+        on_refused: Callable[[str, str], None],
+    ) -> None:
+        """Initialise with callbacks.
+
+        refuse: closes a connection, with a reason, and returns whether it was open; on_refused: called with the address
+        of a peer that was not let in, and the reason.
+        """
+        self.context: TlsContext | None = None  # of new connections
+        self.most = 0
+        self.most_per_address = 0
+        self._protocol = protocol
+        self._refuse = refuse
+        self._on_refused = on_refused
+        self._loop = asyncio.get_running_loop()
+        self._sockets: list[socket.socket] = []
+        self._arrivals: dict[str, dict[_Arrival, None]] = {}  # by host; oldest first
+        self._by_connection: dict[Connection, _Arrival] = {}
+        self._count = 0  # of arrivals
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def listen(self, address: Address) -> Address:
+        """Listen on an address (port 0: any free port) and return it."""
+        try:
+            found = await self._loop.getaddrinfo(
+                address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+            for family, _, _, _, where in dict.fromkeys(found):
+                self._sockets.append(_listening(family, where))
+        except OSError as error:
+            self.close()
+            raise InputError(f"cannot listen on {address}: {error.strerror}", hint="choose another port") from None
+        for listening in self._sockets:
+            self._loop.add_reader(listening, self._accept, listening)
+        host, port, *_ = self._sockets[0].getsockname()
+        return Address(host, port)
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether connections are accepted."""
+        return bool(self._sockets)
+
+    def close(self) -> None:
+        """Accept no more connections; those that are accepted stay."""
+        for listening in self._sockets:
+            self._loop.remove_reader(listening)
+            listening.close()
+        self._sockets.clear()
+
+    def forget(self, connection: Connection) -> None:
+        """Stop counting a connection: its peer is known, or it is closed."""
+        arrival = self._by_connection.pop(connection, None)
+        if arrival is not None:
+            self._remove(arrival)
+
+    # --- internals
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                accepted, (host, port, *_) = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _OUT_OF_FILES:
+                    raise
+                self._loop.remove_reader(listening)
+                self._loop.call_later(_PAUSE, self._accept_again, listening)
+                return
+            accepted.setblocking(False)
+            if len(self._arrivals.get(host, ())) >= self.most_per_address and not _is_loopback(host):
+                accepted.close()
+                self._on_refused(f"{host}:{port}", "too many connections of this address without a Hello")
+                continue
+            arrival = _Arrival(host, accepted)
+            self._arrivals.setdefault(host, {})[arrival] = None
+            self._count += 1
+            if self._count > self.most:
+                self._end_oldest()
+            task = self._loop.create_task(self._open(arrival))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _accept_again(self, listening: socket.socket) -> None:
+        if listening in self._sockets:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    async def _open(self, arrival: _Arrival) -> None:
+        """Open the connection of an accepted socket, after the TLS handshake, if there is one."""
+
+        def protocol() -> Connection:
+            connection = arrival.connection = self._protocol()
+            self._by_connection[connection] = arrival
+            return connection
+
+        timeout = None if self.context is None else HANDSHAKE_TIMEOUT
+        try:
+            await self._loop.connect_accepted_socket(
+                protocol, arrival.socket, ssl=self.context, ssl_handshake_timeout=timeout
+            )
+        except OSError:  # `TlsContext` reports a failed handshake
+            self._remove(arrival)
+            if arrival.connection is not None:
+                self._by_connection.pop(arrival.connection, None)
+            arrival.socket.close()
+
+    def _end_oldest(self) -> None:
+        """Close the oldest connection of the address that has the most."""
+        host = max(self._arrivals, key=lambda each: len(self._arrivals[each]))
+        arrival = next(iter(self._arrivals[host]))
+        connection = arrival.connection
+        if connection is None or not self._refuse(connection, "too many connections without a Hello"):
+            self._remove(arrival)
+            with suppress(OSError):
+                arrival.socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
+
+    def _remove(self, arrival: _Arrival) -> None:
+        arrivals = self._arrivals.get(arrival.host, {})
+        if arrival in arrivals:
+            del arrivals[arrival]
+            self._count -= 1
+        if not arrivals:
+            self._arrivals.pop(arrival.host, None)
+
+
+def _listening(family: int, where: tuple[object, ...]) -> socket.socket:
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind(where)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def _is_loopback(host: str) -> bool:
+    return ip_address(host.partition("%")[0]).is_loopback
