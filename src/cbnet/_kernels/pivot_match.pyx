@@ -36,7 +36,9 @@ cdef extern from *:
 cdef enum:
     FEW_TARGETS = 64
     CACHE_LINE = 64  # bytes
-    SCREENED = 128   # entries of a bucket or list
+    UNSCREENED = 4   # entries of a bucket or list, that fill a cache line
+    SCREENED = 128
+    TINY_BYTES = 32_768  # of a table that stays in the nearest cache
     # Tests as bits: those that compare ranks, and those without a list or pool of their own.
     NUMBER_TESTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ) | 1 << IN
     STRING_ORDER = (1 << (STRING_GE + 1)) - (1 << STRING_LT)
@@ -192,7 +194,10 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint6
         fetch(postings.targets + visit.single)
     if visit.entry < visit.entry_end:
         fetch(postings.marks + visit.entry)
-        fetch(postings.marks + min(visit.entry + CACHE_LINE, visit.entry_end) - 1)
+        if visit.entry_end - visit.entry <= UNSCREENED:
+            fetch(postings.entries + visit.entry)
+        else:
+            fetch(postings.marks + min(visit.entry + CACHE_LINE, visit.entry_end) - 1)
     state.visits += visit.single < visit.single_end or visit.entry < visit.entry_end
 
 
@@ -492,12 +497,14 @@ cdef void _ask(const View *view, State *state) noexcept nogil:
 
 
 cdef void _screen(const View *view, State *state) noexcept nogil:
-    """Divide the queued entries into runs that have marks of the message, and prefetch these; only the first of many."""
+    """Divide queued entries, if not few, into runs that have marks of the message, and prefetch these."""
     cdef uint32_t i, at, first, end
     cdef const uint8_t *marks
     for i in range(state.visits):
         marks = state.visit[i].postings.marks
         at = state.visit[i].entry
+        if state.visit[i].entry_end - at <= UNSCREENED:
+            continue
         end = min(state.visit[i].entry_end, at + SCREENED)
         while at < end:
             if not _has_mark(state, marks[at]):
@@ -539,11 +546,12 @@ cdef void _fetch_tests(const View *view, const State *state) noexcept nogil:
 
 
 cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil:
-    """Look up the messages of some states; each step fetches what the next one reads, unless there is one message."""
+    """Look up the messages of some states; each step fetches what the next one reads, if that takes less time."""
     cdef uint32_t i
-    if count == 1:
-        _ask(view, states)
-        _find_queued(view, states)
+    if count == 1 or view.bytes <= TINY_BYTES:
+        for i in range(count):
+            _ask(view, states + i)
+            _find_queued(view, states + i)
         return
     for i in range(count):
         _fetch_places(view, states + i)

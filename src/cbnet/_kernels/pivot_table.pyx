@@ -180,7 +180,7 @@ cdef class PivotIndex:
         cdef Found found
         cdef Py_ssize_t row, widest = 0
         cdef bint ok = True
-        cdef uint32_t at_once = MESSAGES_AT_ONCE if _bytes_of(&self.view) > CACHED_BYTES else 1
+        cdef uint32_t at_once = MESSAGES_AT_ONCE if self.view.bytes > CACHED_BYTES else 1
         cdef uint32_t i
         offsets = empty("q", end - first + 1)
         cdef int64_t[::1] ends = offsets
@@ -212,13 +212,6 @@ cdef class PivotIndex:
             close_targets(&set)
             for i in range(at_once):
                 close_state(states + i)
-
-
-cdef uint64_t _bytes_of(const View *view) noexcept nogil:
-    """Return the size of the arrays that most lookups read."""
-    return (view.slot_count * sizeof(Slot) + <uint64_t> view.word_count * sizeof(uint64_t)
-            + (<uint64_t> view.bucket.entry_count + view.listed.entry_count) * sizeof(Entry)
-            + (<uint64_t> view.bucket.target_count + view.listed.target_count) * sizeof(uint32_t))
 
 
 cdef bint _match_rows(const View *view, State *states, Batch batch, Py_ssize_t first, Py_ssize_t end, Found *found,

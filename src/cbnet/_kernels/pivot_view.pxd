@@ -109,6 +109,7 @@ cdef struct View:
     const uint32_t *group_targets
     uint32_t groups
     uint32_t group_total
+    uint64_t bytes              # of the arrays that most lookups read
     const uint8_t *removed      # bits: bucket singles, bucket entries, listed singles, listed entries; or NULL
 
 cdef int open_view(View *view, Symbols symbols, dict arrays) except -1

@@ -66,7 +66,15 @@ cdef int open_view(View *view, Symbols symbols, dict arrays) except -1:
     view.group_targets = <const uint32_t *> pointer(arrays, "group_targets", 4, 0)
     view.group_total = <uint32_t> len(arrays["group_targets"])
     view.removed = NULL
+    view.bytes = _bytes_of(view)
     return 0
+
+
+cdef uint64_t _bytes_of(const View *view) noexcept nogil:
+    """Return the size of the arrays that most lookups read."""
+    return (view.slot_count * sizeof(Slot) + <uint64_t> view.word_count * sizeof(uint64_t)
+            + (<uint64_t> view.bucket.entry_count + view.listed.entry_count) * sizeof(Entry)
+            + (<uint64_t> view.bucket.target_count + view.listed.target_count) * sizeof(uint32_t))
 
 
 cdef void close_view(View *view) noexcept:
