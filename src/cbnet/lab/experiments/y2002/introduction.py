@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -22,33 +22,33 @@ _INTERFACES = 20
 _ATTRIBUTES = 10
 _PAPER_US, _PAPER_MATCHED = 3000, 18
 _LOW, _HIGH = 5, 95  # percentiles
-_MOSTLY, _FASTER = 0.75, 0.9  # the paper: performance “generally” improves
-# 250,000 filters with 5 million constraints have 20 each, though §5.1 has 1 to 9: the paper's number of filters, the
-# number that gives 5 million constraints, and both numbers with 1 to 39 constraints. Filters, and c_h.
-_READINGS = ((250_000, 10), (1_000_000, 10), (250_000, 40))
+_NOISE = 1.1
+# Filters, c_l and c_h. 250,000 filters with 5 million constraints have 20 each, though §5.1 has 1 to 9. The first two
+# readings keep §5.1 and one of the two numbers; they decide. The others have both numbers.
+_BY_TEXT = ((250_000, 1, 10), (1_000_000, 1, 10))
+_READINGS = (*_BY_TEXT, (250_000, 1, 40), (250_000, 11, 30))
 
 _MILLISECONDS = Rule(
     16,
-    f"at most {_PAPER_US // 1000} ms per message of {_ATTRIBUTES} attributes, with 10 rounds, in all three readings of "
+    f"at most {_PAPER_US // 1000} ms per message of {_ATTRIBUTES} attributes, with 10 rounds, in all four readings of "
     "the paper's numbers",
 )
 _NEARLY_ALL = Rule(
     17,
     f"{_PAPER_MATCHED} of {_INTERFACES} is between the {_LOW}th and the {_HIGH}th percentile of messages of "
-    f"{_ATTRIBUTES} attributes, in one of the readings",
+    f"{_ATTRIBUTES} attributes, with 250,000 and with 1 million filters of 1 to 9 constraints",
 )
 _FEWER_MATCHES = Rule(
     18,
-    f"in at least {_MOSTLY:.0%} of all pairs the smaller share of matching interfaces takes less time, and the "
-    f"smallest share takes at most {_FASTER:.0%} of the time of the largest",
+    f"the time falls at every step to a smaller share of matching interfaces, or rises by at most {_NOISE - 1:.0%}",
 )
 
 
 @dataclass(frozen=True)
 class IntroductionParameters:
-    """Tables as filters and c_h, and the maximum number of names that messages share with the filters."""
+    """Tables as filters, c_l and c_h, and the maximum number of names that messages share with the filters."""
 
-    tables: tuple[tuple[int, int], ...]
+    tables: tuple[tuple[int, int, int], ...]
     common: tuple[int, ...] = (10, 8, 4, 2, 1)
     messages: int = 200
     turns: int = 5
@@ -60,16 +60,16 @@ def _run(parameters: IntroductionParameters, context: ExperimentContext) -> dict
     matched: list[Row] = []
     shared: list[Row] = []
     comparisons = []
-    for done, (filters, c_h) in enumerate(parameters.tables):
+    for done, (filters, c_l, c_h) in enumerate(parameters.tables):
         context.progress(done, len(parameters.tables) + 1, f"{filters:,} filters")
         mix = Forwarding2002(
-            M=parameters.messages, F=filters, I=_INTERFACES, c_h=c_h, a_l=_ATTRIBUTES, a_h=_ATTRIBUTES + 1,
+            M=parameters.messages, F=filters, I=_INTERFACES, c_l=c_l, c_h=c_h, a_l=_ATTRIBUTES, a_h=_ATTRIBUTES + 1,
             dictionary=dictionary(context), seed=context.seed,
         )  # fmt: skip
         comparison = TimedComparison(bench_input(mix, lambda _: None), (COUNTING, SELECTIVE, PIVOT))
-        times += [{"c_h": c_h, **row} for row in comparison.rows(parameters.turns, parameters.seconds)]
+        times += [{"c_l": c_l, "c_h": c_h, **row} for row in comparison.rows(parameters.turns, parameters.seconds)]
         counts = np.diff(comparison.match(PIVOT).answer.offsets).tolist()
-        matched += [{"filters": filters, "c_h": c_h, "matched": count} for count in counts]
+        matched += [{"filters": filters, "c_l": c_l, "c_h": c_h, "matched": count} for count in counts]
         comparisons.append(comparison)
     comparison = max(comparisons, key=lambda each: len(each.input.columns))
     context.progress(len(parameters.tables), len(parameters.tables) + 1, "names in common")
@@ -84,14 +84,14 @@ def _findings(tables: Tables, _: IntroductionParameters) -> list[Finding]:
     return [_time(rows["times"]), _matched(rows["matched"]), _faster(rows["shared"])]
 
 
-def _label(filters: int, c_h: int) -> str:
-    return f"{filters:,} filters of 1 to {c_h - 1} constraints"
+def _label(filters: int, c_l: int, c_h: int) -> str:
+    return f"{filters:,} filters of {c_l} to {c_h - 1} constraints"
 
 
 def _time(rows: list[Row]) -> Finding:
     medians = {
         key: {method: median(where(group, method=method)) for method in (SELECTIVE.name, PIVOT.name)}
-        for key, group in grouped(rows, "filters", "c_h").items()
+        for key, group in grouped(rows, "filters", "c_l", "c_h").items()
     }
     ours = "; ".join(
         f"{duration(times[SELECTIVE.name])} with {_label(*key)} (pivot: {duration(times[PIVOT.name])})"
@@ -107,7 +107,7 @@ def _time(rows: list[Row]) -> Finding:
 
 def _matched(rows: list[Row]) -> Finding:
     texts, near = [], []
-    groups = grouped(rows, "filters", "c_h")
+    groups = grouped(rows, "filters", "c_l", "c_h")
     for key, group in groups.items():
         low, middle, high = np.percentile([row["matched"] for row in group], [_LOW, 50, _HIGH])
         texts.append(f"{_label(*key)}: median {middle:.0f} of {_INTERFACES} ({low:.0f} to {high:.0f})")
@@ -115,14 +115,9 @@ def _matched(rows: list[Row]) -> Finding:
     ours = "; ".join(texts)
     if not set(_READINGS) <= set(groups):
         return _NEARLY_ALL.unmeasured(ours, "not run with the paper's numbers")
-    if not near:
-        return _NEARLY_ALL.fails(
-            ours, f"in all readings nearly every message matches more, or fewer, than {_PAPER_MATCHED}"
-        )
-    if len(near) == len(groups):
-        return _NEARLY_ALL.holds(ours)
-    reason = f"only with {', '.join(_label(*key) for key in near)}; with 1 to 9, as in §5.1, all {_INTERFACES} match"
-    return _NEARLY_ALL.differs(ours, reason)
+    others = ", ".join(_label(*key) for key in near if key not in _BY_TEXT) or "none"
+    reason = f"with 1 to 9 constraints nearly every message matches another number; readings that fit: {others}"
+    return _NEARLY_ALL.decide(ours, set(_BY_TEXT) <= set(near), reason)
 
 
 def _faster(rows: list[Row]) -> Finding:
@@ -135,12 +130,10 @@ def _faster(rows: list[Row]) -> Finding:
         f"{duration(us)} (pivot {duration(pivot[common])}) where {share:.0%} match"
         for common, (us, share) in points.items()
     )
-    by_share = sorted(points.values(), key=lambda point: -point[1])
-    pairs = [one[0] > other[0] for one, other in combinations(by_share, 2) if one[1] > other[1]]
-    if not pairs:
+    if len({round(share, 2) for _, share in points.values()}) < 2:
         return _FEWER_MATCHES.unmeasured(ours, "the same number matches, however few names are in common")
-    ours += f"; faster in {sum(pairs)} of {len(pairs)} pairs"
-    if sum(pairs) >= _MOSTLY * len(pairs) and by_share[-1][0] <= _FASTER * by_share[0][0]:
+    by_share = [us for us, _ in sorted(points.values(), key=lambda point: -point[1])]
+    if all(later <= _NOISE * earlier for earlier, later in pairwise(by_share)):
         return _FEWER_MATCHES.holds(ours)
     reason = (
         "where fewer interfaces match, the short-circuit applies later, and more is counted; what was varied is not in "
@@ -151,8 +144,8 @@ def _faster(rows: list[Row]) -> Finding:
 
 def _charts(tables: Tables, _: IntroductionParameters) -> list[Chart]:
     matched = [
-        {"table": _label(filters, c_h), "matched": count, "share": 100 * len(group) / len(of_table)}
-        for (filters, c_h), of_table in grouped(tables["matched"].to_pylist(), "filters", "c_h").items()
+        {"table": _label(*key), "matched": count, "share": 100 * len(group) / len(of_table)}
+        for key, of_table in grouped(tables["matched"].to_pylist(), "filters", "c_l", "c_h").items()
         for (count,), group in sorted(grouped(of_table, "matched").items())
     ]
     shared = [{**row, "share": 100 * row["matched"] / _INTERFACES} for row in tables["shared"].to_pylist()]
@@ -178,7 +171,7 @@ EXPERIMENT = Experiment(
     section="§1",
     claims=(16, 17, 18),
     scales={
-        "quick": IntroductionParameters(((100_000, 10),)),
+        "quick": IntroductionParameters(((100_000, 1, 10),)),
         "full": IntroductionParameters(_READINGS),
         "paper": IntroductionParameters(_READINGS, messages=1000),
     },
@@ -186,8 +179,9 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=(
-        "250,000 filters with 5 million constraints have 20 each, where §5.1 has 1 to 9. Three readings: 250,000 "
-        "filters, or 1 million, of 1 to 9; and 250,000 of 1 to 39.",
+        "250,000 filters with 5 million constraints have 20 each, where §5.1 has 1 to 9. Four readings: 250,000 "
+        "filters, or 1 million, of 1 to 9, which decide; and 250,000 of 1 to 39, or of 11 to 29. That of 1 to 39, "
+        "the only one in which 18 of 20 is common, was found by trying.",
         "How fewer neighbours were made to match is not in the paper: here, messages get names that no filter has.",
         TIMES,
     ),
