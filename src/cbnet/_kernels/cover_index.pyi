@@ -1,8 +1,6 @@
 from typing import Any
 
-class CoverRange:
-    value: int
-    def __init__(self, kind: int, flags: int, low: Any, high: Any, members: int, text: Any, value: int) -> None: ...
+from cbnet._kernels.cover_range import CoverRange
 
 class CoverRows:
     rows: int

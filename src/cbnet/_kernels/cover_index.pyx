@@ -14,7 +14,7 @@ Wide filters are searched by all subsets of the offered symbols, or among all si
 narrow ones among the signatures that offer the rarest of the required symbols. Symbols are 64-bit hashes of the
 caller; different symbols must have different hashes, except for those of values, whose ranges are always compared.
 
-A range contains another one surely, not, or possibly: the caller decides about the last.
+Ranges are compared by `cover_range`.
 
 A signature goes with its last row. It knows its places in postings, so this takes as long as to add it: a client may
 leave with a hundred thousand filters, one after the other.
@@ -22,69 +22,19 @@ leave with a hundred thousand filters, one after the other.
 Invariant: each symbol of a signature, and each value, has one entry in its posting, at the noted place.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from cpython.object cimport PyObject
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
-from libc.float cimport DBL_MAX
-from libc.math cimport INFINITY, nextafter
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp, memcpy, memset
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memset
 
-from cbnet._kernels.plain_filter cimport (
-    OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUFFIX, PlainConstraint, PlainFilter, constant_of, read_filter,
-    shared_text,
+from cbnet._kernels.cover_range cimport (
+    NO, POSSIBLY, YES, CoverRange, Range, bloom_bit, contains, mixed, plain_range,
 )
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
-
-cdef extern from *:
-    """
-    #define MIX 0x9E3779B97F4A7C15ULL
-    """
-    const uint64_t MIX
+from cbnet._kernels.plain_filter cimport PlainFilter, read_filter, shared_text
 
 cdef enum:
-    NO = 0
-    YES = 1
-    POSSIBLY = 2
     MOST_SUBSETS = 4096
-    MAX_MEMBERS = 1 << 17  # of a finite set; a filter has at most 64 KiB
     FEW = 16  # entries of a posting that is not made smaller
-
-cdef enum Kind:  # the first four as ValueType
-    BOOL = 0
-    NUMBER = 1
-    STRING = 2
-    NULL_KIND = 3
-    MIXED = 4      # a finite set of several types
-    OUTCOMES = 5   # of a test; `low` has the bits
-    NOT_NULL = 6
-    ANY = 7
-
-cdef enum Flag:
-    POINT = 1      # one value
-    FINITE = 2     # several listed values
-    EXCLUDED = 4   # some values between the ends are not members
-    LOOSE = 8      # a string range whose ends are perhaps not members
-    NOT_NULL_FLAG = 16
-    INEXACT_LOW = 32   # the key of an end is rounded
-    INEXACT_HIGH = 64
-    ONE_EXCLUDED = 128  # a single value; `members` is its hash
-    UNBOUNDED = 256     # all values but excluded ones
-
-
-cdef struct Range:
-    uint64_t low       # ordered keys of the ends; of strings: the first 8 bytes
-    uint64_t high      # of strings: exclusive
-    uint64_t members   # Bloom filter of a point or a finite set; or the hash of the excluded value
-    uint64_t pairs     # Bloom filter of the pairs of bytes in a member that is a string
-    uint64_t needed    # and in the texts that all members have
-    PyObject *text     # bytes of a point; else the tuple (low, high or None, member, suffix, pieces)
-    uint8_t kind
-    uint16_t flags
-
 
 cdef struct Signature:
     uint64_t *symbols  # of attributes and tests, then of tags, each ascending; then the values of the former, 0: none
@@ -118,16 +68,6 @@ cdef struct Posting:
     uint32_t room
 
 
-cdef inline uint64_t _mixed(uint64_t number) noexcept:
-    number = (number + 1) * MIX
-    number ^= number >> 29
-    return number * MIX
-
-
-cdef inline uint64_t _bit(uint64_t symbol) noexcept:
-    return <uint64_t> 1 << (_mixed(symbol) >> 58)
-
-
 cdef void *_resized(void *block, size_t size) except NULL:
     block = PyMem_RawRealloc(block, size)
     if block == NULL:
@@ -140,293 +80,8 @@ cdef uint64_t *_new_symbols(uint32_t count) except NULL:
     return <uint64_t *> _resized(NULL, 12 * <size_t> max(count, 1))
 
 
-# --- ranges
-
-cdef uint64_t _number_key(double number) noexcept:
-    cdef uint64_t bits
-    number += 0.0  # no negative zero
-    memcpy(&bits, &number, 8)
-    return ~bits if bits >> 63 else bits | (<uint64_t> 1 << 63)
-
-
-cdef uint64_t _text_key(bytes text) noexcept:
-    cdef uint64_t key = 0
-    cdef Py_ssize_t i, size = PyBytes_GET_SIZE(text)
-    for i in range(8):
-        key = key << 8 | (<uint8_t> PyBytes_AS_STRING(text)[i] if i < size else 0)
-    return key
-
-
-cdef inline int _compared(bytes left, bytes right) noexcept:
-    cdef Py_ssize_t sizes = PyBytes_GET_SIZE(left) - PyBytes_GET_SIZE(right)
-    cdef int order = memcmp(
-        PyBytes_AS_STRING(left), PyBytes_AS_STRING(right), min(PyBytes_GET_SIZE(left), PyBytes_GET_SIZE(right)))
-    return order if order else (1 if sizes > 0 else -1 if sizes else 0)
-
-
-cdef inline bint _is_part(bytes text, bytes part) noexcept:
-    return memmem(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text),
-                  PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)) != NULL
-
-
-cdef inline bint _ends_with(bytes text, bytes part) noexcept:
-    cdef Py_ssize_t start = PyBytes_GET_SIZE(text) - PyBytes_GET_SIZE(part)
-    return start >= 0 and memcmp(PyBytes_AS_STRING(text) + start, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)) == 0
-
-
-cdef uint64_t _pairs(bytes text) noexcept:
-    """Return a Bloom filter of the pairs of bytes in a text."""
-    cdef uint64_t pairs = 0
-    cdef const uint8_t *data = <const uint8_t *> PyBytes_AS_STRING(text)
-    cdef Py_ssize_t i
-    for i in range(PyBytes_GET_SIZE(text) - 1):
-        pairs |= _bit(<uint64_t> data[i] << 8 | data[i + 1])
-    return pairs
-
-
-cdef void _set_text(Range *range, object text, bytes low, bytes high):
-    """Set the text and the keys of a string range; high: None if there is no upper end."""
-    cdef bint is_point = range.flags & POINT
-    range.text = <PyObject *> text
-    range.pairs = _pairs(<bytes> (text if is_point else (<tuple> text)[2]))
-    range.needed = 0
-    if not is_point:
-        range.needed = _pairs(<bytes> (<tuple> text)[3])
-        for piece in <tuple> (<tuple> text)[4]:
-            range.needed |= _pairs(<bytes> piece)
-    range.low = _text_key(low)
-    range.high = ~<uint64_t> 0 if high is None else _text_key(high)
-
-
-cdef class CoverRange:
-    """A range of values of one attribute, or of outcomes of a test."""
-
-    cdef Range range
-    cdef readonly uint64_t value  # the symbol of a point, without its name; 0: not a point
-    cdef object _text
-
-    def __init__(self, int kind, int flags, low, high, uint64_t members, text, uint64_t value):
-        self.range.kind = <uint8_t> kind
-        self.range.flags = <uint16_t> flags
-        self.range.members = members
-        self.range.text = NULL
-        self.value = value
-        self._text = text
-        if kind == NUMBER:
-            self.range.low = _number_key(low)
-            self.range.high = _number_key(high)
-        elif kind == STRING:
-            _set_text(&self.range, text, low, high)
-        else:
-            self.range.low = low
-            self.range.high = high
-
-
-# --- ranges of plain filters, as `routing.aggregation.cover_index` computes those of all
-
 cdef uint64_t _symbol(str kind, str name) except? 0:
     return <uint64_t> hash((kind, name))
-
-
-cdef int _number_range(const PlainConstraint *constraint, Range *range) noexcept:
-    """Set the ends of a range of numbers; the numbers next to a constant are floats."""
-    cdef double low = -DBL_MAX
-    cdef double high = DBL_MAX
-    cdef double constant = constraint.constant.high
-    if constraint.op == OP_LT:
-        high = nextafter(constant, -INFINITY)
-    elif constraint.op == OP_LE:
-        high = constant
-    elif constraint.op == OP_GT:
-        low = nextafter(constant, INFINITY)
-    elif constraint.op == OP_GE:
-        low = constant
-    elif constraint.op == OP_EQ:
-        low = high = constant
-    range.low, range.high = _number_key(low), _number_key(high)
-    return 0
-
-
-cdef tuple _string_range(const PlainConstraint *constraint):
-    """Return the text of a range of strings; None if Python must compute it."""
-    cdef const char *text = constraint.constant.text
-    cdef Py_ssize_t length = constraint.constant.length
-    cdef bytes constant = text[:length]
-    cdef bytes end
-    if memchr(text, 0, length) != NULL:
-        return None
-    if constraint.op == OP_LT:
-        return b"", constant, b"", b"", ()
-    if constraint.op == OP_LE:
-        return b"", constant + b"\0", b"", b"", ()
-    if constraint.op == OP_GT:
-        end = constant + b"\0"
-        return end, None, end, b"", ()
-    if constraint.op == OP_GE:
-        return constant, None, constant, b"", ()
-    if constraint.op == OP_NE:
-        return b"", None, b"", b"", ()
-    if constraint.op == OP_SUFFIX:
-        return b"", None, constant, constant, ()
-    if constraint.op == OP_PREFIX:
-        if <uint8_t> text[length - 1] >= 0x7F:  # the next character takes another number of bytes, or none follows
-            return None
-        return constant, text[:length - 1] + <bytes> (text[length - 1] + 1).to_bytes(), constant, b"", ()
-    return b"", None, constant, b"", (constant,)
-
-
-cdef bint _plain_range(const PlainConstraint *constraint, Range *range, uint64_t *value) except -1:
-    """Set the range of a constraint, with a reference to its text; return False if Python must compute it.
-
-    value: the symbol of a point, without its name; 0: not a point.
-    """
-    cdef uint64_t hashed
-    cdef object text = None
-    range.kind = constraint.constant.kind
-    range.flags = NOT_NULL_FLAG
-    range.members = range.pairs = range.needed = value[0] = 0
-    range.text = NULL
-    if constraint.op == OP_EQ:
-        constant = constant_of(constraint)
-        hashed = <uint64_t> hash((<int> range.kind, constant))
-        range.flags |= POINT
-        range.members = <uint64_t> 1 << (hashed & 63)
-        value[0] = hashed if hashed else 1
-    elif constraint.op == OP_NE:
-        range.flags |= EXCLUDED | ONE_EXCLUDED | UNBOUNDED
-        range.members = <uint64_t> hash((<int> range.kind, constant_of(constraint)))
-    if range.kind == BOOL:
-        range.low = range.high = constraint.constant.high != 0
-    elif range.kind == NUMBER:
-        _number_range(constraint, range)
-    elif constraint.op == OP_EQ:
-        text = <bytes> constraint.constant.text[:constraint.constant.length]
-        _set_text(range, text, text, <bytes> text + b"\0")
-    else:
-        text = _string_range(constraint)
-        if text is None:
-            return False
-        if constraint.op > OP_PREFIX or constraint.op == OP_NE:
-            range.flags |= LOOSE
-        _set_text(range, text, (<tuple> text)[0], (<tuple> text)[1])
-    Py_XINCREF(range.text)
-    return True
-
-
-cdef int _string_interval(const Range *wide, const Range *narrow) except -1:
-    """Return whether the interval of one string range is in that of another; surely or not."""
-    cdef tuple w = <tuple> wide.text
-    cdef bytes low, text
-    if wide.low > narrow.low:
-        return NO
-    low = <bytes> w[0]
-    text = <bytes> narrow.text if narrow.flags & POINT else <bytes> (<tuple> narrow.text)[0]
-    if wide.low == narrow.low and _compared(low, text) > 0:
-        return NO
-    if w[1] is None:
-        return YES
-    if narrow.flags & POINT:
-        return YES if _compared(text, <bytes> w[1]) < 0 else NO
-    if (<tuple> narrow.text)[1] is None or wide.high < narrow.high:
-        return NO
-    return YES if wide.high > narrow.high or _compared(<bytes> (<tuple> narrow.text)[1], <bytes> w[1]) <= 0 else NO
-
-
-cdef int _pattern(bytes part, bint is_suffix, const Range *narrow) except -1:
-    """Return whether all members of a string range end with a text, or contain it."""
-    cdef tuple n
-    cdef bytes member
-    if narrow.flags & POINT:
-        member = <bytes> narrow.text
-        return _ends_with(member, part) if is_suffix else _is_part(member, part)
-    n = <tuple> narrow.text
-    member = <bytes> n[2]
-    if not (_ends_with(member, part) if is_suffix else _is_part(member, part)):
-        return NO
-    if _ends_with(<bytes> n[3], part):
-        return YES
-    if not is_suffix:
-        if _is_part(<bytes> n[3], part):
-            return YES
-        for piece in <tuple> n[4]:
-            if _is_part(<bytes> piece, part):
-                return YES
-    return POSSIBLY
-
-
-cdef inline int _without_excluded(const Range *wide, const Range *narrow) noexcept:
-    """Return whether a range contains another one that is between its ends."""
-    if not wide.flags & EXCLUDED:
-        return YES
-    if not wide.flags & ONE_EXCLUDED:
-        return POSSIBLY
-    if narrow.flags & POINT:
-        return POSSIBLY if narrow.members == <uint64_t> 1 << (wide.members & 63) else YES
-    if narrow.flags & ONE_EXCLUDED and narrow.flags & UNBOUNDED and wide.flags & UNBOUNDED:
-        return POSSIBLY if wide.members == narrow.members else NO
-    return POSSIBLY
-
-
-cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
-    cdef tuple w
-    cdef bytes member
-    cdef int answer, found
-    if wide.flags & POINT:
-        return narrow.flags & POINT and wide.low == narrow.low and _compared(
-            <bytes> wide.text, <bytes> narrow.text) == 0
-    if wide.needed & ~narrow.pairs:
-        return NO
-    w = <tuple> wide.text
-    answer = _string_interval(wide, narrow)
-    if answer == NO:
-        if not narrow.flags & LOOSE:
-            return NO
-        member = <bytes> (<tuple> narrow.text)[2]
-        if _compared(<bytes> w[0], member) > 0 or (w[1] is not None and _compared(member, <bytes> w[1]) >= 0):
-            return NO
-        answer = POSSIBLY
-    if PyBytes_GET_SIZE(<bytes> w[3]):
-        found = _pattern(<bytes> w[3], True, narrow)
-        if found != YES:
-            answer = found
-    for piece in <tuple> w[4]:
-        if answer == NO:
-            return NO
-        found = _pattern(<bytes> piece, False, narrow)
-        if found != YES:
-            answer = found
-    return _without_excluded(wide, narrow) if answer == YES else answer
-
-
-cdef int _contains_finite(const Range *wide, const Range *narrow) noexcept:
-    """Return whether a finite set contains a range."""
-    if narrow.flags & (POINT | FINITE) or narrow.kind == BOOL:
-        return NO if narrow.members & ~wide.members else POSSIBLY
-    return POSSIBLY if narrow.kind == NUMBER and narrow.high - narrow.low < MAX_MEMBERS else NO
-
-
-cdef int _contains(const Range *wide, const Range *narrow) except -1:
-    """Return whether one range contains another: NO, YES or POSSIBLY."""
-    cdef int answer = YES
-    if wide.kind == ANY:
-        return YES
-    if wide.kind == NOT_NULL:
-        return narrow.flags & NOT_NULL_FLAG != 0
-    if wide.flags & FINITE:
-        return _contains_finite(wide, narrow)
-    if wide.kind != narrow.kind:
-        return NO
-    if wide.kind == OUTCOMES:
-        return narrow.low & ~wide.low == 0
-    if wide.kind == STRING:
-        return _contains_strings(wide, narrow)
-    if wide.low > narrow.low or wide.high < narrow.high:
-        return NO
-    if wide.low == narrow.low and (wide.flags | narrow.flags) & INEXACT_LOW:
-        return POSSIBLY
-    if wide.high == narrow.high and (wide.flags | narrow.flags) & INEXACT_HIGH:
-        return POSSIBLY
-    return _without_excluded(wide, narrow)
 
 
 # --- the index
@@ -483,7 +138,7 @@ cdef class CoverRows:
             symbol, found = attributes[i]
             each = <CoverRange> found
             symbols[i] = symbol
-            symbols[count + tag_count + i] = _mixed(<uint64_t> symbol ^ each.value) if each.value else 0
+            symbols[count + tag_count + i] = mixed(<uint64_t> symbol ^ each.value) if each.value else 0
             ranges[i] = each.range
             Py_XINCREF(ranges[i].text)
         for i in range(tag_count):
@@ -509,7 +164,7 @@ cdef class CoverRows:
         if count:
             ranges = <Range *> _resized(NULL, count * sizeof(Range))
         for i in range(count):
-            if not _plain_range(&filter.constraints[i], &found, &value):
+            if not plain_range(&filter.constraints[i], &found, &value):
                 for j in range(i):
                     Py_XDECREF(ranges[j].text)
                 PyMem_RawFree(ranges)
@@ -520,7 +175,7 @@ cdef class CoverRows:
             while j and symbols[j - 1] > symbol:
                 symbols[j], symbols[size + j], ranges[j] = symbols[j - 1], symbols[size + j - 1], ranges[j - 1]
                 j -= 1
-            symbols[j], symbols[size + j], ranges[j] = symbol, _mixed(symbol ^ value) if value else 0, found
+            symbols[j], symbols[size + j], ranges[j] = symbol, mixed(symbol ^ value) if value else 0, found
         for i in range(filter.tag_count):
             symbol = _symbol("tag", shared_text(&filter.tags[i]))
             j = count + i
@@ -661,10 +316,10 @@ cdef class CoverRows:
             self._visit_wide(offered, self._find(key, offered, False))
             return 0
         self._visit_subsets(offered, place + 1, key)
-        self._visit_subsets(offered, place + 1, key + _mixed(offered.symbols[place]))
+        self._visit_subsets(offered, place + 1, key + mixed(offered.symbols[place]))
         value = offered.symbols[offered.attributes + offered.tags + place] if place < offered.attributes else 0
         if value:
-            self._visit_subsets(offered, place + 1, key + _mixed(value))
+            self._visit_subsets(offered, place + 1, key + mixed(value))
         return 0
 
     cdef int _visit_all_wide(self) except -1:
@@ -746,7 +401,7 @@ cdef class CoverRows:
         cdef uint32_t i
         cdef int found, answer = YES
         for i in range(self._signatures[self._rows[wide].signature - 1].attributes):
-            found = _contains(&w[i], &n[self._aligned[i]])
+            found = contains(&w[i], &n[self._aligned[i]])
             if found == NO:
                 return NO
             if found == POSSIBLY:
@@ -767,7 +422,7 @@ cdef class CoverRows:
             self._aligned_room = attributes
         for i in range(attributes + tags):
             value = symbols[attributes + tags + i] if i < attributes else 0
-            sought.key += _mixed(value if value else symbols[i])
+            sought.key += mixed(value if value else symbols[i])
         number = self._find(sought.key, &sought, True)
         if number:
             PyMem_RawFree(symbols)
@@ -776,7 +431,7 @@ cdef class CoverRows:
 
     cdef uint32_t _find(self, uint64_t key, const Signature *like, bint is_same) noexcept:
         """Return the number + 1 of the signature with a key: the same as another one, or offered by it; 0: none."""
-        cdef uint64_t at = _mixed(key) & self._head_mask
+        cdef uint64_t at = mixed(key) & self._head_mask
         cdef const Signature *found
         while self._heads[at]:
             found = &self._signatures[self._heads[at] - 1]
@@ -807,11 +462,11 @@ cdef class CoverRows:
         self._put_head(number)
         for i in range(size):
             value = signature.symbols[size + i] if i < signature.attributes else 0
-            self._required[number] |= _bit(value if value else signature.symbols[i])
-            self._offered[number] |= _bit(signature.symbols[i])
+            self._required[number] |= bloom_bit(value if value else signature.symbols[i])
+            self._offered[number] |= bloom_bit(signature.symbols[i])
             places[i] = self._post(signature.symbols[i], number)
             if value:
-                self._offered[number] |= _bit(value)
+                self._offered[number] |= bloom_bit(value)
                 places[size + i] = self._post(value, number)
         return number
 
@@ -831,20 +486,20 @@ cdef class CoverRows:
         return 0
 
     cdef void _put_head(self, uint32_t number) noexcept:
-        cdef uint64_t at = _mixed(self._signatures[number].key) & self._head_mask
+        cdef uint64_t at = mixed(self._signatures[number].key) & self._head_mask
         while self._heads[at]:
             at = (at + 1) & self._head_mask
         self._heads[at] = number + 1
 
     cdef void _take_head(self, uint32_t number) noexcept:
         """Remove the head of a signature, and move up those that it had displaced."""
-        cdef uint64_t hole = _mixed(self._signatures[number].key) & self._head_mask
+        cdef uint64_t hole = mixed(self._signatures[number].key) & self._head_mask
         cdef uint64_t at, home
         while self._heads[hole] != number + 1:
             hole = (hole + 1) & self._head_mask
         at = (hole + 1) & self._head_mask
         while self._heads[at]:
-            home = _mixed(self._signatures[self._heads[at] - 1].key) & self._head_mask
+            home = mixed(self._signatures[self._heads[at] - 1].key) & self._head_mask
             if (at - home) & self._head_mask >= (at - hole) & self._head_mask:
                 self._heads[hole] = self._heads[at]
                 hole = at
@@ -853,7 +508,7 @@ cdef class CoverRows:
 
     cdef Posting *_posting(self, uint64_t symbol) noexcept:
         """Return the posting of a symbol; one with no room if there is none."""
-        cdef uint64_t at = _mixed(symbol) & self._posting_mask
+        cdef uint64_t at = mixed(symbol) & self._posting_mask
         while self._postings[at].room and self._postings[at].symbol != symbol:
             at = (at + 1) & self._posting_mask
         return &self._postings[at]
@@ -902,7 +557,7 @@ cdef class CoverRows:
         cdef uint64_t at = (hole + 1) & self._posting_mask
         cdef uint64_t home
         while self._postings[at].room:
-            home = _mixed(self._postings[at].symbol) & self._posting_mask
+            home = mixed(self._postings[at].symbol) & self._posting_mask
             if (at - home) & self._posting_mask >= (at - hole) & self._posting_mask:
                 self._postings[hole] = self._postings[at]
                 hole = at

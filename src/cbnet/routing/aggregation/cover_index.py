@@ -18,7 +18,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from cbnet._kernels.cover_index import CoverRange, CoverRows
+from cbnet._kernels.cover_index import CoverRows
+from cbnet._kernels.cover_range import CoverRange
 from cbnet._kernels.filter_rows import FilterRows
 from cbnet.language.condition import Outcome
 from cbnet.language.constraint import Constraint, Op
