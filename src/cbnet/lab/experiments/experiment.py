@@ -4,7 +4,8 @@ An experiment reproduces a figure, a table or the worked examples of a paper. It
 one row per observation. Findings and charts are computed from the tables alone, so they need no new run.
 
     parameters ──run──► tables ──┬──findings──► a verdict on each claim
-    (by scale)                   └──charts────► charts like the paper's
+    (by scale)                   ├──charts────► charts like the paper's
+                                 └──grids─────► tables of the paper, ours beside it
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.report.chart import Chart
+from cbnet.lab.report.page import Grid
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +45,10 @@ def _start_spark() -> SparkSession:
 
 
 def _no_charts(_tables: Tables, _parameters: Any) -> list[Chart]:
+    return []
+
+
+def _no_grids(_tables: Tables, _parameters: Any) -> list[Grid]:
     return []
 
 
@@ -78,6 +84,8 @@ class Experiment(Generic[Parameters]):
     """Choices made where the paper leaves something open."""
     inputs: tuple[Input, ...] = ()
     """The inputs of the context that its tables depend on."""
+    grids: Callable[[Tables, Parameters], list[Grid]] = _no_grids
+    """Tables of the paper, with ours beside it."""
 
 
 AnyExperiment: TypeAlias = Experiment[Any]

@@ -1,4 +1,4 @@
-"""Fingerprints of the inputs and the code that the results of an experiment depend on."""
+"""Fingerprints of the inputs and the code that the results of an experiment depend on, and the commit of the code."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import cbnet
 from cbnet.errors import InputError
 
 _PACKAGE = Path(cbnet.__file__).parent
+_SHORT = 10  # digits of a commit
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
@@ -35,6 +36,29 @@ def code_fingerprint(package: Path = _PACKAGE) -> str:
             digest.update(f"{file.relative_to(package)}\0{file.stat().st_size}\0".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def commit(package: Path = _PACKAGE) -> str:
+    """Return the commit of the checkout that a package is in, shortened; empty if it is in none."""
+    try:
+        checkout = next(folder for folder in package.parents if (folder / ".git").exists())
+        head = checkout / ".git"
+        if head.is_file():  # of a further working tree
+            head = Path(head.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
+        shared = head / "commondir"
+        whole = (head / shared.read_text(encoding="utf-8").strip()) if shared.is_file() else head
+        text = (head / "HEAD").read_text(encoding="utf-8").strip()
+        return (_reference(whole, text.removeprefix("ref: ")) if text.startswith("ref: ") else text)[:_SHORT]
+    except (OSError, StopIteration, UnicodeDecodeError):
+        return ""
+
+
+def _reference(git: Path, name: str) -> str:
+    """Return the commit that a branch is at; empty if it is unknown."""
+    if (git / name).is_file():
+        return (git / name).read_text(encoding="utf-8").strip()
+    packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+    return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
 
 
 def _files(path: Path) -> list[Path]:

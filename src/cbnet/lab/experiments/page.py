@@ -1,9 +1,12 @@
-"""The report page of a reproduction: a table of all claims, then the experiments of each paper."""
+"""The report page of a reproduction: facts of the run, a table of all claims, then the figures of each paper.
+
+Each claim is in the table once, with its verdict and its rule. A figure has links to its claims.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +20,11 @@ PAPERS = {
     "2003": "Forwarding in a Content-Based Network, 2003",
     "2006": "Understanding Content-Based Routing Schemes, 2006",
     "2014": "Routing for Tag-Based Information-Centric Networking, 2014",
+}
+_SCALES = {
+    "quick": "quick: small sizes, not those of the papers",
+    "full": "full: the papers' sizes where two cores take minutes",
+    "paper": "paper: the papers' own ranges",
 }
 _PLURAL: Mapping[Verdict, str] = {
     "holds": "hold",
@@ -46,7 +54,35 @@ def reproduction_page(outcomes: Sequence[ExperimentOutcome]) -> Page:
     )
     papers = [paper for paper in PAPERS if any(outcome.experiment.paper == paper for outcome in outcomes)]
     sections = [_paper(paper, [each for each in outcomes if each.experiment.paper == paper]) for paper in papers]
-    return Page("The papers, reproduced", text, [_claims(findings, outcomes), *sections])
+    return Page("The papers, reproduced", text, [_claims(findings, outcomes), *sections], _facts(outcomes))
+
+
+def _facts(outcomes: Sequence[ExperimentOutcome]) -> dict[str, str]:
+    """Return the scale, data, date, machine and code of a run; of several runs, all values that occur."""
+    manifests = [outcome.manifest for outcome in outcomes if outcome.error is None]
+    return {
+        "Scale": _joined(_SCALES[each["scale"]] for each in manifests),
+        "Internet graph": _joined(_file(each, "topology", "generated") for each in manifests),
+        "User traces": _joined(_file(each, "traces", "none: models of users") for each in manifests),
+        "Date": _joined(each.get("date", "") for each in manifests),
+        "Machine": _joined(_machine(each["machine"]) for each in manifests),
+        "Code": _joined(" ".join(filter(None, (f"cbnet {each['version']}", each.get("commit")))) for each in manifests),
+    }
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Return the different texts, in order of first appearance."""
+    return "; ".join(dict.fromkeys(text for text in texts if text)) or "unknown"
+
+
+def _file(manifest: Mapping[str, Any], name: str, without: str) -> str:
+    """Return the name of an input file; empty if the experiment has no such input."""
+    files = manifest.get("files", {})
+    return (files[name] or without) if name in files else ""
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB"
 
 
 def _claims(findings: Sequence[Finding], outcomes: Sequence[ExperimentOutcome]) -> Section:
@@ -62,7 +98,7 @@ def _claims(findings: Sequence[Finding], outcomes: Sequence[ExperimentOutcome]) 
 
 def _claim_row(claim: Claim, finding: Finding, experiment: str) -> list[Cell | str]:
     return [
-        Cell(str(claim.number), link=experiment),
+        Cell(str(claim.number), link=experiment, anchor=f"claim-{claim.number}"),
         f"[{claim.paper} {claim.section}]",
         Cell(claim.statement, note=f"Ours: {claim.method}."),
         claim.value,
@@ -88,26 +124,25 @@ def _experiment(outcome: ExperimentOutcome) -> Section:
     text = [f"[{experiment.paper} {experiment.section}] — {experiment.name}"]
     if outcome.error is not None:
         text.append(f"This experiment could not run: {outcome.error}")
-    rows: list[list[Cell | str]] = [
-        [
-            Cell(str(finding.claim), link="claims"),
-            claims()[finding.claim].statement,
-            claims()[finding.claim].value,
-            _ours_cell(finding),
-            _verdict_cell(finding),
-        ]
-        for finding in outcome.findings
-    ]
-    heads = ("claim", "statement of the paper", "paper", "ours", "verdict")
     return Section(
-        experiment.title,
+        _heading(experiment.title, experiment.section),
         experiment.name,
         text,
-        [Grid(f"Claims of {experiment.name}", heads, rows)] if rows else [],
+        list(outcome.grids),
         # Charts of two experiments may have the same name.
         [replace(chart, name=f"chart-{experiment.name}-{chart.name}") for chart in outcome.charts],
         dict(_notes(outcome)),
+        links=[
+            Cell(f"{finding.claim} {finding.label}", finding.verdict, f"claim-{finding.claim}")
+            for finding in outcome.findings
+        ],
     )
+
+
+def _heading(title: str, section: str) -> str:
+    """Return the title after the figures or the table that it is about, or else after its sections of the paper."""
+    start = max(section.find("Figure"), section.find("Table"), 0)
+    return title if title.startswith(section[start:]) else f"{section[start:]}: {title}"
 
 
 def _notes(outcome: ExperimentOutcome) -> Iterator[tuple[str, Sequence[str]]]:
@@ -121,10 +156,7 @@ def _run_facts(manifest: Mapping[str, Any]) -> Iterator[str]:
     yield f"scale {manifest['scale']}, seed {manifest['seed']}, {manifest['seconds']:,} s, cbnet {manifest['version']}"
     yield ", ".join(f"{name.replace('_', ' ')} {_format(value)}" for name, value in manifest["parameters"].items())
     machine = manifest["machine"]
-    yield (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}, "
-        f"Python {machine['python']}"
-    )
+    yield f"{_machine(machine)}, {machine['system']}, Python {machine['python']}"
     yield "tables: " + ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest["tables"].items())
 
 

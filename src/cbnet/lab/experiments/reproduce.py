@@ -15,6 +15,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeAlias
@@ -26,8 +27,9 @@ import cbnet
 from cbnet.errors import CbnetError, InputError
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.experiments.experiment import AnyExperiment, ExperimentContext, Scale, Tables
-from cbnet.lab.experiments.fingerprint import code_fingerprint, fingerprint, input_fingerprint
+from cbnet.lab.experiments.fingerprint import code_fingerprint, commit, fingerprint, input_fingerprint
 from cbnet.lab.report.chart import Chart, png, svg
+from cbnet.lab.report.page import Grid
 
 MANIFEST = "_cbnet.json"
 OnStart: TypeAlias = Callable[[AnyExperiment], None]
@@ -39,9 +41,10 @@ class ExperimentOutcome:
 
     experiment: AnyExperiment
     manifest: Mapping[str, Any]
-    """Its parameters, seed, scale, machine, version, seconds and fingerprint."""
+    """Its parameters, seed, scale, input files, machine, date, version, commit, seconds and fingerprint."""
     findings: tuple[Finding, ...]
     charts: tuple[Chart, ...] = ()
+    grids: tuple[Grid, ...] = ()
     error: str | None = None
     reused: bool = False
 
@@ -134,6 +137,9 @@ def _run(
     start = monotonic()
     tables = experiment.run(experiment.scales[scale], context)
     manifest = {**planned, "seconds": round(monotonic() - start, 1), "machine": machine()}
+    files = {name: getattr(context, name) for name in experiment.inputs}
+    manifest |= {"files": {name: None if path is None else path.name for name, path in files.items()}}
+    manifest |= {"date": datetime.now(UTC).date().isoformat(), "commit": commit()}
     manifest["tables"] = {name: table.num_rows for name, table in tables.items()}
     outcome = _outcome(experiment, manifest, tables, scale)
     for name, table in tables.items():
@@ -152,7 +158,8 @@ def _outcome(
     findings = experiment.findings(tables, parameters)
     _check_findings(experiment, findings)
     charts = experiment.charts(tables, parameters)
-    return ExperimentOutcome(experiment, manifest, tuple(findings), tuple(charts), reused=reused)
+    grids = experiment.grids(tables, parameters)
+    return ExperimentOutcome(experiment, manifest, tuple(findings), tuple(charts), tuple(grids), reused=reused)
 
 
 def _check_findings(experiment: AnyExperiment, findings: Sequence[Finding]) -> None:

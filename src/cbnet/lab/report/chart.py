@@ -7,16 +7,21 @@
     boxes    for each x the first band as a thin line, the second as a box, and y as a mark in it
 
 A chart with a facet is drawn once for each value of that column, on equal scales.
+
+Values published by others are diamonds, ranges of them a line between two diamonds, and references dashed lines. Their
+labels are a key below the chart, never inside it, where they would cover each other and the data.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
+
+from cbnet.lab.report.chart_layers import ChartLayers
 
 if TYPE_CHECKING:
     import altair as alt
@@ -25,13 +30,26 @@ ChartKind: TypeAlias = Literal["line", "points", "bars", "boxes"]
 Spec: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
 
-# Each has a contrast of at least 3 to 1 with white and with near black.
-COLOURS = ("#2478c8", "#d06a00", "#1d9068", "#c4458e", "#7f6bd0", "#a87a00", "#d04848", "#5d8294", "#6b8e23", "#9a6b4f")
-_DASHED = [4, 3]
+_DIAMOND = "◆"
 _HEIGHT, _WIDTH, _FACET_WIDTH = 300, 620, 320
-_MARGIN = 1.15  # factor by which a logarithmic axis extends beyond its values
-_MIN_TICKS, _MAX_TICKS = 4, 10
-_NUMBER = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.value, '.3~g')"
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """A value, or a range of values, that a paper states for one x."""
+
+    label: str
+    x: float | str
+    y: float
+    y_high: float | None = None
+    """The upper end of a range."""
+    facet: str | float | None = None
+    """The facet to draw it in; None: all."""
+
+    @property
+    def ends(self) -> list[float]:
+        """The value, or both ends of its range."""
+        return [self.y] if self.y_high is None else [self.y, self.y_high]
 
 
 @dataclass(frozen=True)
@@ -56,8 +74,16 @@ class Chart:
     """Pairs of columns (low, high), the widest first."""
     references: tuple[tuple[str, float], ...] = ()
     """Dashed horizontal lines: label and y."""
+    published: tuple[PublishedValue, ...] = ()
     description: str = ""
     """The alternative text."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The lines of the key below the chart: the dashed lines, and the values of the paper."""
+        dashed = tuple(f"dashed line: {label}" for label, _ in self.references)
+        values = "; ".join(each.label for each in self.published)
+        return (*dashed, f"{_DIAMOND} in the paper: {values}") if values else dashed
 
 
 def vega_lite(chart: Chart) -> list[tuple[str, Spec]]:
@@ -87,11 +113,12 @@ def _whole(chart: Chart) -> Spec:
     import altair as alt
 
     parts = list(_parts(chart, clickable=False))
+    title = alt.TitleParams(chart.title, subtitle=list(chart.key))
     if chart.facet is None:
-        whole: alt.TopLevelMixin = parts[0][1].properties(width=_WIDTH, height=_HEIGHT, title=chart.title)
+        whole: alt.TopLevelMixin = parts[0][1].properties(width=_WIDTH, height=_HEIGHT, title=title)
     else:
         sized = [part.properties(width=_FACET_WIDTH, height=_HEIGHT * 0.7, title=label) for label, part in parts]
-        whole = alt.concat(*sized, columns=2, title=chart.title)
+        whole = alt.concat(*sized, columns=2, title=title)
     spec: Spec = whole.configure(background="white").configure_view(stroke=None).configure_legend(columns=3).to_dict()
     return spec
 
@@ -99,11 +126,12 @@ def _whole(chart: Chart) -> Spec:
 def _parts(chart: Chart, *, clickable: bool) -> Iterator[tuple[str, alt.LayerChart]]:
     rows = _rows(chart)
     if chart.facet is None:
-        yield "", _Part(chart, rows, rows, clickable).layered()
+        yield "", ChartLayers(chart, rows, rows, clickable).layered()
         return
     for value in dict.fromkeys(row[chart.facet] for row in rows):
         part = replace(chart, description=f"{chart.description} {value}".strip())
-        yield str(value), _Part(part, [row for row in rows if row[chart.facet] == value], rows, clickable).layered()
+        own = [row for row in rows if row[chart.facet] == value]
+        yield str(value), ChartLayers(part, own, rows, clickable, value).layered()
 
 
 def _rows(chart: Chart) -> list[Row]:
@@ -117,162 +145,3 @@ def _rows(chart: Chart) -> list[Row]:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _inline(rows: Sequence[Row]) -> Any:
-    return {"values": list(rows)}
-
-
-class _Part:
-    """One facet of a chart, on the scales of all."""
-
-    def __init__(self, chart: Chart, rows: Sequence[Row], all_rows: Sequence[Row], clickable: bool) -> None:
-        self._chart = chart
-        self._rows = rows
-        self._all = all_rows
-        self._clickable = clickable and chart.series is not None
-
-    def layered(self) -> alt.LayerChart:
-        """Return the facet, without a size."""
-        import altair as alt
-
-        chart = self._chart
-        layers: list[Any] = [*getattr(self, f"_{chart.kind}")(), *self._references()]
-        if self._clickable:
-            layers[0] = layers[0].add_params(self._picked())
-        whole: Any = alt.layer(*layers, data=_inline(self._rows), description=chart.description or chart.title)
-        layered: alt.LayerChart = whole
-        return layered
-
-    def _line(self) -> Iterator[alt.Chart]:
-        for number, (low, high) in enumerate(self._chart.bands):
-            area = self._base(0.14 + 0.1 * number).mark_area()
-            yield area.encode(x=self._x(), **self._between(low, high))
-        yield self._base().mark_line(strokeWidth=2).encode(x=self._x(), y=self._y())
-        yield from self._points()
-
-    def _points(self) -> Iterator[alt.Chart]:
-        yield self._base().mark_point(filled=True, size=45).encode(x=self._x(), y=self._y(), tooltip=self._tooltip())
-
-    def _bars(self) -> Iterator[alt.Chart]:
-        bars = self._base(beside=True).mark_bar()
-        yield bars.encode(x=self._x(discrete=True), y=self._y(), tooltip=self._tooltip())
-
-    def _boxes(self) -> Iterator[alt.Chart]:
-        (whisker, box), x = self._chart.bands, self._x(discrete=True)
-        for mark, pair in (("rule", whisker), ("bar", box)):
-            base = self._base(0.5 if mark == "bar" else 1.0, beside=True)
-            marked = base.mark_bar() if mark == "bar" else base.mark_rule(strokeWidth=1.5)
-            yield marked.encode(x=x, tooltip=self._tooltip(), **self._between(*pair))
-        tick = self._base(beside=True).mark_tick(thickness=3)
-        yield tick.encode(x=x, y=self._y(), tooltip=self._tooltip())
-
-    def _references(self) -> Iterator[alt.Chart]:
-        import altair as alt
-
-        for name, value in self._chart.references:
-            base = alt.Chart(_inline([{"y": value, "name": name}]))
-            y = alt.Y("y:Q", scale=self._scale("y"))
-            yield base.mark_rule(strokeDash=_DASHED, color="#8a8f98").encode(y=y)
-            label = base.mark_text(align="left", baseline="bottom", dx=4, dy=-2, color="#7a808a")
-            yield label.encode(x=alt.value(0), y=y, text="name:N")
-
-    def _base(self, opacity: float = 1.0, *, beside: bool = False) -> alt.Chart:
-        """Return a chart with the colours of the series; `beside` puts them side by side."""
-        import altair as alt
-
-        series = self._chart.series
-        if series is None:
-            return alt.Chart().encode(color=alt.value(COLOURS[0]), opacity=alt.value(opacity))
-        names = list(dict.fromkeys(row[series] for row in self._all))
-        legend = alt.Legend(title=None, orient="bottom", labelLimit=300, symbolOpacity=1)
-        scale = alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
-        visibility: Any = alt.value(opacity)
-        if self._clickable:
-            visibility = alt.condition(self._picked(), alt.value(opacity), alt.value(opacity * 0.15))
-        base = alt.Chart().encode(color=alt.Color(f"{series}:N", scale=scale, legend=legend), opacity=visibility)
-        return base.encode(xOffset=alt.XOffset(f"{series}:N", scale=alt.Scale(domain=names))) if beside else base
-
-    def _picked(self) -> alt.Parameter:
-        """Return the selection that a click on the legend makes: one series."""
-        import altair as alt
-
-        return alt.selection_point(name="picked", fields=[str(self._chart.series)], bind="legend")
-
-    def _between(self, low: str, high: str) -> dict[str, Any]:
-        return {"y": self._y(low), "y2": f"{high}:Q"}
-
-    def _x(self, *, discrete: bool = False) -> alt.X:
-        import altair as alt
-
-        chart = self._chart
-        is_number = all(isinstance(row[chart.x], int | float) for row in self._all)
-        if discrete or not is_number:
-            values = list(dict.fromkeys(row[chart.x] for row in self._all))
-            labels = {"labelExpr": _NUMBER} if is_number else {"labelLimit": 160}
-            axis = alt.Axis(title=chart.x_title or chart.x, labelAngle=0 if len(values) < 9 else -40, **labels)
-            return alt.X(f"{chart.x}:O", sort=values, scale=alt.Scale(domain=values), axis=axis)
-        return alt.X(f"{chart.x}:Q", scale=self._scale("x"), axis=self._axis("x"))
-
-    def _y(self, column: str | None = None) -> alt.Y:
-        import altair as alt
-
-        return alt.Y(f"{column or self._chart.y}:Q", scale=self._scale("y"), axis=self._axis("y"), stack=None)
-
-    def _axis(self, side: Literal["x", "y"]) -> alt.Axis:
-        import altair as alt
-
-        chart = self._chart
-        title = (chart.x_title or chart.x) if side == "x" else (chart.y_title or chart.y)
-        options: Spec = {"values": self._log_ticks(side)} if self._is_log(side) else {"tickCount": 6}
-        return alt.Axis(title=title, labelExpr=_NUMBER, **options)
-
-    def _log_ticks(self, side: Literal["x", "y"]) -> list[float]:
-        """Return the ticks of a logarithmic axis: powers of ten; where few fit, also their multiples by 2 and 5."""
-        values = self._values(side) or [1.0]
-        least, most = min(values) / _MARGIN, max(values) * _MARGIN
-        first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
-        powers = [10.0**power for power in range(first, last + 1, 1 + (last - first) // _MAX_TICKS)]
-        inside = [tick for tick in powers if least <= tick <= most]
-        if len(inside) >= _MIN_TICKS:
-            return inside
-        return [step * power for power in powers for step in (1, 2, 5) if least <= step * power <= most]
-
-    def _is_log(self, side: Literal["x", "y"]) -> bool:
-        return self._chart.x_log if side == "x" else self._chart.y_log
-
-    def _scale(self, side: Literal["x", "y"]) -> alt.Scale:
-        import altair as alt
-
-        values = self._values(side)
-        if not values:
-            return alt.Scale()
-        least, most = min(values), max(values)
-        if self._is_log(side):
-            return alt.Scale(type="log", domain=[least / _MARGIN, most * _MARGIN])
-        if side == "x":
-            return alt.Scale(domain=[least, most], nice=True, zero=False)
-        return alt.Scale(domain=[min(0.0, least), most if most > min(0.0, least) else least + 1], nice=True)
-
-    def _values(self, side: Literal["x", "y"]) -> list[float]:
-        """Return all values on an axis, over all facets."""
-        chart = self._chart
-        names = [chart.x] if side == "x" else [chart.y, *(name for pair in chart.bands for name in pair)]
-        values = [row[name] for row in self._all for name in names if isinstance(row[name], int | float)]
-        values += [value for _, value in chart.references] if side == "y" else []
-        return [value for value in values if value > 0 or not self._is_log(side)]
-
-    def _tooltip(self) -> list[alt.Tooltip]:
-        import altair as alt
-
-        chart = self._chart
-        titles = {chart.x: chart.x_title, chart.y: chart.y_title}
-        named = [chart.series, chart.x, chart.y, *(name for pair in chart.bands for name in pair)]
-        columns = list(dict.fromkeys(name for name in named if name is not None))
-        return [self._tooltip_field(name, titles.get(name) or name, alt) for name in columns]
-
-    def _tooltip_field(self, name: str, title: str, alt: Any) -> Any:
-        if any(isinstance(row[name], float) for row in self._all):
-            return alt.Tooltip(f"{name}:Q", title=title, format=".4~g")
-        is_number = all(isinstance(row[name], int) for row in self._all)
-        return alt.Tooltip(f"{name}:Q", title=title, format=",") if is_number else alt.Tooltip(f"{name}:N", title=title)

@@ -31,6 +31,8 @@ class Cell:
     link: str = ""
     note: str = ""
     """Small print below the text."""
+    anchor: str = ""
+    """The anchor of the cell itself."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,19 @@ class Section:
     notes: Mapping[str, Sequence[str]] | None = None
     """Collapsed lists, by their summary line."""
     sections: Sequence[Section] = ()
+    links: Sequence[Cell] = ()
+    """A line of links below the heading."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: title, introduction and sections."""
+    """A page: title, facts about it, introduction, and sections, which the table of contents lists by heading."""
 
     title: str
     text: Sequence[str]
     sections: Sequence[Section]
+    facts: Mapping[str, str] | None = None
+    """Name and value of what a reader must know first, such as scale, data and date."""
 
 
 def html(page: Page) -> str:
@@ -91,6 +97,7 @@ def html(page: Page) -> str:
         '<a class="skip" href="#main">Skip to content</a>',
         '<header class="top">',
         f"<h1>{escape(page.title)}</h1>",
+        *_facts(page.facts or {}),
         *_paragraphs(page.text),
         *_contents(page.sections),
         "</header>",
@@ -110,6 +117,8 @@ def _section(section: Section, level: int) -> Iterator[str]:
     yield f'<section{anchor} class="level{level}">'
     yield f"<h{level}>{escape(section.heading)}</h{level}>"
     yield from _paragraphs(section.text)
+    if section.links:
+        yield '<p class="links">' + " ".join(map(_inline, section.links)) + "</p>"
     for grid in section.grids:
         yield from _grid(grid)
     for chart in section.charts:
@@ -125,13 +134,31 @@ def _paragraphs(text: Sequence[str]) -> Iterator[str]:
     yield from (f"<p>{escape(paragraph)}</p>" for paragraph in text)
 
 
+def _facts(facts: Mapping[str, str]) -> Iterator[str]:
+    if facts:
+        yield '<dl class="facts">'
+        yield from (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+        yield "</dl>"
+
+
 def _contents(sections: Sequence[Section]) -> Iterator[str]:
     linked = [section for section in sections if section.anchor]
     if len(linked) > 1:
-        yield '<nav aria-label="Contents"><ul>'
-        for section in linked:
-            yield f'<li><a href="#{escape(section.anchor)}">{escape(section.heading)}</a></li>'
-        yield "</ul></nav>"
+        yield '<nav aria-label="Contents">'
+        yield from _entries(linked)
+        yield "</nav>"
+
+
+def _entries(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield the list of sections, each with the list of those in it."""
+    yield "<ul>"
+    for section in sections:
+        yield f'<li><a href="#{escape(section.anchor)}">{escape(section.heading)}</a>'
+        inner = [each for each in section.sections if each.anchor]
+        if inner:
+            yield from _entries(inner)
+        yield "</li>"
+    yield "</ul>"
 
 
 def _note(name: str, lines: Sequence[str]) -> Iterator[str]:
@@ -154,6 +181,8 @@ def _figure(chart: Chart) -> Iterator[str]:
         if label:
             yield "</div>"
     yield "</div>"
+    for line in chart.key:
+        yield f'<p class="key">{escape(line)}</p>'
     if chart.description:
         yield f'<p class="description">{escape(chart.description)}</p>'
     if chart.table.num_rows <= _MAX_NUMBERS:
@@ -194,15 +223,20 @@ def _grid(grid: Grid) -> Iterator[str]:
 
 
 def _cell(cell: Cell, head: str) -> str:
-    text = escape(cell.text)
-    if cell.mark:
-        text = f'<span class="mark {escape(cell.mark)}">{text}</span>'
-    if cell.link:
-        text = f'<a href="#{escape(cell.link)}">{text}</a>'
+    text = _inline(cell)
     if cell.note:
         text += f'<small class="note">{escape(cell.note)}</small>'
     number = ' class="number"' if cell.text.replace(",", "").replace(".", "").replace("-", "").isdigit() else ""
-    return f'<td{number} data-head="{escape(head)}">{text}</td>'
+    anchor = f' id="{escape(cell.anchor)}"' if cell.anchor else ""
+    return f'<td{number}{anchor} data-head="{escape(head)}">{text}</td>'
+
+
+def _inline(cell: Cell) -> str:
+    """Return the text of a cell, marked and linked."""
+    text = escape(cell.text)
+    if cell.mark:
+        text = f'<span class="mark {escape(cell.mark)}">{text}</span>'
+    return f'<a href="#{escape(cell.link)}">{text}</a>' if cell.link else text
 
 
 def _filter(grid: Grid, column: int) -> Iterator[str]:

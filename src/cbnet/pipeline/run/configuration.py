@@ -20,7 +20,7 @@ from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import population
 from cbnet.pipeline.run.tree_curves import KS
 from cbnet.pipeline.spark.filesystem import scheme_of
-from cbnet.pipeline.tables.router_interfaces import MAX_TREES
+from cbnet.pipeline.tables.router_interfaces import MASK_TREES, MAX_TREES
 from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties
 
@@ -45,8 +45,8 @@ class NetworkConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Check the range."""
-        if not 1 <= self.trees <= MAX_TREES:
-            raise InputError(f"trees must be from 1 to {MAX_TREES}")
+        if not 1 <= self.trees <= MASK_TREES:
+            raise InputError(f"trees must be from 1 to {MASK_TREES}")
 
 
 class PopulationConfig(msgspec.Struct, frozen=True, kw_only=True):

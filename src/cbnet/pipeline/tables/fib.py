@@ -9,13 +9,15 @@ redundant at every interface that leads to it. The tables of all routers and tre
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.schemas import FIB
-from cbnet.pipeline.tables.minimal_descriptors import minimal_descriptors
-from cbnet.pipeline.tables.router_interfaces import Ids, RouterInterfaces, Targets
+from cbnet.pipeline.spark.parallelism import partitions_for
+from cbnet.pipeline.tables.minimal_descriptors import covered_on_trees, minimal_descriptors
+from cbnet.pipeline.tables.router_interfaces import MASK_TREES, Ids, RouterInterfaces, Targets
 from cbnet.topology import Tree
 
 
@@ -37,23 +39,61 @@ def forwarding_tables(
 def folded_tables(
     predicates: DataFrame, trees: Sequence[Tree], routers: Sequence[int], *, partitions: int | None = None
 ) -> DataFrame:
-    """Return the tables of routers, each folded over all trees: FIB [2014 §3.2.3]."""
+    """Return the tables of routers, each folded over all trees: FIB [2014 §3.2.3].
+
+    A mask has a bit for each of at most MASK_TREES trees, so more trees are compared in batches.
+    """
     interfaces = RouterInterfaces.of(trees, routers)
-    kept = minimal_descriptors(predicates, interfaces.targets(), partitions)
-    return named(folded(kept, len(trees)), interfaces.routers, interfaces.neighbours)
+    batches = [range(first, min(first + MASK_TREES, len(trees))) for first in range(0, len(trees), MASK_TREES)]
+    kept = [minimal_descriptors(predicates, interfaces.targets(batch), partitions) for batch in batches]
+    if len(batches) > 1:
+        kept = _with_each_other(kept, partitions)
+    return named(folded(kept, batches), interfaces.routers, interfaces.neighbours)
 
 
-def folded(kept: DataFrame, trees: int) -> DataFrame:
-    """Return the entries of interfaces for all trees: `group`, `tags`, `tree`. kept: ANSWERS.
+def _with_each_other(kept: Sequence[DataFrame], partitions: int | None) -> list[DataFrame]:
+    """Return the descriptors that are minimal on a tree of any batch, with their `trees` and `covered` in each batch.
+
+    kept: ANSWERS of each batch. A descriptor that another batch keeps is added with no trees: it covers nothing here,
+    but may be covered.
+    """
+    stored = [each.selectExpr("group", "tags", "trees & ~covered as trees") for each in kept]
+    anywhere = reduce(DataFrame.unionByName, stored).select("group", "tags").distinct()
+    added = anywhere.select("group", "tags", F.lit(0).cast("long").alias("trees"))
+    partitions = partitions or partitions_for(added.sparkSession, added.count())
+    return [covered_on_trees(each.unionByName(added), partitions) for each in stored]
+
+
+def folded(kept: Sequence[DataFrame], batches: Sequence[range]) -> DataFrame:
+    """Return the entries of interfaces for all trees: `group`, `tags`, `tree`. kept: ANSWERS, for each batch of trees.
 
     A descriptor that is minimal behind an interface on some tree occurs once, with a null `tree`, if on every tree it
-    or a subset of it is behind the interface; else once for each tree on which it is minimal.
+    or a subset of it is behind the interface; else once for each tree on which it is minimal. Several batches must
+    have the same descriptors.
     """
-    everywhere = F.col("trees").bitwiseOR(F.col("covered")) == (1 << trees) - 1
-    left = F.col("trees").bitwiseAND(F.bitwise_not("covered"))
-    minimal_on = [F.when(F.getbit(left, F.lit(number)) == 1, F.lit(number)) for number in range(trees)]
-    entries = F.when(everywhere, F.array(F.lit(None).cast("int"))).otherwise(F.array_compact(F.array(*minimal_on)))
-    return kept.select("group", "tags", F.explode(entries).alias("tree"))
+    masks = [
+        each.select("group", "tags", *(F.col(name).alias(f"{name}_{number}") for name in ("trees", "covered")))
+        for number, each in enumerate(kept)
+    ]
+    rows = reduce(lambda one, other: one.join(other, ["group", "tags"]), masks)
+    is_everywhere = reduce(Column.__and__, [_is_on_all(number, batch) for number, batch in enumerate(batches)])
+    minimal_on = [
+        F.when(F.getbit(_minimal_trees(number), F.lit(tree - batch.start)) == 1, F.lit(tree))
+        for number, batch in enumerate(batches)
+        for tree in batch
+    ]
+    entries = F.when(is_everywhere, F.array(F.lit(None).cast("int"))).otherwise(F.array_compact(F.array(*minimal_on)))
+    return rows.select("group", "tags", F.explode(entries).alias("tree"))
+
+
+def _is_on_all(number: int, batch: range) -> Column:
+    """Return whether a descriptor, or a subset of it, is behind the interface on every tree of a batch."""
+    return F.col(f"trees_{number}").bitwiseOR(F.col(f"covered_{number}")) == (1 << len(batch)) - 1
+
+
+def _minimal_trees(number: int) -> Column:
+    """Return the trees of a batch on which a descriptor is minimal."""
+    return F.col(f"trees_{number}").bitwiseAND(F.bitwise_not(f"covered_{number}"))
 
 
 def named(rows: DataFrame, routers: Ids, neighbours: Ids) -> DataFrame:

@@ -25,7 +25,8 @@ Counts: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.uint64]
 
 NO_INTERFACE = -1
-MAX_TREES = 63  # a mask is a signed 64-bit column
+MASK_TREES = 63  # a mask is a signed 64-bit column
+MAX_TREES = 1024  # of folded tables, compared in batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +73,15 @@ class RouterInterfaces:
     def __len__(self) -> int:
         return len(self.routers)
 
-    def targets(self) -> Targets:
-        """Return the interfaces that lead to each node, with the trees on which they do."""
-        nodes = self.by_node.shape[2]
-        _, tree, node = np.nonzero(self.by_node != NO_INTERFACE)
-        groups = self.by_node[self.by_node != NO_INTERFACE]
+    def targets(self, trees: range | None = None) -> Targets:
+        """Return the interfaces that lead to each node, with the trees on which they do.
+
+        trees: at most MASK_TREES, numbered from 0 in the masks; None: all.
+        """
+        by_node = self.by_node if trees is None else self.by_node[:, trees.start : trees.stop]
+        nodes = by_node.shape[2]
+        _, tree, node = np.nonzero(by_node != NO_INTERFACE)
+        groups = by_node[by_node != NO_INTERFACE]
         keys, index = np.unique(node * max(1, len(self)) + groups, return_inverse=True)
         masks = np.zeros(len(keys), dtype=np.uint64)
         np.bitwise_or.at(masks, index, np.uint64(1) << tree.astype(np.uint64))

@@ -98,7 +98,7 @@ class RouterTables:
         kept = self._kept(branches, partitions)
         if len(numbers) > 1:
             kept = covered_on_trees(kept, partitions)
-            return named(folded(kept, len(numbers)), branches.routers, branches.neighbours)
+            return named(folded([kept], [range(len(numbers))]), branches.routers, branches.neighbours)
         number = F.lit(tree).cast("int")
         return named(kept.withColumn("tree", number), branches.routers, branches.neighbours)
 

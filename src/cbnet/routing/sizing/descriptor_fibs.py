@@ -78,19 +78,16 @@ class DescriptorFibs(Fibs):
 
     def entries(self, u: int) -> Entries:
         """Return the entries of a router."""
-        trees = range(len(self.trees))
-        first = sorted(set(self.classes.of(u)))
-        counts = [sum(map(len, self.kept(u, tree).values())) for tree in trees]
+        first, sizes = np.unique(self.classes.of(u), return_counts=True)  # trees of a class have the same table
+        folded = self.folded(u, first.tolist()).values()
+        counts = sum((each.has.sum(axis=1) for each in folded), np.zeros(len(first), dtype=np.int64))
+        one_each = np.ones(len(first), dtype=np.int64)
         return Entries(
-            per_tree=sum(counts),
-            grouped=sum(counts[tree] for tree in first),
-            folded=self._count_folded(u, trees),
-            grouped_and_folded=self._count_folded(u, first),
+            per_tree=int(sizes @ counts),
+            grouped=int(counts.sum()),
+            folded=sum(each.count(sizes) for each in folded),
+            grouped_and_folded=sum(each.count(one_each) for each in folded),
         )
-
-    def _count_folded(self, u: int, trees: Sequence[int]) -> int:
-        one_each = np.ones(len(trees), dtype=np.int64)
-        return sum(each.count(one_each) for each in self.folded(u, trees).values())
 
     def table(self, u: int, tree: int, neighbours: Collection[int]) -> Table[int]:
         """Return the compiled table of minimal descriptors."""

@@ -3,6 +3,7 @@ from support.crowds import behind, columns, crowd, minimal, sets_by_node
 from support.table_reference import entries, expected_folded, expected_tables, neighbours
 
 from cbnet.pipeline.schemas import FIB, POPULATION, PREDICATES
+from cbnet.pipeline.tables import fib
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables, node_predicates
 from cbnet.pipeline.tables.minimal_descriptors import group_counts
 from cbnet.pipeline.tables.router_interfaces import Targets
@@ -52,6 +53,24 @@ def test_folded_tables_have_a_tree_only_where_it_is_needed(frame, rows, trees, p
     expected = expected_folded(rows, trees, ROUTERS)
     assert {None, 0, 1, 2} == {entry[0] for entry in expected}
     assert entries(actual) == expected
+
+
+def test_more_trees_than_a_mask_has_bits_are_folded_in_batches(frame, rows, trees, monkeypatch):
+    """With two trees to a mask, three trees are two batches."""
+    monkeypatch.setattr(fib, "MASK_TREES", 2)
+    actual = folded_tables(frame(rows, POPULATION, 3), trees, ROUTERS, partitions=3)
+    assert entries(actual) == expected_folded(rows, trees, ROUTERS)
+
+
+def test_sixty_six_trees_are_folded(frame, rows, trees):
+    many = trees * 22
+    folded = [row.asDict() for row in folded_tables(frame(rows, POPULATION, 3), many, [3], partitions=3).collect()]
+    expected = expected_folded(rows, trees, [3])
+    everywhere = {(row["interface"], tuple(row["tags"])) for row in folded if row["tree"] is None}
+    assert everywhere == {(interface, tags) for tree, _, interface, tags in expected if tree is None}
+    # A descriptor of some trees has an entry for each of them, 22 times as many as with three trees.
+    assert sum(row["tree"] is not None for row in folded) == 22 * sum(entry[0] is not None for entry in expected)
+    assert max(row["tree"] or 0 for row in folded) > 63
 
 
 def test_a_table_folded_over_one_tree_is_that_of_the_tree(frame, rows, trees):

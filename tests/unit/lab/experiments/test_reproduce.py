@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -184,3 +185,19 @@ def test_page_has_a_finding_for_each_claim(tmp_path):
     page = reproduction_page(outcomes)
     assert [section.anchor for section in page.sections] == ["claims", "paper-2001"]
     assert len(page.sections[0].grids[0].rows) == 90
+    [figure] = page.sections[1].sections
+    assert not figure.grids  # a claim is in the table of claims only
+    assert [(link.text, link.link) for link in figure.links] == [("1 holds", "claim-1")]
+
+
+def test_page_opens_with_scale_data_and_date(tmp_path):
+    (tmp_path / "links.txt").write_text("a b\n")
+    experiment = replace(Squares().experiment, inputs=("topology",))
+    context = ExperimentContext(topology=tmp_path / "links.txt")
+    outcomes = list(reproduce([experiment], "quick", tmp_path / "out", context))
+    facts = reproduction_page(outcomes).facts
+    assert list(facts)[:4] == ["Scale", "Internet graph", "User traces", "Date"]
+    assert facts["Scale"].startswith("quick: small sizes")
+    assert facts["Internet graph"] == "links.txt"
+    assert facts["User traces"] == "unknown"  # no experiment of the run uses them
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", facts["Date"])

@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.report.chart import COLOURS, Chart, png, svg, vega_lite
+from cbnet.lab.report.chart import Chart, PublishedValue, png, svg, vega_lite
+from cbnet.lab.report.chart_layers import COLOURS
 
 TABLE = pa.table(
     {
@@ -53,10 +54,30 @@ def _data(spec):
 def test_every_kind_is_drawn_with_its_titles_and_description(kind):
     drawing = svg(replace(CHART, kind=kind))
     assert ElementTree.fromstring(drawing).tag.endswith("svg")
-    for text in ("Time by filters", "filters", "ms for a message", "I = 2", "I = F", "paper"):
+    for text in ("Time by filters", "filters", "ms for a message", "I = 2", "I = F", "dashed line: paper"):
         assert f">{text}<" in drawing
     [(_, spec)] = vega_lite(replace(CHART, kind=kind))
     assert spec["description"] == "Time grows with filters."
+
+
+@pytest.mark.parametrize("kind", ["line", "points", "bars", "boxes"])
+def test_published_values_are_diamonds_with_their_label_in_the_key(kind):
+    published = (PublishedValue("25 ms", 10, 25.0), PublishedValue("1 to 90 ms", 1000, 1.0, 90.0))
+    chart = replace(CHART, kind=kind, published=published)
+    assert chart.key == ("dashed line: paper", "◆ in the paper: 25 ms; 1 to 90 ms")
+    [(_, spec)] = vega_lite(chart)
+    datasets = [*spec["datasets"].values()]
+    assert [[row["y"] for row in rows] for rows in datasets if "y" in rows[0] and len(rows) == 3] == [[25.0, 1.0, 90.0]]
+    assert [[(row["y"], row["y_high"]) for row in rows] for rows in datasets if "y_high" in rows[0]] == [[(1.0, 90.0)]]
+    assert [layer["mark"].get("shape") for layer in spec["layer"]].count("diamond") == 1
+    assert max(scale["domain"][1] for scale in _all(spec, "scale") if scale.get("domain", [0])[0] == 0) >= 90.0
+    assert not [layer for layer in spec["layer"] if layer["mark"]["type"] == "text"]  # labels would overlap
+
+
+def test_published_value_of_a_facet_is_drawn_there_only():
+    chart = replace(CHART, facet="names", published=(PublishedValue("25 ms", 10, 25.0, facet=100),))
+    shapes = [[layer["mark"].get("shape") for layer in spec["layer"]] for _, spec in vega_lite(chart)]
+    assert ["diamond" in each for each in shapes] == [True, False]
 
 
 def test_image_is_a_png():

@@ -85,5 +85,12 @@ def test_routers_must_be_distinct_and_in_the_tree(trees, routers):
 
 
 def test_there_is_a_limit_of_trees(trees):
-    with pytest.raises(InputError, match="the number of trees must be from 1 to 63, not 64"):
-        RouterInterfaces.of(trees[:1] * 64, [0])
+    with pytest.raises(InputError, match="the number of trees must be from 1 to 1024, not 1025"):
+        RouterInterfaces.of(trees[:1] * 1025, [0])
+
+
+def test_targets_of_some_trees_have_the_masks_of_these_trees_alone(trees):
+    interfaces = RouterInterfaces.of(trees, [0, 3])
+    some, alone = interfaces.targets(range(1, 2)), RouterInterfaces.of(trees[1:2], [0, 3]).targets()
+    assert some.offsets.tolist() == alone.offsets.tolist()
+    assert some.masks.tolist() == alone.masks.tolist() == [1] * len(some.groups)

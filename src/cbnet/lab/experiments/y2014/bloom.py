@@ -14,7 +14,7 @@ from math import expm1, log1p
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.claim import Finding, Rule
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
@@ -23,6 +23,11 @@ _CLAIMED = 1e-9
 _PAPER_LARGEST = 1_145_713  # descriptors of the largest predicate
 _CLOSE = 3.0  # factor by which measured and predicted rates may differ
 _ENOUGH = 20  # false positives; with fewer, the measured rate means little
+_RULE = Rule(
+    89,
+    f"the predicted rate of a predicate of {_PAPER_LARGEST:,} descriptors is below 10^-9 for messages of 1 to 20 "
+    f"tags, and measured rates are within a factor of {_CLOSE:g} of predicted ones",
+)
 
 
 @dataclass(frozen=True)
@@ -92,15 +97,15 @@ def _findings(tables: Tables, _: BloomParameters) -> list[Finding]:
         f"for a predicate of {_PAPER_LARGEST:,} up to {limits['per_predicate']}"
     )
     if not ratios:
-        return [Finding(89, ours, "unmeasured", "too few false positives measured to verify the prediction")]
+        return [_RULE.unmeasured(ours, "too few false positives measured to verify the prediction")]
     ours += f"; measured over predicted: {min(ratios):.2f} to {max(ratios):.2f}"
     if not 1 / _CLOSE <= min(ratios) <= max(ratios) <= _CLOSE:
-        return [Finding(89, ours, "fails", "measured rates differ from predicted ones")]
+        return [_RULE.fails(ours, "measured rates differ from predicted ones")]
     if limits["per_predicate"] == max(row["tags"] for row in rows):
-        return [Finding(89, ours, "holds")]
+        return [_RULE.holds(ours)]
     if not limits["per_predicate"]:
-        return [Finding(89, ours, "fails", "not for a whole predicate, however few tags a message has")]
-    return [Finding(89, ours, "differs", "not for messages of more tags; the paper does not limit them")]
+        return [_RULE.fails(ours, "not for a whole predicate, however few tags a message has")]
+    return [_RULE.differs(ours, "not for messages of more tags; the paper does not limit them")]
 
 
 def _max_tags(rows: list[Row], what: str) -> int:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding
+from cbnet.lab.experiments.claim import Finding, Rule
 from cbnet.lab.experiments.curves import as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
-from cbnet.lab.experiments.internet import TABLE, graph_table, internet, internet_finding
+from cbnet.lab.experiments.internet import PAPER_NODES, TABLE, graph_table, internet, internet_finding
 from cbnet.lab.report.chart import Chart
+
+_RULE = Rule(69, "the largest number of trees uses more links than one tree, and its busiest link carries less")
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,8 @@ def _findings(tables: Tables, _: LinkLoadParameters) -> list[Finding]:
         f"{last['trees']} trees use {links:.1f} times the links of {first['trees']}; "
         f"the largest load is 1/{load:.1f} of that of one"
     )
-    return [
-        internet_finding(
-            tables, 69, ours, links > 1 and load > 1, "the trees use no more links, or the largest load is no smaller"
-        )
-    ]
+    reason = "the trees use no more links, or the largest load is no smaller"
+    return [internet_finding(tables, _RULE, ours, links > 1 and load > 1, reason)]
 
 
 def _charts(tables: Tables, _: LinkLoadParameters) -> list[Chart]:
@@ -82,7 +81,7 @@ EXPERIMENT = Experiment(
     scales={
         "quick": LinkLoadParameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 4),
         "full": LinkLoadParameters(2_000, (1, 2, 4, 8, 16, 32, 64, 128), 10),
-        "paper": LinkLoadParameters(41_000, (1, 2, 4, 8, 16, 32, 64, 128), 20),
+        "paper": LinkLoadParameters(PAPER_NODES, (1, 2, 4, 8, 16, 32, 64, 128), 20),
     },
     run=_run,
     findings=_findings,

@@ -28,5 +28,5 @@ def test_folding_in_memory_and_on_spark_agree_and_never_grow_tables(tables):
 def test_every_claim_has_a_finding(tables):
     found = EXPERIMENT.findings(tables, PARAMETERS)
     assert [finding.claim for finding in found] == list(EXPERIMENT.claims)
-    assert found[0].verdict in ("holds", "differs")
-    assert found[1].verdict == "differs"  # of a small population
+    assert found[0].verdict in ("unmeasured", "fails")  # three trees, which may save nothing
+    assert found[1].verdict == "unmeasured"  # a small population and graph

@@ -28,7 +28,7 @@ def test_without_traces_only_the_election_is_decided():
         80: "open",
         81: "open",
         82: "open",
-        83: "holds",
+        83: "differs",
     }
     for row in tables["elected"].to_pylist():
         deviation = (row["expected"] * (1 - row["expected"]) / 20_000) ** 0.5
@@ -44,6 +44,6 @@ def test_traces_in_the_folder_are_derived(spark, folder):
     counted = {name: ours[name] for name in ("read", "users_read", "kept", "derived", "users", "tags")}
     assert counted == {"read": 6, "users_read": 4, "kept": 4, "derived": 3, "users": 3, "tags": 4}
     web = EXPERIMENT.findings(tables, PARAMETERS)[0]
-    assert web.verdict == "differs"
+    assert web.verdict == "fails"  # far fewer bookmarks per user than in the paper
     assert "66.7% of the bookmarks kept" in web.ours
     assert "1 subscriptions per user" in web.ours

@@ -29,11 +29,12 @@ def test_graph_that_is_a_tree_has_no_extra_hops(context):
     parameters = Figure4Parameters(0, (8, 16), 31, 2)
     tables = figure_4.EXPERIMENT.run(parameters, context)
     rows = tables["extra"].to_pylist()
-    assert len(rows) == 2 * 2 * 2  # numbers of trees, mean and worst, pairs and sources
+    # numbers of trees, mean and worst, pairs and sources; and pairs averaged over the selections, with 8 trees
+    assert len(rows) == 2 * 2 * 2 + 2
     assert {row[name] for row in rows for name in ("mean", "p1", "p50", "p99")} == {0.0}
     assert tables["graph"].to_pylist() == [{"nodes": 31, "edges": 30, "from_file": True}]
     found = figure_4.EXPERIMENT.findings(tables, parameters)
-    assert verdicts(found) == {73: "differs", 74: "fails", 75: "fails", 76: "holds"}
+    assert set(verdicts(found).values()) == {"unmeasured"}  # a graph of 31 nodes
 
 
 def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
@@ -42,7 +43,6 @@ def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
     for row in tables["interfaces"].to_pylist():
         assert row["used"] == 60  # both ends of 30 links
         assert {row[name] for name in ("mean", "p1", "p99", "least_largest", "largest")} == {1}
-    assert verdicts(figure_5.EXPERIMENT.findings(tables, parameters)) == {77: "holds", 78: "fails"}
 
 
 def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
@@ -53,7 +53,6 @@ def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
     # 15 nodes are on each side of the root: 15 · 16 paths each way, of 31 · 30.
     assert one["largest"] == pytest.approx(2 * 15 * 16 / (31 * 30), abs=1e-6)
     assert eight["largest"] == pytest.approx(one["largest"], abs=1e-6)
-    assert verdicts(link_load.EXPERIMENT.findings(tables, parameters)) == {69: "fails"}
 
 
 def test_worst_of_more_trees_is_never_better(generated):
@@ -69,7 +68,7 @@ def test_worst_of_more_trees_is_never_better(generated):
         assert places == sorted(places)
 
 
-def test_generated_graph_decides_no_claim(generated):
+def test_small_graph_decides_no_claim(generated):
     for module, parameters in (
         (figure_4, Figure4Parameters(60, (8,), 10, 1)),
         (figure_5, Figure5Parameters2014(60, (8,), 1)),
@@ -77,4 +76,4 @@ def test_generated_graph_decides_no_claim(generated):
     ):
         found = module.EXPERIMENT.findings(module.EXPERIMENT.run(parameters, generated), parameters)
         assert set(verdicts(found)) == set(module.EXPERIMENT.claims)
-        assert set(verdicts(found).values()) <= {"differs", "open"}
+        assert set(verdicts(found).values()) == {"unmeasured"}

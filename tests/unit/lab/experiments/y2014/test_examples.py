@@ -1,5 +1,7 @@
 from collections import Counter
 
+import pyarrow as pa
+
 from cbnet.lab.experiments.experiment import ExperimentContext
 from cbnet.lab.experiments.y2014.examples import EXPERIMENT
 
@@ -25,9 +27,28 @@ def test_tables_of_b_are_those_of_figure_3():
     assert Counter(TABLES["terms"]["table"].to_pylist()) == {"T1": 10, "T2": 10, "folded": 14}
 
 
-def test_all_three_claims_hold():
-    assert [(finding.claim, finding.verdict) for finding in EXPERIMENT.findings(TABLES, None)] == [
-        (68, "holds"),
-        (70, "holds"),
-        (71, "holds"),
-    ]
+def verdicts(**changed):
+    return {each.claim: each.verdict for each in EXPERIMENT.findings(TABLES | changed, None)}
+
+
+def test_examples_on_the_network_built_to_fit_hold_with_a_difference():
+    assert verdicts() == {68: "differs", 70: "holds", 71: "differs"}
+
+
+def larger(**changed):
+    row = {"network": "n", "links": 90, "far": 9, "routers": 5, "saved": 3, "separate": 100, "folded": 80}
+    return pa.Table.from_pylist([row, row | changed])
+
+
+def test_statement_that_is_not_true_on_a_larger_network_fails():
+    assert verdicts(larger=larger()) == {68: "differs", 70: "holds", 71: "differs"}
+    assert verdicts(larger=larger(far=0))[68] == "fails"
+    assert verdicts(larger=larger(folded=100))[71] == "fails"
+
+
+def test_other_numbers_in_an_example_fail():
+    hops = pa.Table.from_pylist([{**row, "T1": 3} for row in TABLES["hops"].to_pylist()])
+    assert verdicts(hops=hops)[68] == "fails"
+    assert verdicts(terms=TABLES["terms"].slice(1))[71] == "fails"
+    kept = pa.Table.from_pylist([{**row, "kept": True} for row in TABLES["descriptors"].to_pylist()])
+    assert verdicts(descriptors=kept)[70] == "fails"
