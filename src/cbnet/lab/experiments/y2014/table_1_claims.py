@@ -74,7 +74,7 @@ def table_1_grid(tables: Tables, clusters: int) -> Grid:
     rows.append(
         [f"Size, {_BYTES} bytes each (MiB)", *(f"{each['kept'] * _BYTES / _MIB:,.2f}" for each in _columns(last))]
     )
-    heads = ("", "all interfaces: paper", "ours", "largest interface: paper", "ours")
+    heads = ("", "paper, all interfaces", "ours, all interfaces", "paper, the largest", "ours, the largest")
     caption = (
         f"Table 1: the most central router on one tree; ours with {clusters:,} clusters of users, the paper's 2,500,000"
     )
