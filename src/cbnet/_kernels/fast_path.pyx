@@ -113,11 +113,11 @@ cdef class FastPath:
         memset(self.counts, 0, sizeof(self.counts))
         return counts
 
-    def run(self, int64_t number, data, Py_ssize_t start, Py_ssize_t end, int64_t slice_ns):
+    def run(self, int64_t number, data, Py_ssize_t start, Py_ssize_t end, int64_t slice_ns, int64_t most):
         """Handle the frames of a link in some bytes; return where it stopped, and why.
 
-        DONE: no complete frame is left. PYTHON: the frame here is to be handled in Python. LATE: the time slice is over,
-        or a message of a client went to a long queue.
+        most: messages to handle. DONE: no complete frame is left. PYTHON: the frame here is to be handled in Python.
+        LATE: the time slice is over, `most` were handled, or a message of a client went to a long queue.
         """
         cdef Py_buffer view
         cdef const uint8_t *first
@@ -130,6 +130,8 @@ cdef class FastPath:
         cdef int outcome = DONE_OUTCOME
         if number not in self.links.places:
             return start, PYTHON
+        if most <= 0:
+            return start, LATE
         place = self.links.places[number]
         link = self.links.at + place
         count = 1 if self.feeds_long_queue else MESSAGES_AT_ONCE  # as this one may stop early, too
@@ -139,7 +141,7 @@ cdef class FastPath:
         try:
             first = <const uint8_t *> view.buf
             at = first + start
-            count = self._read_ahead(place, at, first + end, count, &outcome)
+            count = self._read_ahead(place, at, first + end, min(count, most), &outcome)
             while next < count:
                 length = self.frames[next].length
                 self.message = self.messages + next
@@ -162,7 +164,10 @@ cdef class FastPath:
                         outcome = LATE_OUTCOME
                         break
                 if next == count:
-                    count = self._read_ahead(place, at, first + end, MESSAGES_AT_ONCE, &outcome)
+                    if done == most:
+                        outcome = LATE_OUTCOME
+                        break
+                    count = self._read_ahead(place, at, first + end, min(MESSAGES_AT_ONCE, most - done), &outcome)
                     next = 0
             start = at - first
         finally:

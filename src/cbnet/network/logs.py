@@ -8,6 +8,9 @@ peer cannot forge log lines. At most 20 events of one name are written per secon
 
 A thread of its own writes the lines, so a pipe that nobody reads cannot stop the router; lines that do not fit in the
 queue are lost, and counted in a line.
+
+The audit log is a file of its own, as JSON: who was refused what, and why. There the limit is 100 lines per second of
+one client, or of one address while the client is not known, so that nobody can hide the refusals of others.
 """
 
 from __future__ import annotations
@@ -17,13 +20,21 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from queue import Full, Queue
 from threading import Thread
 from typing import Any, TextIO
 
+from cbnet.files import unwritable
+
 _log = logging.getLogger("cbnet.network")
 _log.addHandler(logging.NullHandler())  # a program that uses cbnet configures logging itself
+_audit = logging.getLogger("cbnet.audit")
+_audit.addHandler(logging.NullHandler())
+_audit.propagate = False
 _MAX_PER_SECOND = 20  # lines of one event
+_MAX_AUDITED_PER_SECOND = 100  # lines of one client
+_MAX_KINDS = 10_000  # of lines that are counted apart
 _MAX_QUEUED = 1_000  # lines
 _LINGER = 1.0  # seconds for the last lines to be written
 
@@ -41,6 +52,36 @@ def configure(form: str, level: str, router: str, stream: TextIO | None = None) 
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
+def audit(operation: str, reason: str, *, client: str, address: str) -> None:
+    """Record that a client, router or unknown peer was refused something, if there is an audit log."""
+    if _audit.isEnabledFor(logging.INFO):
+        members = {"client": client, "address": address, "operation": operation, "reason": reason}
+        _audit.info("refused", extra={"members": members})
+
+
+def open_audit_log(path: str, router: str) -> logging.Handler:
+    """Open the file of an audit log, to append to it; an empty path: none."""
+    if not path:
+        return logging.NullHandler()
+    try:
+        handler = AuditFile(Path(path).open("a", encoding="utf-8"))  # noqa: SIM115  # stays open
+    except OSError as error:
+        raise unwritable(path, error) from None
+    handler.setFormatter(JsonLines(router))
+    handler.addFilter(AuditLimit())
+    return handler
+
+
+def use_audit_log(handler: logging.Handler) -> None:
+    """Write refusals to an audit log from now on, and close the one before."""
+    before = _audit.handlers[:]
+    _audit.addHandler(handler)
+    _audit.setLevel(logging.WARNING if isinstance(handler, logging.NullHandler) else logging.INFO)
+    for each in before:
+        _audit.removeHandler(each)
+        each.close()
+
+
 def set_level(level: str) -> None:
     """Write events of this level and above, if `configure` was called."""
     if any(isinstance(handler, BackgroundHandler) for handler in logging.getLogger().handlers):
@@ -53,6 +94,7 @@ class BackgroundHandler(logging.Handler):
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         stream.flush()
+        self._stream = stream  # stays open
         self._file = stream.fileno()
         self._lines: Queue[bytes | None] = Queue(_MAX_QUEUED)
         self._lost = 0
@@ -90,6 +132,16 @@ class BackgroundHandler(logging.Handler):
                 continue
 
 
+class AuditFile(BackgroundHandler):
+    """The file of an audit log."""
+
+    def close(self) -> None:
+        """Write the queued lines, if that does not take long, and close the file."""
+        super().close()
+        if not self._thread.is_alive():
+            self._stream.close()
+
+
 class Text(logging.Formatter):
     """Formatter for people."""
 
@@ -117,22 +169,41 @@ class JsonLines(logging.Formatter):
 class RateLimit(logging.Filter):
     """Pass a limited number of events of each name per second, and count the others."""
 
+    most = _MAX_PER_SECOND
+
     def __init__(self) -> None:
         super().__init__()
-        self._counts: dict[str, tuple[int, int]] = {}  # event -> second, count in it
+        self._counts: dict[str, tuple[int, int]] = {}  # kind -> second, count in it
+
+    def kind(self, record: logging.LogRecord) -> str:
+        """Return what is counted apart: the events of one name."""
+        return record.msg if hasattr(record, "members") else record.name  # messages of libraries vary
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether an event is written; the first of a second gets the number suppressed before."""
         second = int(record.created)
-        kind = record.msg if hasattr(record, "members") else record.name  # messages of libraries vary
+        kind = self.kind(record)
+        if len(self._counts) > _MAX_KINDS:
+            self._counts.clear()
         last, count = self._counts.get(kind, (second, 0))
         suppressed = 0
         if last != second:
-            suppressed, count = max(0, count - _MAX_PER_SECOND), 0
+            suppressed, count = max(0, count - self.most), 0
         self._counts[kind] = second, count + 1
         if suppressed and hasattr(record, "members"):
             record.members = {**record.members, "suppressed": suppressed}
-        return count < _MAX_PER_SECOND
+        return count < self.most
+
+
+class AuditLimit(RateLimit):
+    """Pass a limited number of lines about each client, or about each address of unknown peers, per second."""
+
+    most = _MAX_AUDITED_PER_SECOND
+
+    def kind(self, record: logging.LogRecord) -> str:
+        """Return the client, or the host."""
+        members = _members(record)
+        return str(members["client"] or members["address"].rpartition(":")[0])
 
 
 def _lost_lines(count: int) -> logging.LogRecord:

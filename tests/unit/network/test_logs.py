@@ -8,7 +8,18 @@ import time
 
 import pytest
 
-from cbnet.network.logs import BackgroundHandler, JsonLines, RateLimit, Text, log
+from cbnet.errors import InputError
+from cbnet.network.logs import (
+    AuditLimit,
+    BackgroundHandler,
+    JsonLines,
+    RateLimit,
+    Text,
+    audit,
+    log,
+    open_audit_log,
+    use_audit_log,
+)
 
 
 def record(event, created=0.0, **members):
@@ -110,3 +121,41 @@ def test_the_last_lines_are_written_before_the_end():
         handler.emit(record("router stopped"))
         handler.close()
         assert b"router stopped" in reader.readline()
+
+
+# --- the audit log
+
+
+def test_refusals_are_appended_to_the_audit_log_in_use(tmp_path):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    audit("publish", "nobody listens", client="ticker", address="10.0.0.1:5")
+    use_audit_log(open_audit_log(str(first), "a"))
+    audit("publish", "you may not", client="ticker", address="10.0.0.1:5")
+    use_audit_log(open_audit_log(str(second), "a"))
+    audit("link", "unknown token", client="", address="10.0.0.2:6")
+    use_audit_log(open_audit_log("", "a"))
+    audit("link", "not recorded", client="", address="10.0.0.2:6")
+    (row,) = [json.loads(line) for line in first.read_text().splitlines()]
+    del row["time"]
+    assert row == {
+        "level": "info", "router": "a", "event": "refused",
+        "client": "ticker", "address": "10.0.0.1:5", "operation": "publish", "reason": "you may not",
+    }  # fmt: skip
+    assert [json.loads(line)["reason"] for line in second.read_text().splitlines()] == ["unknown token"]
+
+
+def test_audit_log_that_cannot_be_written_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="cannot write: Is a directory"):
+        open_audit_log(str(tmp_path), "a")
+
+
+def test_lines_of_one_client_do_not_hide_those_of_another():
+    limit = AuditLimit()
+    passed = [limit.filter(record("refused", client="loud", address="10.0.0.1:5")) for _ in range(150)]
+    assert passed == [True] * 100 + [False] * 50
+    assert limit.filter(record("refused", client="quiet", address="10.0.0.1:5"))
+    unknown = [limit.filter(record("refused", client="", address=f"10.0.0.3:{n}")) for n in range(150)]
+    assert passed == unknown  # all ports of an address count together
+    later = record("refused", 1.0, client="loud", address="10.0.0.1:5")
+    assert limit.filter(later)
+    assert later.members["suppressed"] == 50

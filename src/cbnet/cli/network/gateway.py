@@ -40,7 +40,7 @@ def gateway(
 
 
 def _run(plan: GatewayPlan, read: Callable[[], GatewayPlan], *, as_json: bool) -> None:
-    from cbnet.network.logs import configure
+    from cbnet.network.logs import configure, open_audit_log, use_audit_log
     from cbnet.network.service.router_process import serve_gateway
     from cbnet.network.transport.event_loop import run_router
 
@@ -54,6 +54,7 @@ def _run(plan: GatewayPlan, read: Callable[[], GatewayPlan], *, as_json: bool) -
 
     process = plan.sides[0].process
     configure(process.log, process.log_level, plan.name)
+    use_audit_log(open_audit_log(process.audit, plan.name))
     run_router(serve_gateway(plan, on_start=on_start, read=read))
     if process.log == "text":
         print_note(f"gateway {plan.name} has stopped")

@@ -108,7 +108,7 @@ def _show(plan: Configuration, *, as_json: bool, is_whole: bool) -> None:
 
 
 def _run(plan: Configuration, file: Path | None, read: Callable[[], Configuration], *, as_json: bool) -> None:
-    from cbnet.network.logs import configure
+    from cbnet.network.logs import configure, open_audit_log, use_audit_log
     from cbnet.network.service.router_process import ConfigurationSource, serve
     from cbnet.network.transport.event_loop import run_router
 
@@ -130,6 +130,7 @@ def _run(plan: Configuration, file: Path | None, read: Callable[[], Configuratio
     process = plan.process
     source = None if file is None else ConfigurationSource([plan], read_again)
     configure(process.log, process.log_level, name)
+    use_audit_log(open_audit_log(process.audit, name))
     addresses = plan.settings, plan.listen, plan.neighbours
     run_router(serve(*addresses, on_start=on_start, security=plan.security, process=process, source=source))
     if process.log == "text":  # with json the log has an event for it

@@ -154,6 +154,11 @@ class Subscriptions:
         before = _constraints(self._filters.get(link, {}).get(id, ()))
         return sum(self._constraints[each] for each in links) - before + _constraints(filters)
 
+    def filter_count(self, links: Iterable[int], link: int, id: int, filters: Collection[bytes]) -> int:
+        """Return how many filters a client with these links would have after adding a subscription."""
+        held = sum(len(each) for other in links for each in self._filters.get(other, {}).values())
+        return held - len(self._filters.get(link, {}).get(id, ())) + len(filters)
+
     @property
     def initial(self) -> Predicate | None:
         """The initial predicate; None if there is none."""

@@ -80,9 +80,9 @@ class FastForwarding:
             tree = crc32(link.hello.name.encode()) % self._context.settings.tree_count if is_by_client else -1
             self.path.links.admit_client(link.id, MAX_CLIENT_FRAME_BYTES, tree, link.rights.publish_matcher())
 
-    def run(self, link: int, data: Data, start: int, end: int) -> Progress:
-        """Handle the plain messages in some bytes of a link."""
-        stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS)
+    def run(self, link: int, data: Data, start: int, end: int, most: int) -> Progress:
+        """Handle the plain messages in some bytes of a link, at most as many as given."""
+        stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS, most)
         if self.path.has_full_batch:
             self.path.has_full_batch = False
             self._sent.ping_full()

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from cbnet._kernels.link_buffer import LinkTraffic
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
+from cbnet.network.logs import audit
 from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong, RefusedFrame
@@ -60,6 +61,7 @@ class Link:
     certificate_names: frozenset[str] | None = None  # of the peer; None: no TLS
     rights: Rights = ALL_RIGHTS  # of a client
     denials: int = 0
+    address: str = ""  # of the peer
 
     @property
     def is_router(self) -> bool:
@@ -229,6 +231,8 @@ class LinkTable:
     def _deny(self, link: Link, hello: Hello, error: Denied) -> None:
         """Count a peer that may not link; a client gets the reason."""
         self._context.counters[Denial(hello.role).key] += 1
+        is_known = link.hello is not None
+        audit("link", error.summary, client=hello.name if is_known else "", address=link.address)
         if hello.role == "client":
             refusal = RefusedFrame(FrameNumber.HELLO, 0, error.summary[:MAX_REASON_LENGTH])
             self._context.outbox.send(link.id, refusal)

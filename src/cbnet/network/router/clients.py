@@ -24,7 +24,7 @@ from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.links import LinkTable
-from cbnet.network.logs import log
+from cbnet.network.logs import audit, log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
@@ -230,7 +230,10 @@ class ClientHandler:
         self, link: int, id: int, filters: Collection[bytes], registered: Subscriptions, plural: str
     ) -> None:
         links = self._links.of_same_client(link)
-        self._rights(link).check_constraints(registered.constraints(links, link, id, filters), plural)
+        rights = self._rights(link)
+        rights.check_constraints(registered.constraints(links, link, id, filters), plural)
+        if rights.filters is not None:
+            rights.check_filters(registered.filter_count(links, link, id, filters), plural)
         largest = max(map(_constraints, filters), default=0)
         size = sum(map(len, filters))
         for what, count, limit in (
@@ -252,6 +255,9 @@ class ClientHandler:
     def refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
         """Answer a frame that cannot be carried out, with the reason."""
         self._context.counters[Event.REFUSED] += 1
+        known = self._links.get(link)
+        address = "" if known is None else known.address
+        audit(_operation(frame), error.summary, client=self._links.name(link), address=address)
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
         self._context.outbox.send(
@@ -266,6 +272,12 @@ class ClientHandler:
             known.denials += 1
             if str(known.denials).strip("0") == "1":
                 log(logging.WARNING, "not allowed", client=self._links.name(link), operation=what, reason=error.summary)
+
+
+def _operation(frame: Frame) -> str:
+    """Return what a client wanted to do, as the audit log has it."""
+    kind = type(frame)
+    return str(_DENIALS[kind]) if kind in _DENIALS else kind.__name__.lower()
 
 
 def _constraints(encoded: bytes) -> int:

@@ -16,6 +16,7 @@ from cbnet.network.announce.confirmations import OFFER, SUBSCRIPTION
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.logs import audit
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import OfferFrame, RefusedFrame, Subscribe, frame_number
 from cbnet.network.security.rights import Denied, Rights
@@ -49,8 +50,8 @@ class RightsReview:
         for kind in self._kinds:
             if _is_narrower(kind.right(link.rights), kind.right(before)):
                 self._check_predicates(kind, link)
-            if link.rights.constraints != before.constraints:
-                self._check_constraints(kind, link)
+            if (link.rights.constraints, link.rights.filters) != (before.constraints, before.filters):
+                self._check_counts(kind, link)
 
     def _check_predicates(self, kind: _Kind, link: Link) -> None:
         for id, predicate in kind.registered.of(link.id):
@@ -61,11 +62,12 @@ class RightsReview:
             except Denied as error:
                 self._remove(kind, link, id, error)
 
-    def _check_constraints(self, kind: _Kind, link: Link) -> None:
+    def _check_counts(self, kind: _Kind, link: Link) -> None:
         links = self._links.of_same_client(link.id)
         for id, _ in reversed(kind.registered.of(link.id)):
             try:
                 link.rights.check_constraints(kind.registered.constraints(links, link.id, -1, ()), kind.plural)
+                link.rights.check_filters(kind.registered.filter_count(links, link.id, -1, ()), kind.plural)
             except Denied as error:
                 self._remove(kind, link, id, error)
             else:
@@ -74,6 +76,7 @@ class RightsReview:
     def _remove(self, kind: _Kind, link: Link, id: int, error: Denied) -> None:
         kind.registered.remove(link.id, id)
         self._confirmations.cancel(link.id, kind.number, id)
+        audit(f"keep {kind.plural}", error.summary, client=link.account, address=link.address)
         self._context.outbox.send(link.id, RefusedFrame(kind.frame, id, error.summary[:MAX_REASON_LENGTH]))
 
 

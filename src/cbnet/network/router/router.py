@@ -57,6 +57,7 @@ from cbnet.network.security.access import OPEN_ACCESS, Access
 
 Handler: TypeAlias = Callable[[int, Any], None]
 # After these, nothing is due but to send them on, and to write the journal.
+ANY_NUMBER = (1 << 62) - 1  # of messages
 _MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
 
 
@@ -240,12 +241,14 @@ class Router:
         """Write messages for a new link to a buffer, or packets to queues, where `forward` handles them."""
         self._fast.path.links.open(link, buffer, queues)
 
-    def forward(self, link: int, data: Data, start: int, end: int, now: float) -> Progress:
-        """Handle the plain messages in some bytes of a link, up to a frame that must be decoded."""
+    def forward(
+        self, link: int, data: Data, start: int, end: int, now: float, most: int = ANY_NUMBER
+    ) -> Progress:  # fmt: skip
+        """Handle plain messages in some bytes of a link, at most `most`, up to a frame that must be decoded."""
         self.held(link, now)
         if self._is_due or self._flooding.unconfirmed:  # something is to be done after the next frame
             return Progress(start, PYTHON)
-        return self._fast.run(link, data, start, end)
+        return self._fast.run(link, data, start, end, most)
 
     def held(self, link: int, now: float) -> None:
         """Record that reading from a link is paused."""

@@ -10,10 +10,13 @@
                 so do each 100 characters of a condition; 64 times as much if it relates several attributes
     text        maximum of characters in the names, strings and tags of one message
     links       maximum at once
+    filters     maximum in all its subscriptions, over all links, and in its offers; unlimited by default
+    messages_per_second, bytes_per_second
+                over all links; a client that sends more is slowed down. Unlimited by default
 
-The last three bound the matching time that one client can cause: each value of a message is compared with each
-constraint at most once, in at most one pass over its text; and of several attributes with several values at most
-100,000 combinations are examined for each filter.
+`constraints`, `text` and `links` bound the matching time that one client can cause: each value of a message is compared
+with each constraint at most once, in at most one pass over its text; and of several attributes with several values at
+most 100,000 combinations are examined for each filter.
 
 `Denied` names what is missing and, for a predicate, a correction. `covers` is sound and not complete: a predicate that
 is not proved to stay within the rights is denied. Its cost grows with the filters of both sides, so rights have few
@@ -70,6 +73,9 @@ class Rights:
     constraints: int | None = None
     text: int | None = None
     links: int | None = None
+    filters: int | None = None
+    messages_per_second: int | None = None
+    bytes_per_second: int | None = None
 
     def check_publish(self, message: Message) -> None:
         """Raise `Denied` unless the client may publish a message."""
@@ -103,6 +109,14 @@ class Rights:
             raise Denied(
                 f"too many constraints in all your {what}: {count:,}; your limit is {self.constraints:,}",
                 hint="ask the operator to raise `constraints`",
+            )
+
+    def check_filters(self, count: int, what: str) -> None:
+        """Raise `Denied` if the subscriptions, or offers, of the client would have too many filters."""
+        if self.filters is not None and count > self.filters:
+            raise Denied(
+                f"too many filters in all your {what}: {count:,}; your limit is {self.filters:,}",
+                hint="ask the operator to raise `filters`",
             )
 
     def check_links(self, count: int) -> None:
@@ -144,6 +158,7 @@ _OTHERS: Final[Mapping[str, bool | int]] = {
     "text": 4_096,
     "links": 16,
 }  # defaults in a configuration file
+_QUOTAS: Final = ("filters", "messages_per_second", "bytes_per_second")  # unlimited if a file does not set them
 _TYPE_TEXTS: Final = {bool: "true or false", int: "a whole number"}
 
 
@@ -177,6 +192,11 @@ def read_rights(table: Mapping[str, Any], where: str) -> Rights:
         values[right] = value = table.get(right, default)
         if type(value) is not type(default) or value < 0:
             raise InputError(f"{right} in {where} must be {_TYPE_TEXTS[type(default)]}, not {value!r}")
+    for quota in _QUOTAS:
+        value = table.get(quota)
+        if value is not None and (type(value) is not int or value < 1):
+            raise InputError(f"{quota} in {where} must be a whole number above 0, not {value!r}")
+        values[quota] = value
     return Rights(**values)
 
 

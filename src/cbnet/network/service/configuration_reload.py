@@ -8,6 +8,7 @@ restart: if one of them has changed, nothing is reloaded.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from cbnet.network.security.tls import TlsContexts
 from cbnet.network.service.configuration import Configuration
 from cbnet.network.transport.tcp_router import TcpRouter
 
-RELOADED_KEYS: Final = frozenset((*policy.TYPES, *settings.RELOADED, "neighbours", "log_level", "drain"))
+RELOADED_KEYS: Final = frozenset((*policy.TYPES, *settings.RELOADED, "neighbours", "log_level", "drain", "audit"))
 _MAX_NAMES: Final = 10  # in the text of a change
 
 
@@ -51,12 +52,13 @@ class ConfigurationReload:
         async with self._lock:
             log = self._routers[0].event_log
             try:
-                planned, contexts = await asyncio.get_running_loop().run_in_executor(None, self._prepare)
+                planned, contexts, audit = await asyncio.to_thread(self._prepare)
             except InputError as error:
                 log.reload_failed(error.summary)
                 raise
             before, self.present = self.present, planned
             logs.set_level(planned[0].process.log_level)
+            await asyncio.to_thread(logs.use_audit_log, audit)
             for router, each, tls in zip(self._routers, planned, contexts, strict=True):
                 router.reload(each.settings, each.neighbours, each.security.access, tls)
             changes = [text for pair in zip(before, planned, strict=True) for text in _changes(*pair)]
@@ -92,12 +94,13 @@ class ConfigurationReload:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _prepare(self) -> tuple[Sequence[Configuration], list[TlsContexts]]:
-        """Read and check everything."""
+    def _prepare(self) -> tuple[Sequence[Configuration], list[TlsContexts], logging.Handler]:
+        """Read and check everything; the file of the audit log is opened again, as it may have been moved."""
         planned = self._read()
         for before, after in zip(self.present, planned, strict=True):
             _check_fixed(before, after)
-        return planned, [each.security.contexts() for each in planned]
+        contexts = [each.security.contexts() for each in planned]
+        return planned, contexts, logs.open_audit_log(planned[0].process.audit, planned[0].settings.name)
 
 
 def _check_fixed(before: Configuration, after: Configuration) -> None:

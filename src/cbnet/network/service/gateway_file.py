@@ -28,7 +28,7 @@ from cbnet.network.service.configuration import KEYS, Configuration, configurati
 from cbnet.routing.domains.summary import summary
 
 _DOMAIN_KEYS = ("listen", "network", "neighbours", "weights", "http")  # allowed only in a domain
-_PROCESS_KEYS = ("log", "log_level", "drain")  # allowed only before the domains
+_PROCESS_KEYS = ("log", "log_level", "drain", "audit")  # allowed only before the domains
 
 
 @dataclass(frozen=True)

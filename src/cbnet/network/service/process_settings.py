@@ -5,6 +5,7 @@ http_insecure    consent, in fixed words, to an address that other machines can 
 log, log_level   format, and lowest level
 drain            maximum seconds of a graceful shutdown
 journal          folder for durable subscriptions; without it there can be none
+audit            file to which refusals are appended; none by default
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 TYPES: Final[Mapping[str, type]] = {
     "http": str, "http_insecure": str, "log": str, "log_level": str, "drain": float, "journal": str,
+    "audit": str,
 }  # fmt: skip
 DEFAULTS: Final[Mapping[str, Any]] = {
     "http": "", "http_insecure": "", "log": "text", "log_level": "info", "drain": 5.0, "journal": "",
+    "audit": "",
 }  # fmt: skip
-FILES: Final = ("journal",)  # paths
+FILES: Final = ("journal", "audit")  # paths
 HTTP_INSECURE: Final = "anybody may read the metrics"
 _MAX_DRAIN: Final = 3_600.0
 
@@ -39,6 +42,7 @@ class ProcessSettings:
     log_level: str = "info"
     drain: float = 0.0  # 0: stop at once
     journal: Path | None = None
+    audit: str = ""  # path
 
     def __post_init__(self) -> None:
         for key, value, known in (("log", self.log, LOG_FORMATS), ("log_level", self.log_level, LOG_LEVELS)):
@@ -60,4 +64,4 @@ def process_settings_from(values: Mapping[str, Any]) -> ProcessSettings:
             hint=f'use 127.0.0.1, or set http_insecure = "{HTTP_INSECURE}"',
         )
     journal = Path(values["journal"]) if values["journal"] else None
-    return ProcessSettings(http, values["log"], values["log_level"], values["drain"], journal)
+    return ProcessSettings(http, values["log"], values["log_level"], values["drain"], journal, values["audit"])

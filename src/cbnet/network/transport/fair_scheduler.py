@@ -9,7 +9,8 @@ Frames that change or query the router's state are slow, a subscription up to so
 arrive together. They are processed one by one; after `TIME_SLICE` seconds the client is paused, and nothing is read
 from it, for as long as its frames took: a client gets at most half of the processor time, over all its links.
 
-A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`).
+A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`). One that sends
+more than its rates allow is paused (`client_rates`).
 """
 
 from __future__ import annotations
@@ -78,6 +79,9 @@ class FrameProcessor(Protocol):
     def is_blocked(self, connection: Connection) -> bool:
         """Return whether the frames of a connection must wait until its `release`."""
 
+    def pause(self, connection: Connection) -> float:
+        """Return for how many seconds the frames of a connection must wait."""
+
 
 class FairScheduler:
     """Processes frames, and queues those of connections that have used up their time."""
@@ -136,6 +140,10 @@ class FairScheduler:
             at = progress.end
             if self._processor.is_blocked(connection):
                 self._hold(connection, data, at)
+                return
+            pause = self._processor.pause(connection)
+            if pause > 0:
+                self._wait(connection, data, at, pause)
                 return
             if progress.outcome == LATE:
                 self._wait(connection, data, at, 0.0)

@@ -34,7 +34,7 @@ from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.links import Link
 from cbnet.network.link.settings import Settings
 from cbnet.network.link.traffic import Interface, InterfaceTraffic
-from cbnet.network.logs import log
+from cbnet.network.logs import audit, log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, Ping
 from cbnet.network.protocol.wire import Data
@@ -44,6 +44,7 @@ from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import TlsContexts, dial, tls_error_text
 from cbnet.network.transport.acceptor import Acceptor
 from cbnet.network.transport.backoff import Backoff
+from cbnet.network.transport.client_rates import ClientRates
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
@@ -99,6 +100,7 @@ class TcpRouter:
         self._links: dict[Connection, Link] = {}
         self._flow = PacketFlow(self._links, MARK, self._scheduler.release)
         self._budget = QueueBudget(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_ACCOUNT, settings.queue_bytes)
+        self._rates = ClientRates()
         self._traffic = InterfaceTraffic()
         self._began = self.ticked = self._view_changed = self._loop.time()
         self._views = self.router.versions.changes
@@ -131,6 +133,7 @@ class TcpRouter:
                 self._dialling.pop(name).cancel()
         self.perform(self.router.reload(settings, access, self._now))
         self._apply_limits()
+        self._rates.begin((link for link in self._links.values() if link.account), self._now)
         for name in before.keys() - neighbours.keys():
             dialled = self._dialled.get(name)
             if dialled is not None:
@@ -188,7 +191,7 @@ class TcpRouter:
         self.router.attach(number, connection.buffer, connection.queues)
         self.perform(self.router.opened(number, self._now, connection.names))
         link = self._links[connection] = self._link(connection)
-        link.traffic = connection.traffic
+        link.traffic, link.address = connection.traffic, connection.peer_address
 
     def received(self, connection: Connection, data: memoryview) -> None:
         """Schedule frames for the router."""
@@ -196,7 +199,9 @@ class TcpRouter:
 
     def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
         """Pass bytes to the fast path of the router; None if the connection was closed."""
-        progress = self.router.forward(self._ids[connection], data, start, len(data), self._now)
+        now, sender = self._now, self._links[connection]
+        most = self._rates.allowed(sender, now)
+        progress = self.router.forward(self._ids[connection], data, start, len(data), now, most)
         self.perform(progress.actions, connection)
         for number in progress.written:
             written = self._connections.get(number)
@@ -352,9 +357,11 @@ class TcpRouter:
     def _refused(self, address: str, reason: str) -> None:
         self.router.counters[Event.LINKS_FAILED] += 1
         self.event_log.refused(address, reason)
+        audit("connect", reason, client="", address=address)
 
     def _not_trusted(self, reason: str) -> None:
         self.router.counters[Denial.TLS.key] += 1
+        audit("tls", reason, client="", address="")
         log(logging.WARNING, "not trusted", reason=reason)
 
     def _connection(self) -> Connection:
@@ -374,11 +381,18 @@ class TcpRouter:
         """Return whether a client has fed a queue that is still long."""
         return self._flow.is_blocked(connection)
 
+    def pause(self, connection: Connection) -> float:
+        """Return for how many seconds a client must wait that has sent more than its rates allow."""
+        link = self._links.get(connection)
+        return 0.0 if link is None else self._rates.pause(link, self._now)
+
     def _forget(self, connection: Connection, reason: str) -> int | None:
         number = self._ids.pop(connection, None)
         if number is not None:
             self._connections.pop(number, None)
-            self._traffic.add_closed(self._links.pop(connection))
+            link = self._links.pop(connection)
+            self._traffic.add_closed(link)
+            self._rates.forget(link)
             self.event_log.link_down(number, connection.peer_address, reason, self._now)
         self._unreported.pop(connection, None)
         self._scheduler.forget(connection)

@@ -46,6 +46,7 @@ class FakeRouter:
         self.errors = []
         self.closing = None
         self.blocked = set()
+        self.pauses = []  # seconds, for each time that the scheduler asks
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
         self.scheduler = FairScheduler(self)
@@ -64,6 +65,9 @@ class FakeRouter:
             self.calls.append((connection, [connection.reader.read(data, start, end)]))
             start = end
         return Progress(start, LATE)
+
+    def pause(self, _):
+        return self.pauses.pop(0) if self.pauses else 0.0
 
     def process(self, connection, frames):
         self.now += self._seconds * len(frames)
@@ -129,6 +133,23 @@ def test_long_batch_continues_as_soon_as_other_connections_are_served(router):
         assert one.is_read
 
     router(story, seconds=1.0)
+
+
+def test_client_above_its_rate_is_not_read_until_its_pause_is_over(router):
+    async def story(router):
+        one, other = FakeConnection(), FakeConnection()
+        router.pauses = [0.05]
+        router.add(one, FAST)
+        assert (router.frames(one), one.is_read) == ([], False)
+        router.add(other, FAST)
+        assert router.frames(other) == FAST
+        began = asyncio.get_running_loop().time()
+        while router.scheduler.waiting:
+            await asyncio.sleep(0.001)
+        assert asyncio.get_running_loop().time() - began >= 0.04
+        assert (router.frames(one), one.is_read) == (FAST, True)
+
+    router(story, seconds=0.00001)
 
 
 def test_blocked_client_waits_until_it_is_released(router):

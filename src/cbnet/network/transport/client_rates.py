@@ -1,0 +1,96 @@
+"""Rates of clients: messages and bytes per second of an account, over all its links.
+
+Each account has a reserve of one second. What a client sends beyond its rates is not refused: the router reads nothing
+from its links until the reserve has grown, so that the client is slowed down (back-pressure), and nothing is lost.
+
+    reserve ──► messages that are handled now ──► reserve used up ──► pause ──► …
+
+The kernel handles no more messages than the reserve has. Bytes are counted as they are read, up to 128 KiB at a time:
+there the reserve may become negative, and the pause lasts until it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from cbnet.network.link.links import Link
+from cbnet.network.router.router import ANY_NUMBER
+
+_SHORTEST: Final = 0.005  # seconds of a pause: several messages are handled after it
+
+
+class Reserve:
+    """How much of a rate is left; at most what accrues in one second."""
+
+    def __init__(self, now: float) -> None:
+        self._left: float | None = None  # all
+        self._since = now
+
+    def left(self, rate: int, now: float) -> float:
+        """Return what is left."""
+        accrued = rate * max(0.0, now - self._since)
+        self._since = now
+        self._left = float(rate) if self._left is None else min(self._left + accrued, float(rate))
+        return self._left
+
+    def use(self, count: int) -> None:
+        """Use some; more than is left becomes a debt."""
+        if self._left is not None:
+            self._left -= count
+
+
+class _Account:
+    def __init__(self, now: float) -> None:
+        self.messages = Reserve(now)
+        self.bytes = Reserve(now)
+        self.counted: dict[int, tuple[int, int]] = {}  # messages and bytes of each link until now
+
+
+class ClientRates:
+    """The rates of all accounts of a router."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, _Account] = {}
+
+    def allowed(self, link: Link, now: float) -> int:
+        """Return how many messages of a link may be handled now."""
+        rate = link.rights.messages_per_second
+        if rate is None:
+            return ANY_NUMBER
+        return max(0, int(self._account(link, now).messages.left(rate, now)))
+
+    def pause(self, link: Link, now: float) -> float:
+        """Count what was received over a link; return for how many seconds its client must wait."""
+        rights, pause = link.rights, 0.0
+        if rights.messages_per_second is None and rights.bytes_per_second is None:
+            return 0.0
+        account, total = self._account(link, now), (link.traffic.messages_received, link.traffic.received)
+        messages, bytes = account.counted.get(link.id, (0, 0))
+        account.counted[link.id] = total
+        if (rate := rights.messages_per_second) is not None:
+            left = account.messages.left(rate, now) - (total[0] - messages)
+            account.messages.use(total[0] - messages)
+            pause = (1.0 - left) / rate
+        if (rate := rights.bytes_per_second) is not None:
+            left = account.bytes.left(rate, now) - (total[1] - bytes)
+            account.bytes.use(total[1] - bytes)
+            pause = max(pause, -left / rate)
+        return max(pause, _SHORTEST) if pause > 0 else 0.0
+
+    def begin(self, links: Iterable[Link], now: float) -> None:
+        """Count from now on what is received over links whose rights have changed."""
+        for link in links:
+            self._account(link, now).counted[link.id] = link.traffic.messages_received, link.traffic.received
+
+    def forget(self, link: Link) -> None:
+        """Remove a closed link. The reserves of its account stay: a client cannot renew them by connecting again."""
+        account = self._accounts.get(link.account)
+        if account is not None:
+            account.counted.pop(link.id, None)
+
+    def _account(self, link: Link, now: float) -> _Account:
+        account = self._accounts.get(link.account)
+        if account is None:
+            account = self._accounts[link.account] = _Account(now)
+        return account
