@@ -31,7 +31,7 @@ def test_killed_run_resumes_and_gives_the_same_rows(spark, reference, start, tmp
     config = read_config(tmp_path / "run.toml")
     killed = start("--master", "local[2]", "--conf", "spark.default.parallelism=7")
     # the rows of the stage are being written, or computed for that
-    wait_for(lambda: any(Path(config.out).glob("predicates/snapshot-*/_temporary")), killed)
+    wait_for(lambda: any(Path(config.out).glob("predicates/_snapshot-*/_temporary")), killed)
     kill_group(killed)
     stored = {each.name: each.state for each in states(config)}
     assert [stored[name] for name in STAGES] == [*[StageState.DONE] * 3, *[StageState.MISSING] * 3]

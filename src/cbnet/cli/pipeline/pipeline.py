@@ -10,7 +10,7 @@ import typer
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_json, print_note
 from cbnet.cli.options import Json, output_option
-from cbnet.cli.pipeline.spark_options import Conf, Master, Remote, settings
+from cbnet.cli.pipeline.spark_options import Conf, Master, Remote, pipeline_session
 from cbnet.errors import InputError
 from cbnet.files import unwritable
 
@@ -68,12 +68,11 @@ def run(
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.runner import run as run_stages
     from cbnet.pipeline.run.selection import Selection
-    from cbnet.pipeline.spark.session import LazySession
 
     configuration = read_config(config, out=output)
     selection = Selection(start or (), only or (), force)
     outcomes = []
-    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+    with pipeline_session(master, remote, conf) as session:
         if plan:
             _show_plan(configuration, session, selection, json)
             return
@@ -141,10 +140,9 @@ def status(
     from cbnet.pipeline.run.leftovers import leftovers
     from cbnet.pipeline.run.plan import needs_spark, states
     from cbnet.pipeline.spark.lock import lock_holder
-    from cbnet.pipeline.spark.session import LazySession
 
     plan = read_config(config, out=output)
-    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+    with pipeline_session(master, remote, conf) as session:
         spark = session.start() if needs_spark(plan) else None
         rows, holder = [*states(plan, spark)], lock_holder(spark, plan.out)
         sizes = leftovers(plan, spark) if holder is None or holder.has_ended else {}
@@ -197,7 +195,7 @@ def clean(
     output: Output = None,
     json: Json = False,
 ) -> None:
-    """Delete abandoned snapshots, and results of stages that the configuration no longer has.
+    """Delete old and abandoned snapshots, and results of stages that the configuration no longer has.
 
     `cbnet pipeline status` names them. Files that no run has written are not touched.
     """
@@ -205,10 +203,9 @@ def clean(
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.leftovers import clean as delete_leftovers
     from cbnet.pipeline.run.plan import needs_spark
-    from cbnet.pipeline.spark.session import LazySession
 
     plan = read_config(config, out=output)
-    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+    with pipeline_session(master, remote, conf) as session:
         spark = session.start() if needs_spark(plan) else None
         sizes = delete_leftovers(plan, spark)
     if json:
@@ -229,6 +226,10 @@ def table(
         int | None,
         typer.Option("--tree", metavar="N", min=1, help="Number of the tree.", show_default="all, folded"),
     ] = None,
+    results: Annotated[
+        str | None,
+        typer.Option("--results", metavar="FOLDER", help="Folder of the results.", show_default="the configuration's"),
+    ] = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -240,10 +241,9 @@ def table(
     """
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.table_extraction import extract_table
-    from cbnet.pipeline.spark.session import LazySession
 
-    plan = read_config(config)
-    with LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True) as session:
+    plan = read_config(config, out=results)
+    with pipeline_session(master, remote, conf) as session:
         sizes = extract_table(session.start(), plan, router, file, tree)
     for path, size in sizes.items():
         if json:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cbnet.errors import InputError
+
+if TYPE_CHECKING:
+    from cbnet.pipeline.spark.session import LazySession
 
 
 class ErrorPolicy(StrEnum):
@@ -102,6 +105,13 @@ def check_tables(tables: Sequence[str]) -> None:
     for table in tables:
         if ":/" not in table and not Path(table).is_file():
             raise InputError("no such table", hint="give a compiled table or a rule file", file=table)
+
+
+def pipeline_session(master: str | None, remote: str | None, conf: Sequence[str] | None) -> LazySession:
+    """Return the session of a command of `cbnet pipeline`, which starts when it is needed."""
+    from cbnet.pipeline.spark.session import LazySession
+
+    return LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True)
 
 
 def settings(conf: Sequence[str] | None) -> dict[str, str]:

@@ -124,7 +124,9 @@ def _attempt(
     except Exception as error:
         if not _is_from_spark(error):
             raise
-        problem = "Spark failed: " + next(iter(str(error).strip().splitlines()), type(error).__name__)
+        from cbnet.pipeline.spark.failures import cause
+
+        problem = f"Spark failed: {cause(error)}"
     findings = tuple(Finding(number, "-", "open", problem, missing="run") for number in experiment.claims)
     return ExperimentOutcome(experiment, planned, findings, error=problem)
 

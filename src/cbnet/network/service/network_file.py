@@ -29,20 +29,19 @@ A folder written by the pipeline has more:
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys, read_text, read_toml
+from cbnet.files import check_keys, read_toml
 from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import Graph, topology
 from cbnet.topology.graph.generators import GENERATORS
 
 VERSION = 1
 NAME = "network.toml"
-_MANIFEST = "_cbnet.json"  # of a result of the pipeline
+_MANIFESTS = "_snapshot-*/_cbnet.json"  # of the complete snapshots of a result of the pipeline
 _KEYS = {
     "": ("version", "predicates", "topology", "network", "ports", "tables"),
     "topology": ("graph", "seed", "largest", "roots"),
@@ -90,15 +89,9 @@ def read_folder(folder: Path, seed: int | None = None) -> NetworkPlan:
 
 
 def snapshot_folder(folder: Path) -> Path:
-    """Return the snapshot that the manifest of a folder names; the folder itself if it has no manifest."""
-    manifest = folder / _MANIFEST
-    if not manifest.is_file():
-        return folder
-    try:
-        return folder / str(json.loads(read_text(manifest))["snapshot"])
-    except (ValueError, KeyError, TypeError):
-        hint = "run the pipeline again"
-        raise InputError("this is not the manifest of a result", hint=hint, file=str(manifest)) from None
+    """Return the newest complete snapshot of a result of the pipeline; the folder itself if it has none."""
+    manifests = sorted(folder.glob(_MANIFESTS))
+    return manifests[-1].parent if manifests else folder
 
 
 def read_network(path: Path, seed: int | None = None) -> NetworkPlan:

@@ -33,6 +33,7 @@ from cbnet.pipeline.ingest.tweet_parser import parse_tweets
 from cbnet.pipeline.ingest.typed_parser import parse_pairs, parse_table
 from cbnet.pipeline.ingest.word_count_parser import parse_word_counts
 from cbnet.pipeline.schemas import COUNTS, FOLLOWS, PAIRS, POSTS, REJECTED, TAGGED, arrow_schema
+from cbnet.pipeline.spark.failures import cause
 
 _SCHEMAS = {
     "tagged": TAGGED, "tweets": TAGGED, "posts": POSTS, "pairs": PAIRS, "follows": FOLLOWS, "wordcounts": COUNTS,
@@ -138,7 +139,7 @@ def _lines(spark: SparkSession, paths: list[str]) -> DataFrame:
     try:
         text = spark.read.text(paths, lineSep="\n")
     except AnalysisException as error:
-        raise InputError(f"cannot read {', '.join(paths)}: {_first_line(error)}") from None
+        raise InputError(f"cannot read {', '.join(paths)}: {cause(error)}") from None
     file, start = F.col("_metadata.file_path"), F.col("_metadata.file_block_start")
     return text.select("value", file.alias("file"), start.alias("start"))
 
@@ -218,7 +219,3 @@ def _rejected(
 def path_of(file: str) -> str:
     """Return the usual form of a path; Spark gives a local one as file:/with%20blank."""
     return re.sub("^/+", "/", unquote(file.removeprefix("file:"))) if file.startswith("file:") else file
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "")

@@ -20,8 +20,6 @@ from dataclasses import asdict, dataclass, replace
 from time import monotonic
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 
 from cbnet.errors import CbnetError, InputError
@@ -37,8 +35,9 @@ from cbnet.pipeline.match.interface_buckets import bucketed, interface_counts
 from cbnet.pipeline.match.match_counts import observe_counts, observed_counts
 from cbnet.pipeline.match.match_task import MatchTask
 from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
-from cbnet.pipeline.match.message_dataframes import MessageFrame, read_messages
+from cbnet.pipeline.match.message_dataframes import MessageFrame, check_session, read_messages
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.spark.failures import SPARK_ERRORS, cause
 from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path, write_text
 from cbnet.pipeline.spark.lock import LOCK, locked
 from cbnet.pipeline.spark.progress import step
@@ -100,6 +99,7 @@ class DryRun:
 
 def dry_run(spark: SparkSession, job: MatchJob) -> DryRun:
     """Return the attributes of the columns, without matching."""
+    check_session(spark, job.format)
     tables = ship_tables(spark, job.tables, filters=False)
     return explain_columns(job.read(spark).rows, tables, job.columns)
 
@@ -119,11 +119,12 @@ def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Se
 
 def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
     """Match files of messages; write matches and counts to a folder, in place of those of an earlier job."""
+    check_session(spark, job.format)
     if is_connect(spark):
         return _run(spark, job, out)
     check_paths([*job.messages, out], str(spark.sparkContext.master))
     out = spark_path(out)
-    check_output_folder(spark, out, {*_RESULTS, MANIFEST, LOCK})
+    check_output_folder(spark, out, {*_RESULTS, MANIFEST})
     with locked(spark, out):
         return _run(spark, job, out)
 
@@ -193,7 +194,7 @@ def count_reasons(letters: DataFrame) -> Counter[str]:
 
 def check_output_folder(spark: SparkSession, out: str, names: set[str]) -> None:
     """Raise an error if the output folder contains other files."""
-    foreign = [name for name in list_names(spark, out) if name not in names and not name.startswith(".")]
+    foreign = [name for name in list_names(spark, out) if name not in names and not name.startswith((".", LOCK))]
     if foreign:
         raise InputError(f"the output folder contains {foreign[0]!r}", hint="use an empty folder", file=out)
 
@@ -211,15 +212,13 @@ def job_errors() -> Iterator[None]:
     """Convert errors of Spark to one line; Spark logs the details."""
     try:
         yield
-    except (Py4JJavaError, PySparkException) as error:
+    except SPARK_ERRORS as error:
         raise job_failure(error) from error
 
 
 def job_failure(error: Exception) -> CbnetError:
     """Return an error of Spark in one line."""
-    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
-    cause = lines[-1] if "Python worker" in lines[0] else lines[0]
-    return CbnetError(f"the job failed: {cause.removeprefix('cbnet.errors.InputError: ')}")
+    return CbnetError(f"the job failed: {cause(error)}")
 
 
 def _provenance(job: MatchJob, tables: Sequence[ShippedTable]) -> Provenance:

@@ -39,6 +39,7 @@ from cbnet.pipeline.match.message_columns import unknown_attributes
 from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_schema, read_stream
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.table_versions import TableVersions, match_versioned
+from cbnet.pipeline.spark.failures import cause
 from cbnet.pipeline.spark.filesystem import check_paths, read_text, spark_path, write_text
 from cbnet.pipeline.spark.results import MANIFEST
 from cbnet.pipeline.spark.session import require_classic
@@ -153,8 +154,7 @@ class MatchStream:
         except StreamingQueryException as error:
             if self._failure is not None:
                 raise self._failure from None
-            cause = next((line for line in str(error).splitlines() if line.strip()), "")
-            raise CbnetError(f"the stream failed: {cause}") from error
+            raise CbnetError(f"the stream failed: {cause(error)}") from error
 
     def _match(self, rows: DataFrame, batch: int) -> None:
         """Match a micro-batch; overwrite its folder, which an earlier attempt may have left."""

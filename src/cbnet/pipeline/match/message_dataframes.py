@@ -23,6 +23,8 @@ from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match import router_source
 from cbnet.pipeline.match.dataframe_matcher import CORRUPT
+from cbnet.pipeline.spark.failures import cause
+from cbnet.pipeline.spark.session import require_classic
 
 FILES = ("parquet", "orc", "json", "csv")
 KAFKA = "kafka"
@@ -66,6 +68,12 @@ def read_messages(
     with _read_errors(paths):
         columns = message_schema(spark, paths, format, schema=schema, options=options)
         return MessageFrame(_reader(spark.read, format, columns, options).load([*paths]))
+
+
+def check_session(spark: SparkSession, format: str) -> None:
+    """Raise an error if a session cannot read a format: presets count bad lines, which Spark Connect cannot."""
+    if format in MESSAGE_PRESETS:
+        require_classic(spark, f"format {format}")
 
 
 def read_stream(
@@ -113,7 +121,7 @@ def parse_schema(ddl: str) -> StructType:
     try:
         schema: DataType = StructType.fromDDL(ddl)
     except ParseException as error:
-        raise InputError(f"{ddl!r} is not a schema: {_first_line(error)}", hint=_DDL) from None
+        raise InputError(f"{ddl!r} is not a schema: {cause(error)}", hint=_DDL) from None
     if not isinstance(schema, StructType):  # `bigint` alone is a type
         raise InputError(f"{ddl!r} is not a schema", hint=_DDL)
     return schema
@@ -132,7 +140,7 @@ def _kafka(spark: SparkSession, schema: StructType | None, options: Mapping[str,
         records = spark.readStream.format(KAFKA).options(**options).load()
     except AnalysisException as error:
         hint = f"add {_KAFKA_PACKAGE}:{spark.version} and the --option values of Kafka"
-        raise InputError(f"cannot read from Kafka: {_first_line(error)}", hint=hint) from None
+        raise InputError(f"cannot read from Kafka: {cause(error)}", hint=hint) from None
     value = F.from_json(F.col("value").cast("string"), known, {"columnNameOfCorruptRecord": CORRUPT})
     return records.select("topic", "partition", "offset", value.alias("value")).select(
         "topic", "partition", "offset", "value.*"
@@ -159,8 +167,4 @@ def _read_errors(paths: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        raise InputError(f"cannot read: {_first_line(error)}", file=", ".join(paths)) from None
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "")
+        raise InputError(f"cannot read: {cause(error)}", file=", ".join(paths)) from None

@@ -19,7 +19,7 @@ from cbnet.pipeline.derive.topics import TopicModel
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import population
 from cbnet.pipeline.run.tree_curves import KS
-from cbnet.pipeline.spark.filesystem import scheme_of
+from cbnet.pipeline.spark.local_files import scheme_of
 from cbnet.pipeline.tables.router_interfaces import MASK_TREES, MAX_TREES
 from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties

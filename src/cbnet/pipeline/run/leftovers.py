@@ -1,4 +1,4 @@
-"""Leftovers in an output folder: results of stages that no longer belong to the configuration, and abandoned snapshots.
+"""Leftovers in an output folder: results of stages that no longer belong to the configuration, and old snapshots.
 
 Files that no run has written are not touched.
 """
@@ -12,9 +12,10 @@ from pyspark.sql import SparkSession
 from cbnet.errors import InputError
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.plan import stages_of
-from cbnet.pipeline.spark.filesystem import delete, list_files, list_names, spark_path
+from cbnet.pipeline.spark.filesystem import delete, files_at, list_names, spark_path
 from cbnet.pipeline.spark.lock import locked
-from cbnet.pipeline.spark.results import is_snapshot, read_result
+from cbnet.pipeline.spark.results import read_result
+from cbnet.pipeline.spark.snapshots import is_snapshot
 
 
 def leftovers(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
@@ -57,7 +58,7 @@ def _is_result(names: list[str]) -> bool:
 
 
 def _strays(spark: SparkSession | None, out: str, stage: str, names: list[str]) -> Iterator[str]:
-    """Yield the snapshots in the folder of a stage that its manifest does not name."""
+    """Yield the snapshots in the folder of a stage but the current one: abandoned ones, and the one before."""
     try:
         stored = read_result(spark, f"{out}/{stage}")
     except InputError:  # the stage runs again, and then replaces it
@@ -67,4 +68,5 @@ def _strays(spark: SparkSession | None, out: str, stage: str, names: list[str]) 
 
 
 def _size(spark: SparkSession | None, path: str) -> int:
-    return sum(list_files(spark, spark_path(path)).values())
+    uri = spark_path(path)
+    return sum(files_at(spark, uri).sizes(uri).values())

@@ -19,10 +19,10 @@ from cbnet.pipeline.run.plan import PlannedStage, StageState, check_reach, needs
 from cbnet.pipeline.run.selection import Decision, Selection, decide
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.costs import CostMeter
+from cbnet.pipeline.spark.failures import SPARK_ERRORS, cause
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import StoredResult, write_result
-from cbnet.pipeline.spark.session import SPARK_ERRORS
 
 _ALL = Selection()
 
@@ -88,11 +88,4 @@ def _run_stage(context: StageContext, planned: PlannedStage) -> StoredResult:
                 facts=output.facts, cost=meter.cost, files=planned.stage.files,
             )  # fmt: skip
     except SPARK_ERRORS as error:
-        raise CbnetError(f"stage {planned.stage.name} failed: {_error_line(error)}") from error
-
-
-def _error_line(error: Exception) -> str:
-    """Return the most specific line of an error: one of cbnet's own if there is one, else the first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith("cbnet.errors.")]
-    return (own or lines or [type(error).__name__])[0]
+        raise CbnetError(f"stage {planned.stage.name} failed: {cause(error)}") from error

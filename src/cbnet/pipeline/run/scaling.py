@@ -23,7 +23,7 @@ class StageCost:
 
     name: str
     rows: float
-    cpu_seconds: float  # of Java and Python
+    cpu_seconds: float  # of Java and Python; on a cluster, the time of all tasks, which is more
     shuffle_bytes: float
     stored_bytes: float
     tasks: float
@@ -42,20 +42,27 @@ class StageCost:
 
 
 def measured_costs(results: Mapping[str, StoredResult]) -> list[StageCost]:
-    """Return the cost of each stage of a run on one machine; results: by the name of the stage."""
+    """Return the cost of each stage of a run; results: by the name of the stage."""
     if _POPULATION not in results or not results[_POPULATION].rows:
         raise InputError("this run has no population yet", hint="`cbnet pipeline run` computes it")
     return [
         StageCost(
             name,
             result.rows,
-            result.cost["java_cpu_seconds"] + result.cost["python_cpu_seconds"],
+            _cpu_seconds(result),
             result.cost["shuffle_bytes"],
             result.bytes,
             result.cost["tasks"],
         )
         for name, result in results.items()
     ]
+
+
+def _cpu_seconds(result: StoredResult) -> float:
+    """Return the processor time of a stage; that of a cluster is not measured, only the time of its tasks."""
+    if str(result.origin["master"]).startswith("local"):
+        return float(result.cost["java_cpu_seconds"] + result.cost["python_cpu_seconds"])
+    return float(result.cost["executor_seconds"])
 
 
 def descriptors_of(costs: list[StageCost]) -> int:

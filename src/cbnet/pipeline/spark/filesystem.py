@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import os
 import re
 import shutil
 import tempfile
@@ -20,11 +19,10 @@ from typing import TYPE_CHECKING
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.spark.hadoop_files import HadoopFiles
+from cbnet.pipeline.spark.local_files import LocalFiles, local_path, scheme_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 @cache
@@ -35,20 +33,9 @@ def process_folder() -> Path:
     return folder
 
 
-def scheme_of(path: str) -> str | None:
-    """Return the scheme of a URI such as s3a://bucket/key; None for a plain path."""
-    found = _SCHEME.match(path)
-    return found[1].lower() if found else None
-
-
 def spark_path(path: str) -> str:
     """Return a path as a URI: a plain path is local; Spark may take it for one of HDFS."""
     return f"file://{abspath(path)}" if scheme_of(path) is None else path  # noqa: PTH100, which would follow links
-
-
-def local_path(path: str) -> Path | None:
-    """Return the path of a URI with the scheme `file`; None for others."""
-    return Path(re.sub("^file:/+", "/", path)) if scheme_of(path) == "file" else None
 
 
 def needs_session(path: str) -> bool:
@@ -65,51 +52,34 @@ def check_paths(paths: Iterable[str], master: str) -> None:
             raise InputError(problem, hint=hint, file=path)
 
 
+def files_at(spark: SparkSession | None, path: str) -> HadoopFiles | LocalFiles:
+    """Return the file system of a URI; without a session, only that of this machine."""
+    if scheme_of(path) == "file":
+        return LocalFiles()
+    if spark is None:
+        raise CbnetError(f"{path}: only Spark can read this path; no session was given")
+    return HadoopFiles(spark)
+
+
 def read_text(spark: SparkSession | None, path: str) -> str | None:
     """Return the text of a file; None if there is no such file."""
-    local = local_path(path)
-    if local is not None:
-        return local.read_text(encoding="utf-8", errors="replace") if local.is_file() else None
-    data = _hadoop(spark, path).read(path)
+    data = files_at(spark, path).read(path)
     return None if data is None else data.decode(errors="replace")
 
 
 def write_text(spark: SparkSession | None, path: str, text: str) -> None:
     """Write a file; replace an existing one."""
-    local = local_path(path)
-    if local is None:
-        _hadoop(spark, path).write(path, text.encode())
-        return
-    local.parent.mkdir(parents=True, exist_ok=True)
-    draft = local.with_name(f".{local.name}.draft")
-    with draft.open("wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(local)
-    local.with_name(f".{local.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of the file before
+    files_at(spark, path).write(path, text.encode())
 
 
 def create_text(spark: SparkSession | None, path: str, text: str) -> bool:
     """Write a new file; return False if there is one already."""
-    local = local_path(path)
-    if local is None:
-        return _hadoop(spark, path).create(path, text.encode())
-    local.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with local.open("xb") as file:
-            file.write(text.encode())
-    except FileExistsError:
-        return False
-    return True
+    return files_at(spark, path).create(path, text.encode())
 
 
 def list_names(spark: SparkSession | None, folder: str) -> list[str]:
     """Return the sorted names in a folder; an empty list if there is no such folder."""
-    local = local_path(folder)
-    if local is None:
-        return sorted(_hadoop(spark, folder).names(folder))
-    return sorted(each.name for each in local.iterdir()) if local.is_dir() else []
+    return sorted(files_at(spark, folder).names(folder))
 
 
 def list_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
@@ -117,48 +87,29 @@ def list_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
 
     A file is a folder of one file without a name.
     """
-    local = local_path(folder)
-    if local is None:
-        sizes = _hadoop(spark, folder).sizes(folder)
-    else:
-        found = [local] if local.is_file() else [each for each in local.rglob("*") if each.is_file()]
-        sizes = {str(each)[len(str(local)) + 1 :]: each.stat().st_size for each in found}
+    sizes = files_at(spark, folder).sizes(folder)
     return {name: sizes[name] for name in sorted(sizes) if not re.search("(^|/)[._]", name)}
 
 
 def exists(spark: SparkSession | None, path: str) -> bool:
     """Return whether a file or folder exists."""
-    local = local_path(path)
-    return _hadoop(spark, path).exists(path) if local is None else local.exists()
+    return files_at(spark, path).exists(path)
 
 
 def delete(spark: SparkSession | None, path: str) -> None:
     """Delete a file or a folder with its contents, if it exists."""
-    local = local_path(path)
-    if local is None:
-        _hadoop(spark, path).delete(path)
-    elif local.is_dir():
-        shutil.rmtree(local)
-    else:
-        local.unlink(missing_ok=True)
+    files_at(spark, path).delete(path)
 
 
 def upload(spark: SparkSession, local: Path, path: str) -> None:
     """Copy a local file to a path."""
-    target = local_path(path)
-    if target is None:
-        HadoopFiles(spark).upload(local, path)
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.draft")
-    shutil.copyfile(local, draft)
-    draft.replace(target)
+    files_at(spark, path).upload(local, path)
 
 
 def download(spark: SparkSession, path: str, local: Path) -> None:
     """Copy a file from a path to a local file."""
     draft = local.with_name(f"{local.name}.draft")
-    HadoopFiles(spark).download(path, draft)
+    files_at(spark, path).download(path, draft)
     draft.replace(local)
 
 
@@ -170,19 +121,14 @@ def fetch(spark: SparkSession | None, path: str) -> Path:
     local = local_path(spark_path(path))
     if local is not None:
         return local
-    state = _hadoop(spark, path).state(path)
+    if spark is None:
+        raise CbnetError(f"{path}: only Spark can read this path; no session was given")
+    state = HadoopFiles(spark).state(path)
     if state is None:
         raise InputError("there is no such file", file=path)
     folder = process_folder() / hashlib.sha256(f"{path} {state}".encode()).hexdigest()[:16]
     copy = folder / path.rpartition("/")[2]
     if not copy.exists():
         folder.mkdir(exist_ok=True)
-        assert spark is not None  # or `_hadoop` has raised an error
         download(spark, path, copy)
     return copy
-
-
-def _hadoop(spark: SparkSession | None, path: str) -> HadoopFiles:
-    if spark is None:
-        raise CbnetError(f"{path}: only Spark can read this path; no session was given")
-    return HadoopFiles(spark)

@@ -1,11 +1,12 @@
-"""Stored results of stages: snapshots, and a manifest that names the current one.
+"""Stored results of stages: numbered snapshots, each with a manifest that is written last.
 
-    out/population/_cbnet.json                           the manifest: snapshot, files, provenance, cost, facts
-    out/population/snapshot-20260731T201500-3f9a/part-…  rows, usually as Parquet
+    out/population/_snapshot-000012-3f9a/part-…        rows, usually as Parquet
+    out/population/_snapshot-000012-3f9a/_cbnet.json   the manifest: files, provenance, cost, facts
 
-A new snapshot is written beside the old one; then the manifest is replaced in one operation; then old snapshots are
-deleted. A run that is killed before that leaves the old result as it was. Results are read by the files that the
-manifest lists, with sizes and numbers of rows, so a lost file is noticed.
+The snapshot with the highest number that has a manifest is the current one. So nothing is ever replaced: no file system
+has to do that in one operation, and a run that is killed leaves the result before it. That one is kept, as others may
+be reading it; those before are deleted. Results are read by the files that the manifest lists, with sizes and numbers
+of rows, so a lost file is noticed.
 
 The fingerprint of a result covers the stage, its version, its parameters and the fingerprints of its inputs; the rows
 depend on nothing else. Folders may be on any file system that Spark can write to. Local ones are read without Spark.
@@ -15,34 +16,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from secrets import token_hex
 from time import monotonic
 from typing import Any
-from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 import cbnet
 from cbnet.errors import InputError
-from cbnet.pipeline.spark.filesystem import (
-    delete,
-    list_files,
-    list_names,
-    local_path,
-    read_text,
-    spark_path,
-    write_text,
+from cbnet.pipeline.spark.filesystem import delete, exists, list_files, read_text, spark_path, write_text
+from cbnet.pipeline.spark.snapshots import (
+    Snapshot,
+    StoredFile,
+    local_rows,
+    new_snapshot_name,
+    snapshot_names,
+    write_snapshot,
 )
 
 MANIFEST = "_cbnet.json"
-_SNAPSHOT = re.compile(r"(.*/)?snapshot-\d{8}T\d{6}-[0-9a-f]{4}")  # the name of a snapshot
+_KEPT = 2  # complete snapshots: the current one, and the one before for those who are reading it
 
 Facts = Mapping[str, Any]
 
@@ -60,35 +55,6 @@ class Provenance:
     def fingerprint(self) -> str:
         """A hash of all members: 64 hexadecimal digits."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file of a snapshot."""
-
-    name: str  # below the folder of the snapshot
-    bytes: int
-    rows: int | None = None  # if it is a Parquet file of the result
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The files of a result."""
-
-    folder: str
-    files: Sequence[StoredFile]
-    schema: Mapping[str, Any] | None = None  # of the rows, as Spark's JSON; None: the files are no rows
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """Return the rows."""
-        assert self.schema is not None, f"{self.folder} has no rows"
-        schema = StructType.fromJson({**self.schema})
-        if not self.files:  # Spark writes no file for a partitioned frame without rows
-            return spark.createDataFrame([], schema)
-        folder = spark_path(self.folder)
-        paths = [_without_patterns(f"{folder}/{file.name}") for file in self.files]
-        reader = spark.read.schema(schema).option("basePath", folder)
-        return reader.option("ignoreMissingFiles", False).option("ignoreCorruptFiles", False).parquet(*paths)
 
 
 @dataclass(frozen=True)
@@ -138,7 +104,7 @@ def write_result(
     cost: Callable[[], Facts] = dict,
     files: Sequence[str] = (),
 ) -> StoredResult:
-    """Write the result of a stage to its folder, in place of an earlier one.
+    """Write the result of a stage to its folder, beside an earlier one.
 
     `content` is the rows, or a function that writes files to the folder of a snapshot and returns the number of rows.
     The time counts from `started` (of `time.monotonic`), by default from this call. `facts` and `cost` are called once
@@ -146,30 +112,31 @@ def write_result(
     """
     started = monotonic() if started is None else started
     written = datetime.now(UTC)
-    name = f"snapshot-{written:%Y%m%dT%H%M%S}-{token_hex(2)}"
-    snapshot, rows = _write_snapshot(spark, content, f"{folder}/{name}", partition_by)
+    snapshot, rows = write_snapshot(spark, content, f"{folder}/{new_snapshot_name(spark, folder)}", partition_by)
     values, costs = facts(snapshot), cost()
     seconds = round(monotonic() - started, 3)
     time = written.isoformat(timespec="seconds")
     versions = {"cbnet": cbnet.__version__, "spark": spark.version, "master": spark.sparkContext.master}
     origin = {"files": [*files], **versions}
     result = StoredResult(folder, provenance, snapshot, rows, seconds, time, costs, values, origin)
-    write_text(spark, spark_path(f"{folder}/{MANIFEST}"), json.dumps(result.manifest(), indent=2) + "\n")
-    for old in superseded(spark, result):
+    write_text(spark, _manifest_path(snapshot.folder), json.dumps(result.manifest(), indent=2) + "\n")
+    for old in superseded(spark, folder):
         delete(spark, spark_path(old))
     return result
 
 
 def read_result(spark: SparkSession | None, folder: str) -> StoredResult | None:
     """Return the result in a folder; None if there is none. Without a session only local folders can be read."""
-    text = read_text(spark, spark_path(f"{folder}/{MANIFEST}"))
-    if text is None:
-        return None
-    try:
-        return _of_members(folder, json.loads(text))
-    except (ValueError, KeyError, TypeError):
-        hint = "run the stage again"
-        raise InputError("this is not the manifest of a result", hint=hint, file=f"{folder}/{MANIFEST}") from None
+    for name in snapshot_names(spark, folder):
+        path = _manifest_path(f"{folder}/{name}")
+        text = read_text(spark, path)
+        if text is not None:
+            try:
+                return _of_members(folder, json.loads(text))
+            except (ValueError, KeyError, TypeError):
+                hint = "run the stage again"
+                raise InputError("this is not the manifest of a result", hint=hint, file=path) from None
+    return None
 
 
 def damage(spark: SparkSession | None, result: StoredResult) -> str | None:
@@ -185,59 +152,24 @@ def damage(spark: SparkSession | None, result: StoredResult) -> str | None:
     for file in files:
         if found[file.name] != file.bytes:
             return f"{file.name} has {found[file.name]:,} bytes, not {file.bytes:,}"
-        rows = None if file.rows is None else _local_rows(f"{result.snapshot.folder}/{file.name}")
+        rows = None if file.rows is None else local_rows(f"{result.snapshot.folder}/{file.name}")
         if rows not in (None, file.rows):
             return f"{file.name} is not the file that was written"
     return None
 
 
-def is_snapshot(path: str) -> bool:
-    """Return whether a folder has the name of a snapshot."""
-    return _SNAPSHOT.fullmatch(path) is not None
+def superseded(spark: SparkSession | None, folder: str) -> Iterator[str]:
+    """Yield the snapshots in a folder that nobody needs: all but the current one and the one before it."""
+    kept = 0
+    for name in snapshot_names(spark, folder):
+        if kept < _KEPT and exists(spark, _manifest_path(f"{folder}/{name}")):
+            kept += 1
+        else:
+            yield f"{folder}/{name}"
 
 
-def superseded(spark: SparkSession | None, result: StoredResult) -> Iterator[str]:
-    """Yield the snapshots in the folder of a result that are not its own."""
-    for name in list_names(spark, spark_path(result.folder)):
-        if is_snapshot(name) and result.snapshot.folder != f"{result.folder}/{name}":
-            yield f"{result.folder}/{name}"
-
-
-def _write_snapshot(
-    spark: SparkSession, content: DataFrame | Callable[[str], int], folder: str, partition_by: Sequence[str]
-) -> tuple[Snapshot, int]:
-    path = spark_path(folder)
-    if not isinstance(content, DataFrame):
-        rows = content(path)
-        return Snapshot(folder, [StoredFile(*file) for file in list_files(spark, path).items()]), rows
-    content.write.partitionBy(*partition_by).parquet(path)
-    snapshot = Snapshot(
-        folder, [StoredFile(*file) for file in list_files(spark, path).items()], content.schema.jsonValue()
-    )
-    counts = _row_counts(spark, snapshot)
-    files = [StoredFile(file.name, file.bytes, counts.get(file.name, 0)) for file in snapshot.files]
-    return Snapshot(folder, files, snapshot.schema), sum(counts.values())
-
-
-def _row_counts(spark: SparkSession, snapshot: Snapshot) -> dict[str, int]:
-    """Return the number of rows of each file, by their footers; files without rows may lack."""
-    local = {file.name: _local_rows(f"{snapshot.folder}/{file.name}") for file in snapshot.files}
-    if all(rows is not None for rows in local.values()):
-        return {name: rows for name, rows in local.items() if rows is not None}
-    rows = snapshot.frame(spark).groupBy("_metadata.file_path").count().collect()
-    above = snapshot.folder.rpartition("/")[2] + "/"
-    return {unquote(path).partition(above)[2]: count for path, count in rows}
-
-
-def _local_rows(path: str) -> int | None:
-    """Return the number of rows of a local Parquet file, -1 if it is none; None if the file is not local."""
-    local = local_path(spark_path(path))
-    if local is None:
-        return None
-    try:
-        return int(pq.read_metadata(local).num_rows)
-    except (OSError, pa.ArrowException):
-        return -1
+def _manifest_path(snapshot: str) -> str:
+    return spark_path(f"{snapshot}/{MANIFEST}")
 
 
 def _of_members(folder: str, members: dict[str, Any]) -> StoredResult:
@@ -246,8 +178,3 @@ def _of_members(folder: str, members: dict[str, Any]) -> StoredResult:
     snapshot = Snapshot(f"{folder}/{members['snapshot']}", files, members["schema"])
     measures = (members[name] for name in ("rows", "seconds", "written", "cost", "facts", "origin"))
     return StoredResult(folder, provenance, snapshot, *measures)
-
-
-def _without_patterns(path: str) -> str:
-    """Return a path that Spark does not take for a pattern."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)

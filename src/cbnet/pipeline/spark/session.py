@@ -14,13 +14,13 @@ from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
 import psutil
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
-from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.spark.external_settings import ExternalSettings, external_settings, is_submitted
+from cbnet.pipeline.spark.failures import cause
 from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.java import java_environment
 from cbnet.pipeline.spark.progress import watch_stages
@@ -33,7 +33,6 @@ from cbnet.pipeline.spark.session_target import (
     target_of,
 )
 
-SPARK_ERRORS = (PySparkException, Py4JError)  # what a failed query raises
 _GIB = 2**30
 # Up to 32 GiB Java uses short pointers: a heap between that and about 48 GiB holds less.
 _MAX_HEAP = 31 * _GIB
@@ -163,7 +162,7 @@ def _start(name: str, target: SessionTarget, settings: Mapping[str, str]) -> Spa
         except ImportError as error:
             raise CbnetError(f"Spark Connect needs more packages: pip install 'cbnet[connect]' ({error})") from error
         except Exception as error:  # of any type, from Java or from Python; Spark logs the cause
-            raise CbnetError(f"Spark did not start at {target.address}: {_first_line(error)}") from error
+            raise CbnetError(f"Spark did not start at {target.address}: {cause(error)}") from error
 
 
 def _starts_java(target: SessionTarget) -> bool:
@@ -225,7 +224,3 @@ def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
         except (OSError, ValueError):  # no such group, or "max"
             continue
     return physical
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

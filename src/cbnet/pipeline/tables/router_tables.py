@@ -30,7 +30,7 @@ from cbnet.topology import ROOT, Tree
 
 
 @dataclass(frozen=True, eq=False)
-class Branches:
+class RouterBranches:
     """The branches of several routers on several trees; a position p of tree t is given as t * nodes + p."""
 
     routers: NDArray[np.int32]  # of each interface
@@ -42,7 +42,7 @@ class Branches:
     nodes: int
 
     @classmethod
-    def of(cls, trees: Sequence[Tree], routers: Sequence[int], numbers: Sequence[int]) -> Branches:
+    def of(cls, trees: Sequence[Tree], routers: Sequence[int], numbers: Sequence[int]) -> RouterBranches:
         """Return the branches of routers on trees; numbers: those of the trees."""
         nodes = len(trees[0].preorder)
         rows = [
@@ -82,7 +82,7 @@ def _sides(tree: Tree, router: int) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class RouterTables:
+class StoredTables:
     """The stored tables of all routers."""
 
     descriptors: DataFrame  # NUMBERED
@@ -93,7 +93,7 @@ class RouterTables:
     def of(self, routers: Sequence[int], tree: int | None = None, *, partitions: int | None = None) -> DataFrame:
         """Return the tables of routers on a tree, or folded over all trees as `fib.folded_tables` does: FIB."""
         numbers = [*range(len(self.trees))] if tree is None else [tree]
-        branches = Branches.of([self.trees[number] for number in numbers], routers, numbers)
+        branches = RouterBranches.of([self.trees[number] for number in numbers], routers, numbers)
         partitions = partitions or partitions_for(self.marks.sparkSession, len(routers) * self.descriptors.count())
         kept = self._kept(branches, partitions)
         if len(numbers) > 1:
@@ -117,7 +117,7 @@ class RouterTables:
         minimal = (depths.shape[1] - 1) * self.descriptors.where("minimal").count()
         return [found.get(number, 0) + minimal for number in range(len(self.trees))]
 
-    def _kept(self, branches: Branches, partitions: int) -> DataFrame:
+    def _kept(self, branches: RouterBranches, partitions: int) -> DataFrame:
         """Return the descriptors of each interface, with the trees on which they are minimal: GROUPED."""
         is_read = (F.col("tree") * self.ranges + F.col("range")).isin(branches.ranges(self.ranges))
         marks = self.marks.where(is_read).select("tree", "position", "descriptor", "below", "above")
@@ -149,7 +149,7 @@ def _trees(mark: int, name: str) -> Column:
     return F.expr(f"if(mark = {mark}, shiftleft(1L, tree), 0L)").alias(name)
 
 
-def _branch_marks(batches: Iterator[pa.RecordBatch], branches: Branches) -> Iterator[pa.RecordBatch]:
+def _branch_marks(batches: Iterator[pa.RecordBatch], branches: RouterBranches) -> Iterator[pa.RecordBatch]:
     """Yield the marks of each branch: BRANCH_MARKS. Those behind a parent have the opposite sign."""
     for batch in batches:
         tree, position, descriptor, below, above = (np.asarray(column) for column in batch.columns)

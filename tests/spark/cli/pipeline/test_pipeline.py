@@ -68,7 +68,7 @@ def test_run_shows_table_1_beside_the_papers_and_runs_nothing_twice(cbnet, small
     again = cbnet("pipeline", "run", small, "--output", there)
     assert "loads (damaged: 1 of " in again.err
     assert "loads: 8 rows in " in again.err
-    (tmp_path / "there" / "old" / "snapshot-20260101T000000-00aa").mkdir(parents=True)
+    (tmp_path / "there" / "old" / "_snapshot-000001-00aa").mkdir(parents=True)
     assert f"leftover: {there}/old, 0.0 MiB" in cbnet("pipeline", "status", small, "--output", there).err
     assert f"deleted: {there}/old" in cbnet("pipeline", "clean", small, "--output", there).err
     assert "nothing to delete" in cbnet("pipeline", "clean", small, "--output", there).err

@@ -12,6 +12,7 @@ from cbnet.errors import CbnetError
 from cbnet.pipeline.match.batch_folders import compact_batches
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.spark.lock import locked
+from cbnet.pipeline.spark.results import read_result
 from cbnet.spark import MatchStream, StreamJob, read_complete_batches, read_interface
 
 SETTINGS = {
@@ -48,7 +49,8 @@ def job(folder, predicates):
 
 
 def stored(spark, folder):
-    return {(row.file, row.x, row.interface) for row in spark.read.parquet(str(folder / "out" / "matches")).collect()}
+    rows = read_result(spark, str(folder / "out" / "matches")).frame(spark).collect()
+    return {(row.file, row.x, row.interface) for row in rows}
 
 
 @pytest.mark.usefixtures("settings")

@@ -6,7 +6,7 @@ from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_folders import batch_path, compact_batches, complete_batch, write_batch
 from cbnet.pipeline.match.bucket_numbers import bucket_of
 from cbnet.pipeline.match.interface_buckets import bucketed, interface_counts
-from cbnet.pipeline.spark.results import Provenance, write_result
+from cbnet.pipeline.spark.results import Provenance, read_result, write_result
 from cbnet.spark import read_interface
 
 BUCKETS = 4
@@ -53,11 +53,13 @@ def test_several_tasks_write_a_frequent_interface(spark, tmp_path):
 
 
 def test_no_match_is_lost_or_duplicated(spark, folder, matches):
-    assert sorted((row.id, row.interface) for row in spark.read.parquet(str(folder)).collect()) == sorted(matches)
+    assert sorted((row.id, row.interface) for row in read_result(spark, str(folder)).frame(spark).collect()) == sorted(
+        matches
+    )
 
 
 def test_matches_are_counted_by_interface(spark, folder, matches):
-    rows = interface_counts(spark.read.parquet(str(folder))).collect()
+    rows = interface_counts(read_result(spark, str(folder)).frame(spark)).collect()
     assert {row.interface: row.matches for row in rows} == Counter(interface for _, interface in matches)
 
 
@@ -90,7 +92,7 @@ def test_folder_without_matches_is_an_error(spark, tmp_path):
 
 def test_integer_interfaces_have_buckets(spark, tmp_path):
     write(spark.range(20).withColumnRenamed("id", "interface"), tmp_path / "matches", 3)
-    rows = spark.read.parquet(str(tmp_path / "matches")).collect()
+    rows = read_result(spark, str(tmp_path / "matches")).frame(spark).collect()
     assert {(row.interface, row.bucket) for row in rows} == {(number, bucket_of(number, 3)) for number in range(20)}
     assert [row.interface for row in read_interface(spark, str(tmp_path), 7).collect()] == [7]
 

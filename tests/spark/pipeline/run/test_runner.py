@@ -150,7 +150,7 @@ def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
     assert new_stages(config, spark) == MADE
     whole = [*run(config, no_session)][-1].result.facts["rows"][0]
     assert (whole["descriptors"], whole["kept"], whole["destinations"]) == (0, 0, 4)  # of nobody
-    (tmp_path / "run" / "loads" / "_cbnet.json").unlink()
+    next((tmp_path / "run" / "loads").glob("*/_cbnet.json")).unlink()
     assert new_stages(config, spark) == ["loads"]
 
 
@@ -158,7 +158,7 @@ def test_lost_part_file_is_noticed_and_computed_again(spark, tmp_path):
     config = config_of(tmp_path, SMALL)
     new_stages(config, spark)
     before = rows_of(spark, config.out, "population")
-    lost = next((tmp_path / "run" / "population").glob("snapshot-*/part-*.parquet"))
+    lost = next((tmp_path / "run" / "population").glob("_snapshot-*/part-*.parquet"))
     lost.unlink()
     damaged = {each.name: each.reason for each in states(config) if each.state is StageState.DAMAGED}
     assert damaged.keys() == {"population"}
@@ -183,10 +183,10 @@ def test_crash_between_write_and_switch_leaves_the_old_result(spark, tmp_path, m
     assert {*state_of(config).values()} == {StageState.DONE}
     assert rows_of(spark, config.out, "table1") == before
     (leftover,) = leftovers(config)
-    assert leftover.startswith("table1/snapshot-")
+    assert leftover.startswith("table1/_snapshot-")
     assert clean(config).keys() == {leftover}
     assert {*state_of(config).values()} == {StageState.DONE}
-    (tmp_path / "run" / "table1" / "_cbnet.json").unlink()
+    next((tmp_path / "run" / "table1").glob("*/_cbnet.json")).unlink()
     assert new_stages(config, spark) == ["table1"]
     assert leftovers(config) == {}
 
@@ -283,11 +283,11 @@ def test_rows_are_the_same_when_all_inputs_and_outputs_are_uris(spark, tmp_path,
     for stage in MADE:
         assert rows_of(spark, there.out, stage) == rows_of(spark, here.out, stage), stage
     assert {each.state for each in states(there, spark)} == {StageState.DONE}
-    next((tmp_path / "b" / "loads").glob("snapshot-*/part-*.parquet")).unlink()
+    next((tmp_path / "b" / "loads").glob("_snapshot-*/part-*.parquet")).unlink()
     assert {each.name for each in states(there, spark) if each.state is StageState.DAMAGED} == {"loads"}
     with locked(spark, there.out), pytest.raises(CbnetError, match="is in use by another run"):
         new_stages(there, spark)
-    (tmp_path / "b" / "old" / "snapshot-20260101T000000-00aa").mkdir(parents=True)
+    (tmp_path / "b" / "old" / "_snapshot-000001-00aa").mkdir(parents=True)
     assert {*clean(there, spark)} == {"old"}
     assert new_stages(there, spark) == ["loads"]
 

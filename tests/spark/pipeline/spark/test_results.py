@@ -2,18 +2,20 @@ import json
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import cbnet
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
+from cbnet.pipeline.spark.filesystem import list_files
 from cbnet.pipeline.spark.results import (
     MANIFEST,
     Provenance,
-    Snapshot,
     damage,
     read_result,
     superseded,
     write_result,
 )
+from cbnet.pipeline.spark.snapshots import Snapshot
 
 PROVENANCE = Provenance("fib", {"router": 7}, {"population": "ab" * 32})
 
@@ -36,7 +38,7 @@ def test_manifest_names_the_snapshot_and_its_files(spark, numbers, tmp_path):
     written = write_result(
         spark, numbers, folder, PROVENANCE, cost=lambda: {"tasks": 2}, facts=lambda _: {"a": 1}, files=["b"]
     )
-    manifest = json.loads((tmp_path / "fib" / MANIFEST).read_text())
+    manifest = json.loads(Path(written.snapshot.folder, MANIFEST).read_text())
     assert (manifest["stage"], manifest["parameters"], manifest["inputs"], manifest["version"]) == (
         "fib",
         {"router": 7},
@@ -72,13 +74,50 @@ def test_every_member_of_the_provenance_counts():
     assert len({PROVENANCE.fingerprint, *(other.fingerprint for other in others)}) == 5
 
 
-def test_new_result_replaces_the_old_one(spark, frame, numbers, tmp_path):
+def test_new_result_is_written_beside_the_old_one_which_can_still_be_read(spark, frame, numbers, tmp_path):
     folder = str(tmp_path / "fib")
     old = write_result(spark, numbers, folder, PROVENANCE)
+    reading = old.frame(spark)
     new = write_result(spark, frame([(9,)], "x int"), folder, PROVENANCE)
     assert values(read_result(spark, folder), spark) == [9]
-    assert not Path(old.snapshot.folder).exists()
-    assert [*superseded(spark, new)] == []
+    assert sorted(row.x for row in reading.collect()) == [1, 2, 3]
+    third = write_result(spark, numbers, folder, PROVENANCE)
+    assert sorted(path.name for path in Path(folder).iterdir()) == [
+        Path(result.snapshot.folder).name for result in (new, third)
+    ]
+    assert third.snapshot.folder.startswith(f"{folder}/_snapshot-000003-")
+
+
+def test_number_of_a_snapshot_decides_and_not_the_clock(spark, numbers, tmp_path):
+    folder = str(tmp_path / "fib")
+    far = tmp_path / "fib" / "_snapshot-1000000-ffff"
+    far.mkdir(parents=True)  # abandoned: it has no manifest
+    written = write_result(spark, numbers, folder, PROVENANCE)
+    assert Path(written.snapshot.folder).name.startswith("_snapshot-1000001-")
+    assert read_result(None, folder) == written
+    assert not far.exists()
+
+
+def test_spark_does_not_read_old_and_new_rows_as_one(spark, numbers, tmp_path):
+    for _ in range(2):
+        write_result(spark, numbers, str(tmp_path / "fib"), PROVENANCE)
+    with pytest.raises(AnalysisException, match="UNABLE_TO_INFER_SCHEMA"):
+        spark.read.parquet(str(tmp_path / "fib"))
+
+
+def test_rows_that_are_lost_before_the_manifest_is_written_are_noticed(spark, numbers, tmp_path, monkeypatch):
+    """As when a file system does not list a file that a task has just written."""
+    folder = str(tmp_path / "fib")
+    old = write_result(spark, numbers, folder, PROVENANCE)
+
+    def list_all_but_one(spark, folder):
+        (first, size), *_ = list_files(spark, folder).items()
+        return {first: size}
+
+    monkeypatch.setattr("cbnet.pipeline.spark.snapshots.list_files", list_all_but_one)
+    with pytest.raises(CbnetError, match=r"3 rows were written, but the files there have [12]; run it again"):
+        write_result(spark, numbers, folder, PROVENANCE)
+    assert read_result(spark, folder) == old
 
 
 def test_failed_write_leaves_the_old_result(spark, frame, numbers, tmp_path):
@@ -102,10 +141,10 @@ def test_error_between_write_and_switch_leaves_the_old_result(spark, frame, numb
     assert read_result(spark, folder) == old
     assert damage(spark, old) is None
     assert values(old, spark) == [1, 2, 3]
-    (leftover,) = superseded(spark, old)
+    (leftover,) = superseded(spark, folder)
     assert spark.read.parquet(leftover).count() == 1  # complete, but not switched to
-    new = write_result(spark, numbers, folder, PROVENANCE)
-    assert [*superseded(spark, new)] == []
+    write_result(spark, numbers, folder, PROVENANCE)
+    assert [*superseded(spark, folder)] == []
     assert not Path(leftover).exists()
 
 
@@ -152,8 +191,9 @@ def test_folder_may_have_any_name(spark, numbers, tmp_path):
     folder = str(tmp_path / "a [1] {b} 50%25")
     written = write_result(spark, numbers, folder, PROVENANCE)
     assert values(read_result(spark, folder), spark) == [1, 2, 3]
-    assert values(write_result(spark, numbers, f"file://{folder}", PROVENANCE), spark) == [1, 2, 3]
-    assert not Path(written.snapshot.folder).exists()
+    again = write_result(spark, numbers, f"file://{folder}", PROVENANCE)
+    assert values(again, spark) == [1, 2, 3]
+    assert Path(again.snapshot.folder).name > Path(written.snapshot.folder).name
 
 
 def test_remote_result_is_written_checked_and_read_by_uri(spark, numbers, remote, tmp_path):
@@ -164,12 +204,13 @@ def test_remote_result_is_written_checked_and_read_by_uri(spark, numbers, remote
     assert values(written, spark) == [1, 2, 3]
     assert sum(file.rows for file in written.snapshot.files) == written.rows == 3
     assert damage(spark, written) is None
-    next((tmp_path / "a %20b" / "fib").glob("snapshot-*/part-00001*")).unlink()
+    next((tmp_path / "a %20b" / "fib").glob("_snapshot-000002-*/part-00001*")).unlink()
     assert damage(spark, written).startswith("1 of 2 files missing: part-00001")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"stage": "fib"}', "\x00\xff"])
 def test_damaged_manifest_is_refused(tmp_path, text):
-    (tmp_path / MANIFEST).write_text(text, encoding="latin-1")
+    (tmp_path / "_snapshot-000001-00aa").mkdir()
+    (tmp_path / "_snapshot-000001-00aa" / MANIFEST).write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match="this is not the manifest of a result"):
         read_result(None, str(tmp_path))

@@ -9,7 +9,7 @@ from support.table_reference import entries, expected_folded, expected_tables
 from cbnet.pipeline.schemas import FIB, NUMBERED, PREDICATES, ROUTER_TABLES
 from cbnet.pipeline.tables import descriptor_marks as descriptor_marks_module
 from cbnet.pipeline.tables.descriptor_marks import descriptor_marks, numbered_descriptors
-from cbnet.pipeline.tables.router_tables import Branches, RouterTables
+from cbnet.pipeline.tables.router_tables import RouterBranches, StoredTables
 from cbnet.pipeline.tables.tree_counts import minimal_counts
 from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.topology import shortest_path_trees, topology
@@ -31,7 +31,7 @@ def stored(frame, rows, trees, folder, partitions=2):
     assert columns(marks.schema) == columns(ROUTER_TABLES)
     assert columns(descriptors.schema) == columns(NUMBERED)
     marks.write.partitionBy("tree", "range").parquet(f"{folder}/marks")
-    return predicates, RouterTables(
+    return predicates, StoredTables(
         descriptors, spark.read.schema(ROUTER_TABLES).parquet(f"{folder}/marks"), trees, RANGES
     )
 
@@ -69,7 +69,7 @@ def test_one_router_is_read_from_the_files_of_its_ranges_only(frame, tmp_path):
     rows = crowd(NODES, 200)
     _, tables = stored(frame, rows, trees, tmp_path)
     leaf = int(trees[0].preorder[-1])
-    branches = Branches.of(trees, [leaf], [0, 1])
+    branches = RouterBranches.of(trees, [leaf], [0, 1])
     ranges = {(tree, int(each.positions[leaf]) * RANGES // NODES) for tree, each in enumerate(trees)}
     assert branches.ranges(RANGES) == sorted(tree * RANGES + number for tree, number in ranges)
     kept = {f"tree={tree}/range={number}" for tree, number in ranges}

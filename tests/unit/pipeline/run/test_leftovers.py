@@ -19,18 +19,19 @@ def out(tmp_path):
     """A folder with results of stages that the configuration has, and others."""
     top = tmp_path / "run"
     for stage in ("population", "folded/8", "folded/16", "old", "rejected/bookmarks"):
-        (top / stage / "snapshot-20260101T000000-00bb").mkdir(parents=True)
-        (top / stage / "snapshot-20260101T000000-00bb" / "part-0.parquet").write_text("x" * 100)
+        folder = top / stage / "_snapshot-000002-00bb"
+        folder.mkdir(parents=True)
+        (folder / "part-0.parquet").write_text("x" * 100)
         manifest = {"stage": stage, "version": 1, "parameters": {}, "inputs": {}, "cost": {}, "facts": {}, "origin": {}}
         manifest |= {
-            "snapshot": "snapshot-20260101T000000-00bb",
+            "snapshot": "_snapshot-000002-00bb",
             "files": [],
             "schema": None,
             "rows": 0,
             "seconds": 0,
             "written": "",
         }
-        (top / stage / "_cbnet.json").write_text(json.dumps(manifest))
+        (folder / "_cbnet.json").write_text(json.dumps(manifest))
     (top / "mine").mkdir()
     (top / "mine" / "_cbnet.json").write_text("{}")  # such as the result of another command
     (top / "notes.txt").write_text("mine")
@@ -39,22 +40,20 @@ def out(tmp_path):
 
 @pytest.mark.usefixtures("out")
 def test_stages_that_no_longer_belong_are_named(config):
-    assert leftovers(config) == {"folded/16": 100, "old": 100, "rejected/bookmarks": 100}
+    found = leftovers(config)
+    assert found.keys() == {"folded/16", "old", "rejected/bookmarks"}
+    assert 100 < found["old"] < 1000  # the rows and the manifest
 
 
-def test_abandoned_snapshots_are_named_and_files_of_others_are_not(config, out):
-    for abandoned in (
-        "population/snapshot-20260101T000000-00cc",
-        "loads/snapshot-20260101T000000-00dd",
-    ):  # loads: killed in its first run
-        (out / abandoned).mkdir(parents=True)
-        (out / abandoned / "part-1.parquet").write_text("y" * 7)
+def test_other_snapshots_are_named_and_files_of_others_are_not(config, out):
+    # A snapshot before the current one, and two that were abandoned: of loads, in its first run.
+    old = ("population/_snapshot-000001-00ee", "population/_snapshot-000003-00cc", "loads/_snapshot-000001-00dd")
+    for name in old:
+        (out / name).mkdir(parents=True)
+        (out / name / "part-1.parquet").write_text("y" * 7)
     (out / "population" / "notes.txt").write_text("z")
     found = leftovers(config)
-    assert {name: found[name] for name in found if not name.startswith(("folded", "old", "rejected"))} == {
-        "loads/snapshot-20260101T000000-00dd": 7,
-        "population/snapshot-20260101T000000-00cc": 7,
-    }
+    assert {name: found[name] for name in found if name.startswith(("population", "loads"))} == dict.fromkeys(old, 7)
 
 
 def test_clean_deletes_leftovers_and_nothing_else(config, out):
@@ -62,10 +61,9 @@ def test_clean_deletes_leftovers_and_nothing_else(config, out):
     assert clean(config) == before
     assert leftovers(config) == clean(config) == {}
     kept = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
-    assert kept == {
-        "population/snapshot-20260101T000000-00bb/part-0.parquet", "population/_cbnet.json", "mine/_cbnet.json", "notes.txt",
-        "folded/8/snapshot-20260101T000000-00bb/part-0.parquet", "folded/8/_cbnet.json",
-    }  # fmt: skip
+    current = [f"{stage}/_snapshot-000002-00bb" for stage in ("population", "folded/8")]
+    of_stages = {f"{folder}/{name}" for folder in current for name in ("part-0.parquet", "_cbnet.json")}
+    assert kept == {"mine/_cbnet.json", "notes.txt"} | of_stages
 
 
 @pytest.mark.usefixtures("out")

@@ -2,13 +2,14 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.pipeline.run.scaling import descriptors_of, measured_costs
-from cbnet.pipeline.spark.results import Provenance, Snapshot, StoredFile, StoredResult
+from cbnet.pipeline.spark.results import Provenance, StoredResult
+from cbnet.pipeline.spark.snapshots import Snapshot, StoredFile
 
 
-def stored(name, rows, size, **cost):
+def stored(name, rows, size, master="local[2]", **cost):
     snapshot = Snapshot("snapshot-1", [StoredFile("part-0", size, rows)])
     cost = {"java_cpu_seconds": 0.0, "python_cpu_seconds": 0.0, "shuffle_bytes": 0, "tasks": 1} | cost
-    return StoredResult(name, Provenance(name), snapshot, rows, 1.0, "", cost)
+    return StoredResult(name, Provenance(name), snapshot, rows, 1.0, "", cost, origin={"master": master})
 
 
 RESULTS = {
@@ -22,6 +23,19 @@ def test_costs_are_those_of_java_and_python_together():
     costs = measured_costs(RESULTS)
     assert [cost.cpu_seconds for cost in costs] == [3.0, 4.0, 8.0]
     assert descriptors_of(costs) == 2_000
+
+
+def test_costs_of_a_cluster_are_those_of_its_tasks_and_not_of_the_driver():
+    population = stored(
+        "population",
+        2_000,
+        12_000,
+        "spark://host:7077",
+        java_cpu_seconds=0.5,
+        python_cpu_seconds=0.5,
+        executor_seconds=9.0,
+    )
+    assert [cost.cpu_seconds for cost in measured_costs({"population": population})] == [9.0]
 
 
 def test_costs_grow_with_the_descriptors_except_those_of_models():

@@ -1,16 +1,24 @@
 import json
 import os
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from time import monotonic, sleep
 
 import pytest
 
 from cbnet.errors import CbnetError
 from cbnet.pipeline.spark.lock import LOCK, LockHolder, lock_holder, locked
 
+ELSEWHERE = "another machine, or another container of this host"
+
 
 def write_lock(folder, **members):
-    current = LockHolder.current()
-    holder = {"host": current.host, "pid": current.pid, "began": current.began, "since": current.since, "token": "x"}
-    (folder / LOCK).write_text(json.dumps(holder | members))
+    holder = asdict(LockHolder.current()) | {"token": "x"} | members
+    (folder / LOCK).write_text(json.dumps(holder))
+
+
+def ago(seconds):
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y%m%dT%H%M%S")
 
 
 def test_lock_names_its_holder_and_is_removed(tmp_path):
@@ -45,11 +53,52 @@ def test_number_of_an_ended_process_may_be_used_again(tmp_path):
         assert lock_holder(None, str(tmp_path)).token != "x"
 
 
-@pytest.mark.parametrize("members", [{"host": "elsewhere", "pid": 999_999_999}, {}])
-def test_lock_of_another_host_or_a_living_process_stays(tmp_path, members):
-    write_lock(tmp_path, **members)
+def test_lock_of_a_living_process_stays(tmp_path):
+    write_lock(tmp_path)
     with pytest.raises(CbnetError, match="is in use by another run"), locked(None, str(tmp_path)):
         pass
+    assert lock_holder(None, str(tmp_path)).token == "x"
+
+
+@pytest.mark.parametrize(("since", "renewed"), [(5, None), (3600, 60)])
+def test_lock_of_another_container_stays_while_it_is_renewed(tmp_path, since, renewed):
+    """Its process cannot be seen from here, even if the containers share the name of their host."""
+    write_lock(tmp_path, system=ELSEWHERE, pid=999_999_999, since=ago(since))
+    if renewed:
+        (tmp_path / f"{LOCK}-x-{ago(renewed)}").touch()
+    with pytest.raises(CbnetError, match="a lock that is not renewed for 120 s is taken over"):
+        locked(None, str(tmp_path)).__enter__()
+    assert lock_holder(None, str(tmp_path)).token == "x"
+
+
+@pytest.mark.parametrize(("since", "renewed"), [(130, None), (3600, 130)])
+def test_lock_of_another_container_that_is_not_renewed_is_taken_over(tmp_path, since, renewed):
+    write_lock(tmp_path, system=ELSEWHERE, since=ago(since))
+    if renewed:
+        (tmp_path / f"{LOCK}-x-{ago(renewed)}").touch()
+        (tmp_path / f"{LOCK}-y-{ago(0)}").touch()  # of a run before that one
+    with locked(None, str(tmp_path)):
+        assert lock_holder(None, str(tmp_path)).pid == os.getpid()
+        assert not [*tmp_path.glob(f"{LOCK}-x-*")]
+
+
+def test_held_lock_is_renewed_until_it_is_released(tmp_path):
+    with locked(None, str(tmp_path), renewal=0.01):
+        end = monotonic() + 30
+        while not lock_holder(None, str(tmp_path)).renewed:
+            assert monotonic() < end
+            sleep(0.01)
+        holder = lock_holder(None, str(tmp_path))
+        assert ago(30) < holder.renewed <= ago(0)
+        assert holder.since <= holder.renewed
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_run_that_has_lost_its_lock_does_not_renew_it(tmp_path):
+    with locked(None, str(tmp_path), renewal=0.01):
+        write_lock(tmp_path)  # as a run that took it over, while this one was suspended
+        sleep(0.1)
+        assert lock_holder(None, str(tmp_path)).renewed == ""
     assert lock_holder(None, str(tmp_path)).token == "x"
 
 

@@ -21,7 +21,7 @@ from cbnet.errors import CbnetError
 from cbnet.lab.bench.spark.match_speed import KEY
 from cbnet.matching import Table
 from cbnet.pipeline.match.dataframe_matcher import match
-from cbnet.pipeline.spark.session import SPARK_ERRORS
+from cbnet.pipeline.spark.failures import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

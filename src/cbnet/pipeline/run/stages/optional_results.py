@@ -14,7 +14,8 @@ from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
 from cbnet.pipeline.run.stages.router_tables import DESCRIPTORS, MARKS, router_tables
 from cbnet.pipeline.run.tree_curves import tree_curves
-from cbnet.pipeline.spark.results import Facts, Snapshot
+from cbnet.pipeline.spark.results import Facts
+from cbnet.pipeline.spark.snapshots import Snapshot
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.fib import folded_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder

@@ -15,7 +15,8 @@ from cbnet.pipeline.population.tag_model import TagModel
 from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
-from cbnet.pipeline.spark.results import Facts, Snapshot
+from cbnet.pipeline.spark.results import Facts
+from cbnet.pipeline.spark.snapshots import Snapshot
 from cbnet.pipeline.tables.fib import node_predicates
 from cbnet.pipeline.tables.table_1 import collect_loads, node_loads
 

@@ -7,9 +7,10 @@ from functools import partial
 
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
-from cbnet.pipeline.spark.results import Facts, Snapshot
+from cbnet.pipeline.spark.results import Facts
+from cbnet.pipeline.spark.snapshots import Snapshot
 from cbnet.pipeline.tables.descriptor_marks import descriptor_marks, numbered_descriptors
-from cbnet.pipeline.tables.router_tables import RouterTables
+from cbnet.pipeline.tables.router_tables import StoredTables
 
 DESCRIPTORS, MARKS = "router_tables/descriptors", "router_tables/marks"
 
@@ -23,10 +24,10 @@ def router_table_stages(config: Config) -> Iterator[Stage]:
         yield Stage(MARKS, _marks, parameters, ("predicates", DESCRIPTORS))
 
 
-def router_tables(context: StageContext) -> RouterTables:
+def router_tables(context: StageContext) -> StoredTables:
     """Return the stored tables of every router."""
     assert context.config.router_tables is not None
-    return RouterTables(
+    return StoredTables(
         context.frame(DESCRIPTORS), context.frame(MARKS), context.trees, context.config.router_tables.ranges
     )
 
@@ -47,7 +48,7 @@ def _marks(context: StageContext) -> Output:
 def _entries(context: StageContext, snapshot: Snapshot) -> Facts:
     """Return the entries of the tables of all routers on each tree: what the marks stand for."""
     assert context.config.router_tables is not None
-    tables = RouterTables(
+    tables = StoredTables(
         context.frame(DESCRIPTORS), snapshot.frame(context.spark), context.trees, context.config.router_tables.ranges
     )
     return {"routers": len(context.graph), "entries": tables.entries()}

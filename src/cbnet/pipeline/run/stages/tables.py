@@ -15,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import ROLES, TABLE1
-from cbnet.pipeline.spark.results import Facts, Snapshot
+from cbnet.pipeline.spark.results import Facts
+from cbnet.pipeline.spark.snapshots import Snapshot
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables
 from cbnet.pipeline.tables.table_1 import collect_loads, table1, table1_of_all
 from cbnet.pipeline.tables.tree_counts import distinct_counts, minimal_counts

@@ -20,7 +20,8 @@ from cbnet.pipeline.run.configuration import ApplicationConfig, Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import DESCRIPTORS
 from cbnet.pipeline.spark.filesystem import delete, spark_path
-from cbnet.pipeline.spark.results import Facts, Provenance, Snapshot, write_result
+from cbnet.pipeline.spark.results import Facts, Provenance, write_result
+from cbnet.pipeline.spark.snapshots import Snapshot
 from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
 
