@@ -1,4 +1,7 @@
-"""A stream that is killed several times at random points loses and duplicates nothing."""
+"""Streams that are killed several times at random points lose and duplicate nothing, for every sink that states so.
+
+One process runs a stream for each sink, so that each kill hits all of them.
+"""
 
 import json
 import os
@@ -15,64 +18,128 @@ from support.pipeline_runs import JAVA_OPTIONS, wait_for
 
 from cbnet import Table
 
-FILES = 8
-ROWS = 50
-KILLS = 2
+KILLS, ROWS = 2, 50
+# Numbers of files, each of which is a batch: a fast sink needs more of them, or its stream ends before it is killed.
+FILES = {"routed": 8, "batches": 16, "parquet": 24}
 OLD, NEW = {"low": "x < 20", "all": "true"}, {"high": "x >= 45"}
-SETTINGS = ["spark.driver.memory=1g", "spark.ui.enabled=false", "spark.sql.shuffle.partitions=2"]
-SETTINGS += [f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
+PROGRAM = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import cbnet
+from cbnet.pipeline.spark.session import spark_session
+from cbnet.spark import MatchStream, StreamJob
+
+folder, options = sys.argv[1:]
+ONE = {"maxFilesPerTrigger": "1"}
+conf = {"spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": options}
+
+
+def routed(spark, top):  # as `cbnet spark stream` does
+    job = StreamJob(messages=f"{top}/in", format="json", schema="file int, x int", tables=[f"{top}/table.cbt"],
+                    options=ONE, buckets=2)
+    MatchStream(spark, job, f"{top}/out", checkpoint=f"{top}/checkpoint").run(once=True)
+
+
+def parquet(spark, top):
+    matches = cbnet.spark.match(rows(spark, top), f"{top}/table.cbt")
+    finish(matches.writeStream.format("parquet").option("path", f"{top}/out"), top)
+
+
+def batches(spark, top):
+    versions = cbnet.spark.TableVersions(f"{top}/table.cbt", f"{top}/state")
+
+    def deliver(rows, batch):
+        versions.match(rows, batch).write.mode("overwrite").parquet(f"{top}/out/batch={batch}")
+
+    finish(rows(spark, top).writeStream.foreachBatch(deliver), top)
+
+
+def rows(spark, top):
+    return spark.readStream.schema("file int, x int").options(**ONE).json(f"{top}/in")
+
+
+def finish(writer, top):
+    writer.option("checkpointLocation", f"{top}/checkpoint").trigger(availableNow=True).start().awaitTermination()
+
+
+with spark_session(master="local[2]", conf=conf, progress=False) as spark, ThreadPoolExecutor() as threads:
+    streams = [threads.submit(sink, spark, f"{folder}/{sink.__name__}") for sink in (routed, parquet, batches)]
+    for stream in streams:
+        stream.result()
+"""
 
 
 def start(folder):
-    command = [sys.executable, "-m", "cbnet", "spark", "stream", folder / "in", "--format", "json"]
-    command += ["--schema", "file int, x int", "--rules", folder / "table.cbt", "--output", folder / "out", "--once"]
-    command += ["--option", "maxFilesPerTrigger=1", "--buckets", "2", "--master", "local[2]"]
-    command += [part for setting in SETTINGS for part in ("--conf", setting)]
     with (folder / "log").open("ab") as log:
         # A process group of its own, so that Java dies at the same moment.
-        return subprocess.Popen([*map(str, command)], stdout=log, stderr=log, start_new_session=True)
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(folder), JAVA_OPTIONS], stdout=log, stderr=log, start_new_session=True
+        )
 
 
 def begun(folder):
-    """Return the number of batches that have begun: Spark has stored their offsets."""
-    return len([*(folder / "out" / "_checkpoint" / "offsets").glob("[0-9]*")])
+    """Return the number of batches that have begun, by sink: Spark has stored their offsets."""
+    return {sink: len([*(folder / sink / "checkpoint" / "offsets").glob("[0-9]*")]) for sink in FILES}
 
 
 def kill_at_random(folder, rng, batches):
-    """Start the stream, wait until it begins so many new batches, and kill it at a random time after."""
+    """Start the streams, wait until each begins so many new batches, and kill them at a random time after."""
     before, process = begun(folder), start(folder)
-    wait_for(lambda: begun(folder) >= before + batches, process)
+    wait_for(lambda: all(count >= before[sink] + batches for sink, count in begun(folder).items()), process)
     time.sleep(rng.uniform(0, 1.5))
     kill_group(process)
 
 
-@pytest.mark.long
-def test_killed_stream_loses_and_duplicates_nothing(tmp_path):
+def write_messages(folder):
+    for sink, files in FILES.items():
+        (folder / sink / "in").mkdir(parents=True)
+        for number in range(files):
+            lines = [json.dumps({"file": number, "x": x}) for x in range(ROWS)]
+            (folder / sink / "in" / f"{number}.json").write_text("\n".join(lines) + "\n")
+        Table.build(OLD).save(folder / sink / "table.cbt")
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """The folder of streams that were killed, got a new table for one of them, and then ended; and the seed."""
+    folder = tmp_path_factory.mktemp("streams")
     seed = 0 if os.environ.get("CI") else random.randrange(10**6)
     rng = random.Random(seed)
-    (tmp_path / "in").mkdir()
-    for number in range(FILES):
-        lines = [json.dumps({"file": number, "x": x}) for x in range(ROWS)]
-        (tmp_path / "in" / f"{number}.json").write_text("\n".join(lines) + "\n")
-    Table.build(OLD).save(tmp_path / "table.cbt")
+    write_messages(folder)
     for number in range(KILLS):
-        kill_at_random(tmp_path, rng, batches=1 if number else 2)  # the old table has matched batch 0
+        kill_at_random(folder, rng, batches=1 if number else 2)  # the old table has matched batch 0
         if number == 0:
-            Table.build(NEW).save(tmp_path / "table.cbt")
-    assert begun(tmp_path) < FILES, f"seed {seed}: the stream ended before it was killed"
-    last = start(tmp_path)
-    assert last.wait(180) == 0, (tmp_path / "log").read_text()
+            Table.build(NEW).save(folder / "routed" / "table.cbt")
+    ended = [sink for sink, count in begun(folder).items() if count >= FILES[sink]]
+    assert not ended, f"seed {seed}: {ended} ended before they were killed"
+    assert start(folder).wait(300) == 0, (folder / "log").read_text()
+    return folder, f"seed {seed}"
 
-    rows = ds.dataset(tmp_path / "out" / "matches", partitioning="hive").to_table().to_pylist()
+
+@pytest.mark.long
+@pytest.mark.parametrize("sink", ["parquet", "batches"])
+def test_killed_stream_delivers_every_match_once(sink, spark, killed):
+    folder, seed = killed
+    rows = spark.read.parquet(str(folder / sink / "out")).collect()
+    pairs = [(file, x) for file in range(FILES[sink]) for x in range(ROWS)]
+    expected = [(*pair, "all") for pair in pairs] + [(*pair, "low") for pair in pairs if pair[1] < 20]
+    assert sorted((row.file, row.x, row.interface) for row in rows) == sorted(expected), seed
+
+
+@pytest.mark.long
+def test_killed_stream_with_a_new_table_loses_and_duplicates_nothing(killed):
+    folder, seed = killed
+    rows = ds.dataset(folder / "routed" / "out" / "matches", partitioning="hive").to_table().to_pylist()
     versions = {row["file"]: row["version"] for row in rows}
-    assert len({(row["file"], row["version"]) for row in rows}) == len(versions) == FILES, f"seed {seed}"
+    assert len({(row["file"], row["version"]) for row in rows}) == len(versions) == FILES["routed"], seed
     old = min(rows, key=lambda row: row["batch"])["version"]
     of_old = {file for file in versions if versions[file] == old}
     expected = Counter()
-    for file in range(FILES):
+    for file in range(FILES["routed"]):
         for x in range(ROWS):
             names = ("low", "all") if file in of_old and x < 20 else ("all",) if file in of_old else ()
             names = ("high",) if file not in of_old and x >= 45 else names
             expected.update((file, x, name) for name in names)
-    assert Counter((row["file"], row["x"], row["interface"]) for row in rows) == expected, f"seed {seed}"
-    assert len({*versions.values()}) == 2, f"seed {seed}"
+    assert Counter((row["file"], row["x"], row["interface"]) for row in rows) == expected, seed
+    assert len({*versions.values()}) == 2, seed

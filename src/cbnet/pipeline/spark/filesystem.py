@@ -1,7 +1,7 @@
 """Files on any file system that Spark can use: a disk, HDFS, an object store.
 
 Paths with the scheme `file` are read and written by Python and need no session; all others by Hadoop's file systems. A
-written file appears complete or not at all, and replaces an earlier one in one operation.
+written file appears complete or not at all.
 """
 
 from __future__ import annotations

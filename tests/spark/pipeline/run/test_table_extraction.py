@@ -75,6 +75,12 @@ def test_extracted_tables_are_those_that_the_laboratory_measures(cbnet, config, 
         assert len(filters_of(file)) == fibs.entries(router).folded
         assert cbnet("pipeline", "table", config, router, "-o", file, "--tree", "2").code == 0
         assert filters_of(file) == expected(fibs, router, 1)
+    file.unlink()
+    (tmp_path / "copy.toml").write_text(CONFIG)
+    command = ["pipeline", "table", tmp_path / "copy.toml", router, "-o", file, "--tree", "2"]
+    assert "run the pipeline first" in cbnet(*command).err
+    assert cbnet(*command, "--results", read_config(config).out).code == 0
+    assert filters_of(file) == expected(fibs, router, 1)
 
 
 @pytest.mark.usefixtures("spark")
