@@ -2,8 +2,8 @@
 
 A written file appears complete or not at all. Object stores have no rename, but show a file only once it is complete;
 elsewhere a draft is renamed by `FileContext`, whose failures are errors and not results that one can overlook. HDFS
-replaces an older file by that in one operation; others, such as `abfs`, delete it first, so what must never be missing is
-written under a new name.
+replaces an older file by that in one operation; others, such as `abfs`, delete it first, so what must never be missing
+is written under a new name.
 """
 
 from __future__ import annotations
