@@ -9,7 +9,7 @@ from secrets import token_hex
 
 import pytest
 from support.clusters import SPARK, is_python_busy, kill_group, kill_tree, standalone_cluster
-from support.pipeline_runs import CONFIG, JAVA_OPTIONS, STAGES, rows_of, wait_for
+from support.pipeline_runs import CONFIG, SETTINGS, STAGES, rows_of, wait_for
 
 import cbnet
 from cbnet import Table
@@ -18,19 +18,19 @@ from cbnet.pipeline.run.configuration import read_config
 from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.spark.java import java_home
 
+CLUSTER = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"}
 PROGRAM = """
 import json, os, sys
+from pathlib import Path
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.run.configuration import read_config
 from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.spark.session import spark_session
 from cbnet.spark import match
 
-master, table, messages, options, mount, folder, top = sys.argv[1:]
-conf = {"spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": options,
-        f"spark.hadoop.{mount}": folder}
-with spark_session(master=master, conf=conf, progress=False) as spark:
+master, folder, top, settings = sys.argv[1:]
+table, messages = f"{folder}/t.cbt", f"{folder}/in"
+with spark_session(master=master, conf=json.loads(settings), progress=False) as spark:
     executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus
     while executors().size() < 3:  # two, and the driver
         pass
@@ -43,7 +43,7 @@ with spark_session(master=master, conf=conf, progress=False) as spark:
     print(json.dumps(sorted(row.id for row in spark.table("matches").collect())))
     job = MatchJob(messages=[f"{top}/in"], format="json", tables=[f"{top}/t.cbt.2"])
     print(json.dumps(run_match(spark, job, f"{top}/cluster/matches").matches))
-    config = read_config(f"{messages}/../run.toml", out=f"{top}/cluster/run")
+    config = read_config(Path(folder, "run.toml"), out=f"{top}/cluster/run")
     print(json.dumps([outcome.name for outcome in run(config, lambda: spark)]))
 """
 URIS = """
@@ -108,8 +108,8 @@ def test_the_cluster_gives_the_rows_of_one_machine_with_all_paths_as_uris(spark,
     name = f"mounted{token_hex(4)}"
     mount, top = f"fs.viewfs.mounttable.{name}.link./here", f"viewfs://{name}/here"
     (inputs / "run.toml").write_text(URIS.format(top=top))
-    arguments = [inputs / "t.cbt", inputs / "in", JAVA_OPTIONS, mount, inputs.as_uri(), top]
-    command = [sys.executable, "-c", PROGRAM, master, *map(str, arguments)]
+    settings = {**SETTINGS, **CLUSTER, f"spark.hadoop.{mount}": inputs.as_uri()}
+    command = [sys.executable, "-c", PROGRAM, master, str(inputs), top, json.dumps(settings)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     batch, stream, matches, stages = map(json.loads, done.stdout.splitlines())
@@ -130,12 +130,11 @@ def test_the_cluster_gives_the_rows_of_one_machine_with_all_paths_as_uris(spark,
 
 def submit(folder, master, *arguments):
     """Start the command by spark-submit, as a data engineer would, in a process group of its own."""
-    settings = {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
-    settings |= {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": JAVA_OPTIONS}
+    settings = {key: value for key, value in {**SETTINGS, **CLUSTER}.items() if "codegen" not in key}
     confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     (folder / "submitted.py").write_text(SUBMITTED)
     program = [str(folder / "submitted.py"), str(Path(cbnet.__file__).with_name("__main__.py"))]
-    command = [str(SPARK / "bin" / "spark-submit"), "--master", master, "--driver-memory", "1g", *confs, *program]
+    command = [str(SPARK / "bin" / "spark-submit"), "--master", master, *confs, *program]
     environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(folder / "java"))}
     return subprocess.Popen(

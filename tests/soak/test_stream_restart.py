@@ -14,7 +14,7 @@ from collections import Counter
 import pyarrow.dataset as ds
 import pytest
 from support.clusters import kill_group
-from support.pipeline_runs import JAVA_OPTIONS, wait_for
+from support.pipeline_runs import SETTINGS, wait_for
 
 from cbnet import Table
 
@@ -23,16 +23,14 @@ KILLS, ROWS = 2, 50
 FILES = {"routed": 8, "batches": 16, "parquet": 24}
 OLD, NEW = {"low": "x < 20", "all": "true"}, {"high": "x >= 45"}
 PROGRAM = """
-import sys
+import json, sys
 from concurrent.futures import ThreadPoolExecutor
 import cbnet
 from cbnet.pipeline.spark.session import spark_session
 from cbnet.spark import MatchStream, StreamJob
 
-folder, options = sys.argv[1:]
+folder, conf = sys.argv[1], json.loads(sys.argv[2])
 ONE = {"maxFilesPerTrigger": "1"}
-conf = {"spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": options}
 
 
 def routed(spark, top):  # as `cbnet spark stream` does
@@ -74,7 +72,10 @@ def start(folder):
     with (folder / "log").open("ab") as log:
         # A process group of its own, so that Java dies at the same moment.
         return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(folder), JAVA_OPTIONS], stdout=log, stderr=log, start_new_session=True
+            [sys.executable, "-c", PROGRAM, str(folder), json.dumps(SETTINGS)],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pyspark
-from support.pipeline_runs import wait_for
+from support.pipeline_runs import SETTINGS, wait_for
 
 from cbnet.pipeline.spark.java import java_home
 
@@ -43,10 +43,10 @@ def connect_server(folder, *settings):
     environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(folder / "java"))}
     service = "org.apache.spark.sql.connect.service"
-    settings = ["spark.ui.enabled=false", "spark.sql.shuffle.partitions=3", "spark.driver.host=127.0.0.1", *settings]
+    settings = [f"{key}={value}" for key, value in SETTINGS.items()] + ["spark.driver.host=127.0.0.1", *settings]
     settings += ["spark.connect.grpc.binding.address=127.0.0.1", "spark.connect.grpc.binding.port=0"]
     command = [str(SPARK / "bin" / "spark-submit"), "--class", f"{service}.SparkConnectServer", "--master", "local[2]"]
-    command += ["--driver-memory", "1g", *(part for setting in settings for part in ("--conf", setting))]
+    command += [part for setting in settings for part in ("--conf", setting)]
     with _process(folder, environment, "connect", [*command, "spark-internal"]) as server:
         port = _wait_for_log(
             folder, "connect", rf"started service '{service}.SparkConnectService' on port (\d+)", server

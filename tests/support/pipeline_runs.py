@@ -8,8 +8,16 @@ from cbnet.pipeline.spark.results import read_result
 
 COMMAND = [sys.executable, "-m", "cbnet", "pipeline", "run"]
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # the fastest start
-QUICK = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=3"]
-QUICK += ["--conf", "spark.driver.memory=1g", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
+# Compiling each of many tiny queries takes longer than running it.
+SETTINGS = {
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    "spark.driver.memory": "1g",
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.ui.enabled": "false",
+}
 STAGES = ["models", "population", "loads", "predicates", "fib", "table1"]
 CONFIG = """
 seed = 5
@@ -26,7 +34,9 @@ sets = 100_000
 
 def start_run(folder, *options):
     """Start a run of the configuration in a folder, in a process group of its own."""
-    command = [*COMMAND, str(folder / "run.toml"), *options, *QUICK, "--conf", f"spark.local.dir={folder / 'local'}"]
+    settings = {**SETTINGS, "spark.local.dir": folder / "local"}
+    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    command = [*COMMAND, str(folder / "run.toml"), *options, *confs]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )

@@ -52,8 +52,8 @@ def stored(spark, config, stage):
 
 
 def files_of(folder):
-    """Return the files of the snapshot of a folder, without those of checksums."""
-    files = [path for path in snapshot_folder(folder).rglob("*") if path.is_file() and not path.name.endswith(".crc")]
+    """Return the files of the snapshot of a folder, without its manifest and checksums."""
+    files = [path for path in snapshot_folder(folder).rglob("*") if path.is_file() and path.name[0] not in "._"]
     return {path.name: path.read_bytes() for path in files}
 
 
