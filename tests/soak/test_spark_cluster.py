@@ -1,4 +1,7 @@
-"""Matching and pipelines on a cluster of two workers, one of which is killed."""
+"""Matching and pipelines on a cluster of two workers, one of which is killed; and a pipeline whose driver is killed.
+
+One file, because the pipelines are compared with one undisturbed run, and one cluster serves all tests.
+"""
 
 import json
 import os
@@ -9,12 +12,13 @@ from secrets import token_hex
 
 import pytest
 from support.clusters import SPARK, is_python_busy, kill_group, kill_tree, standalone_cluster
-from support.pipeline_runs import CONFIG, SETTINGS, STAGES, rows_of, wait_for
+from support.pipeline_runs import CONFIG, SETTINGS, STAGES, rows_of, start_run, wait_for
 
 import cbnet
 from cbnet import Table
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.run.configuration import read_config
+from cbnet.pipeline.run.plan import StageState, states
 from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.spark.java import java_home
 
@@ -128,6 +132,16 @@ def test_the_cluster_gives_the_rows_of_one_machine_with_all_paths_as_uris(spark,
         assert rows_of(spark, f"{top}/cluster", result) == rows_of(spark, f"{top}/one", result), result
 
 
+@pytest.fixture(scope="module")
+def reference(spark, tmp_path_factory):
+    """The folder of an undisturbed run of the configuration, in the shared session."""
+    folder = tmp_path_factory.mktemp("reference")
+    (folder / "run.toml").write_text(CONFIG)
+    config = read_config(folder / "run.toml")
+    assert [outcome.name for outcome in run(config, lambda: spark)] == STAGES
+    return config.out
+
+
 def submit(folder, master, *arguments):
     """Start the command by spark-submit, as a data engineer would, in a process group of its own."""
     settings = {key: value for key, value in {**SETTINGS, **CLUSTER}.items() if "codegen" not in key}
@@ -168,3 +182,37 @@ def test_a_submitted_pipeline_gives_the_rows_of_one_machine_though_a_worker_is_k
     assert f"Spark {spark.version} at {master} (spark-submit)" in printed.splitlines()
     for stage in STAGES:
         assert rows_of(spark, out.as_uri(), stage) == rows_of(spark, reference, stage), stage
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start runs, each in a process group of its own; none outlives the test."""
+    started = []
+
+    def start(*options):
+        started.append(start_run(tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        kill_group(process)
+        process.stdout.close()
+
+
+@pytest.mark.long
+def test_killed_run_resumes_and_gives_the_same_rows(spark, reference, start, tmp_path):
+    (tmp_path / "run.toml").write_text(CONFIG)
+    config = read_config(tmp_path / "run.toml")
+    killed = start("--master", "local[2]", "--conf", "spark.default.parallelism=7")
+    # the rows of the stage are being written, or computed for that
+    wait_for(lambda: any(Path(config.out).glob("predicates/_snapshot-*/_temporary")), killed)
+    kill_group(killed)
+    stored = {each.name: each.state for each in states(config)}
+    assert [stored[name] for name in STAGES] == [*[StageState.DONE] * 3, *[StageState.MISSING] * 3]
+    resumed = start("--master", "local[1]", "--json")  # other cores, other partitions
+    output, _ = resumed.communicate(timeout=600)
+    assert resumed.returncode == 0, output
+    assert '"stage": "population"' in output
+    assert output.count('"new": false') == 3
+    for stage in STAGES:
+        assert rows_of(spark, config.out, stage) == rows_of(spark, reference, stage), stage
