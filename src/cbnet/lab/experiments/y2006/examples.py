@@ -29,6 +29,7 @@ from cbnet.routing.simulate.verdict import spurious_nodes
 _HIGHWAY = 'alert = "congestion" and severity > 2 or alert = "accident"'
 _REDUCIBLE = "(x > 10 and y = 100) or (y > 0)"
 _MAX_PACKETS = 1000
+_NEAR = 10  # filters of a disjunction near which messages are matched; the reference is slow
 _RULES: Mapping[int, Rule] = {
     rule.claim: rule
     for rule in (
@@ -90,7 +91,7 @@ def _advantage(parameters: ExamplesParameters2006, context: ExperimentContext) -
         filters = [columns.filter(row) for row in range(len(columns))]
         whole, reduced = Predicate(filters), reduce(Predicate(filters))
         alphas.append(size(reduced) / sum(size(Predicate([each])) for each in filters))
-        for message in _near_messages(filters):
+        for message in _near_messages(filters[:_NEAR]):  # filters are drawn independently
             asked += 1
             wrong += bool(reference.match({0: whole}, message)) != bool(reference.match({0: reduced}, message))
     yield _row(41, f"answers of reduced disjunctions that differ, of {asked:,}", wrong, 0)
