@@ -113,7 +113,8 @@ class Home:
         packet, ids, content = held
         subscriptions = self._known(ids)
         problems = (each.refusal(len(content)) for each in subscriptions)
-        problem = self._queue.refusal or next(filter(None, problems), "")
+        late = "a later message of the same publisher is stored" if window.is_late(packet.number) else ""
+        problem = late or self._queue.refusal or next(filter(None, problems), "")
         if problem:
             self._refusals.append(_answered(packet, 0, problem=problem[:MAX_REASON_LENGTH]))
             return

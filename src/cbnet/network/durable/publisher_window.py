@@ -40,6 +40,10 @@ class PublisherWindow:
         """Return whether a message is stored, or settled in another way."""
         return sequence < self.floor or bool(self._seen >> (sequence - self.floor) & 1)
 
+    def is_late(self, sequence: int) -> bool:
+        """Return whether a later message is stored: then this one cannot be any more, in the order of numbers."""
+        return not self.has(sequence) and sequence < self.floor + self._seen.bit_length()
+
     def fits(self, sequence: int) -> bool:
         """Return whether a message is not too far above the floor."""
         return sequence < self.floor + WINDOW
