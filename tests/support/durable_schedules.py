@@ -3,8 +3,7 @@
     python -m tests.support.durable_schedules --seconds 600 --seed 0
 
 Checked: no message with a receipt is lost to a durable subscription that was confirmed before; each is stored once, and in
-the order of its publisher; nobody receives what does not match; what was acknowledged does not come again after a quiet
-time.
+the order of its publisher; nobody receives what does not match; after a quiet time all were delivered and acknowledged.
 """
 
 import argparse
@@ -54,8 +53,10 @@ class DurableSchedule:
         self.consumers = []  # client, name of the subscription
         self.confirmed = {}  # name -> time when it was confirmed
         self.kinds = {}  # name of the subscription -> kind of predicate
+        # A router without a journal that starts while it is cut off knows of no home: nothing is promised there.
+        self.sources = [name for name in self.names if self.memory.hosts[name].disk is not None]
         self.publishers = [
-            DurableMemoryClient(self.memory, f"p{n}", random.choice(self.names)) for n in range(random.randint(1, 3))
+            DurableMemoryClient(self.memory, f"p{n}", random.choice(self.sources)) for n in range(random.randint(1, 3))
         ]
         self.sent = {}  # publisher, number -> k, time
         self.dead = set()
@@ -117,7 +118,7 @@ class DurableSchedule:
             ends = random.choice(memory.cables(cut=False))
             memory.cut(*ends, noticed_by=random.choice([None, ends[:1], ()]))
         elif kind == 4:
-            random.choice(self.publishers).move(name)
+            random.choice(self.publishers).move(random.choice(self.sources))
         elif kind == 5:
             client, _ = random.choice(self.consumers)
             client.disconnect(silently=random.random() < 0.5)
@@ -169,6 +170,9 @@ class DurableSchedule:
                 receipts[client.publisher.publisher, number] = receipt
         for name, kind in self.kinds.items():
             self.check_subscription(name, PREDICATES[kind][0], receipts)
+        for home in self.homes:
+            for status in self.memory.router(home).durable.report(0, None).subscriptions:
+                assert (status.messages, status.unacknowledged) == (0, 0), (self.seed, status.name, "not delivered")
 
     def check_subscription(self, name, matches, receipts):
         received = [message for client, own in self.consumers if own == name for message in client.stored]

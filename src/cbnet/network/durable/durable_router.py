@@ -116,6 +116,7 @@ class DurableRouter:
 
     def check(self) -> None:
         """Do periodic work."""
+        self.records.check()
         self.publications.check()
         if self._home is not None and self._registry is not None:
             self._home.check()

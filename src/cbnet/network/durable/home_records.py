@@ -4,6 +4,9 @@ A home floods a record of its durable subscriptions; its version is a sequence n
 Every router keeps the newest one, in its journal if it has one, until the owner replaces it or an operator removes it
 (`forget`). When a link comes up, both sides tell which versions they have, and request what they lack: a link loses
 nothing while it is up. Each router acknowledges a record to its owner, so that a new subscription can be confirmed.
+
+A router that has just started may know of no home, and so may its neighbours, if they have just started, too. So it is
+*complete* only when it has the records of a neighbour that is; or after some seconds, as all of them may have started.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from cbnet.network.protocol.frames import HomeAck, HomeRecord, HomeRequest, Home
 
 _encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(HomeRecord)
-ALONE = 3.0  # seconds after its start for which a router without neighbours waits for some
+ALONE = 3.0  # seconds after its start for which a router waits for a neighbour that knows all homes
 
 
 class HomeRecords:
@@ -51,6 +54,8 @@ class HomeRecords:
         self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
         self._summarised: set[int] = set()  # links over which a summary was received
         self._requested: dict[int, set[str]] = {}  # owners, by link
+        self._is_complete = False
+        self._has_complete_neighbour = False
         self._acknowledged: dict[str, int] = {}  # sequence number of the own record, by router
         self.on_own: Callable[[RecordVersion], None] = lambda _: None  # called with a newer version of the own record
         for record in map(_decoder.decode, saved.values()):
@@ -76,15 +81,26 @@ class HomeRecords:
 
     @property
     def is_synchronised(self) -> bool:
-        """Whether this router has the records that its neighbours have.
+        """Whether this router has all records that its neighbours have, and is complete."""
+        return self._is_complete and self._has_all_of_neighbours
 
-        One without neighbours waits for some after its start, unless its journal says that there are no other homes.
-        """
-        links = self._links.routers()
-        if not links:
-            is_only_home = self._queue is not None and self._records.keys() <= {self._context.name}
-            return is_only_home or self._context.now >= ALONE
-        return self._summarised.issuperset(links) and not self._requested
+    @property
+    def _has_all_of_neighbours(self) -> bool:
+        return self._summarised.issuperset(self._links.routers()) and not self._requested
+
+    def check(self) -> None:
+        """Tell the neighbours when this router is complete."""
+        if self._is_complete or not self._has_all_of_neighbours:
+            return
+        is_only_home = self._queue is not None and self._records.keys() <= {self._context.name}
+        is_alone = is_only_home and not self._links.routers()
+        if self._has_complete_neighbour or is_alone or self._context.now >= ALONE:
+            self._is_complete = True
+            self._context.outbox.send_all(self._links.routers(), self._summary())
+
+    def _summary(self) -> HomeSummary:
+        entries = [RecordEntry(each.owner, each.life, each.sequence) for each in self._records.values()]
+        return HomeSummary(entries, self._is_complete)
 
     def unacknowledged(self, sequence: int, routers: Iterable[str]) -> list[str]:
         """Return which routers have not acknowledged a version of the own record."""
@@ -129,8 +145,7 @@ class HomeRecords:
 
     def greet(self, link: int) -> None:
         """Tell a new neighbour which records this router has."""
-        entries = [RecordEntry(each.owner, each.life, each.sequence) for each in self._records.values()]
-        self._context.outbox.send(link, HomeSummary(entries))
+        self._context.outbox.send(link, self._summary())
 
     def remove_link(self, link: int) -> None:
         """Remove a closed link."""
@@ -142,10 +157,12 @@ class HomeRecords:
     def summary(self, link: int, frame: HomeSummary) -> None:
         """Request the records that this router lacks."""
         self._summarised.add(link)
+        self._has_complete_neighbour |= frame.is_complete
         lacking = [entry for entry in frame.entries if self._lacks(entry.owner, _version(entry))]
         if lacking:
             self._requested[link] = {entry.owner for entry in lacking}
             self._context.outbox.send(link, HomeRequest(lacking))
+        self.check()
 
     def request(self, link: int, frame: HomeRequest) -> None:
         """Send a neighbour the records that it requests."""
@@ -160,15 +177,17 @@ class HomeRecords:
         requested.discard(frame.owner)
         if not requested:
             self._requested.pop(link, None)
-        is_newer = self._lacks(frame.owner, _version(frame))
-        if frame.owner == self._context.name:
-            if is_newer:
-                self._foreign(link, frame)
-            return
-        if is_newer:
-            self._install(frame)
-            self._flood(frame, except_link=link)
-            self._unicast.send(HomeAck(frame.owner, 0, self._context.name, frame.sequence))
+        if self._lacks(frame.owner, _version(frame)):
+            self._take(link, frame)
+        self.check()
+
+    def _take(self, link: int, record: HomeRecord) -> None:
+        if record.owner == self._context.name:
+            self._foreign(link, record)
+        else:
+            self._install(record)
+            self._flood(record, except_link=link)
+            self._unicast.send(HomeAck(record.owner, 0, self._context.name, record.sequence))
 
     def acknowledged(self, _: int, frame: HomeAck) -> None:
         """Handle the acknowledgement of a record."""

@@ -63,6 +63,7 @@ class HomeSummary(FrameBase, tag=FrameNumber.HOME_SUMMARY.value):
     """The versions of home records that a router has."""
 
     entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOMES)]
+    is_complete: bool  # else the sender has just started, and may learn of others
 
 
 class HomeRequest(FrameBase, tag=FrameNumber.HOME_REQUEST.value):

@@ -194,7 +194,7 @@ ALL = [
         durable=frames.DurableMark(1, {"b": 0, "c": 1}, True),
     ),
     frames.HomeRecord("a", 1, 2, "127.0.0.1:4001", [("", "billing")], [b"\x90"]),
-    frames.HomeSummary([frames.RecordEntry("a", 1, 2)]),
+    frames.HomeSummary([frames.RecordEntry("a", 1, 2)], True),
     frames.HomeRequest([frames.RecordEntry("a", 1, 2)]),
     frames.HomeAck("a", 0, "b", 2),
     frames.Stored("a", 0, "b", [frames.StoredEntry(1, 2, 3, 0, "")]),
