@@ -12,6 +12,7 @@ for every event and performs the actions that the call returns.
     router.failed(link, reason, now)    `FrameReader` raised a `WireError` with this reason
     router.closed(link, now)            the connection is closed
     router.leave(now)                   the router will stop soon; neighbours route around it
+    router.journalled(event, now)       the journal, if it has one, has written something
     router.tick(now)                    call it about 10 times per second
 
 Each call returns a list of actions, to be performed in order:
@@ -55,7 +56,9 @@ if TYPE_CHECKING:
     from cbnet.network.router.router import Router
     from cbnet.network.security.tls import Tls
     from cbnet.network.service.process_network import ProcessNetwork
+    from cbnet.network.simulation.durable_client import DurableMemoryClient
     from cbnet.network.simulation.memory_client import MemoryClient
+    from cbnet.network.simulation.memory_disk import MemoryDisk
     from cbnet.network.simulation.memory_network import MemoryNetwork
     from cbnet.network.transport.tcp_router import TcpRouter
 
@@ -77,17 +80,20 @@ _NAMES = {  # by module
     "router.router": "Router",
     "security.tls": "Tls",
     "service.process_network": "ProcessNetwork",
+    "simulation.durable_client": "DurableMemoryClient",
     "simulation.memory_client": "MemoryClient",
+    "simulation.memory_disk": "MemoryDisk",
     "simulation.memory_network": "MemoryNetwork",
     "transport.tcp_router": "TcpRouter",
 }
 _MODULES = {name: f"cbnet.network.{module}" for module, names in _NAMES.items() for name in names.split()}
 __all__ = [
     "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "Close", "Confirmation",
-    "Delivery", "DurableDelivery", "DurableLimits", "Frame", "FrameReader", "Hello", "Item", "MemoryClient",
-    "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed", "NotConnected", "NotStored", "NotTrusted", "Offer",
-    "ProcessNetwork", "Receipt", "Refused", "Reply", "Router", "Send", "Settings", "Shut", "Status", "Subscription",
-    "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError", "connect", "connect_async", "encode", "statuses",
+    "Delivery", "DurableDelivery", "DurableLimits", "DurableMemoryClient", "Frame", "FrameReader", "Hello", "Item",
+    "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed", "NotConnected",
+    "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "Receipt", "Refused", "Reply", "Router", "Send", "Settings",
+    "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError", "connect",
+    "connect_async", "encode", "statuses",
 ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class RecordingClient:
 
     def subscribe(self, _predicate, **_options):
         subscription = [Delivery(*each, "a", ("a", 1, n)) for n, each in enumerate(DELIVERIES)]
-        return type("Subscription", (list,), {"dropped": 0})(subscription)
+        return type("Subscription", (list,), {"dropped": 0, "lost": 0})(subscription)
 
     def publish(self, message, payload):
         self.published.append((message.to_dict(), payload))

@@ -1,0 +1,77 @@
+"""The thread that writes a journal."""
+
+import asyncio
+
+from cbnet.network.durable.journal import Append, Committed, Entry, SavedSubscription, SaveSubscription, Stalled
+from cbnet.network.protocol.frames import DurableLimits
+from cbnet.network.transport import journal_thread
+from cbnet.network.transport.journal_thread import JournalThread
+from cbnet.network.transport.sqlite_journal import SqliteJournal
+
+SUBSCRIPTION = SaveSubscription(SavedSubscription(1, "", "s", "x > 0", DurableLimits()))
+
+
+def entry(offset, size=10):
+    return Append(Entry(1, offset, 1.0, "a", 1, offset, bytes(size)))
+
+
+def offsets(folder):
+    file = SqliteJournal(folder, "a")
+    try:
+        return [item.offset for item in file.recover().stock.get(1, ())]
+    finally:
+        file.close()
+
+
+def test_operations_are_reported_when_they_are_on_disk_and_collect_meanwhile(tmp_path):
+    events = []
+
+    async def run():
+        thread = JournalThread(SqliteJournal(tmp_path, "a"))
+        thread.start(events.append)
+        thread.submit([SUBSCRIPTION])
+        for offset in range(1, 201):
+            thread.submit([entry(offset)])
+        while sum(event.submits for event in events) < 201:
+            await asyncio.sleep(0.01)
+        await thread.close()
+
+    asyncio.run(run())
+    assert len(events) < 100  # several in one transaction
+    assert offsets(tmp_path) == list(range(1, 201))
+
+
+def test_what_was_submitted_before_the_end_is_written(tmp_path):
+    async def run():
+        thread = JournalThread(SqliteJournal(tmp_path, "a"))
+        thread.start(lambda _: None)
+        thread.submit([SUBSCRIPTION, *(entry(offset) for offset in range(1, 1_001))])
+        await thread.close()
+
+    asyncio.run(run())
+    assert offsets(tmp_path) == list(range(1, 1_001))
+
+
+def test_a_full_disk_stalls_the_journal_until_there_is_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal_thread, "_RETRY", 0.05)
+    events = []
+
+    async def run():
+        file = SqliteJournal(tmp_path, "a")
+        file.perform([SUBSCRIPTION])
+        (pages,) = file._file.execute("PRAGMA page_count").fetchone()
+        file._file.execute(f"PRAGMA max_page_count = {pages + 1}")
+        thread = JournalThread(file)
+        thread.start(events.append)
+        thread.submit([entry(1, 100_000)])
+        while not events:
+            await asyncio.sleep(0.01)
+        assert events == [Stalled("the disk is full")]
+        file._file.execute("PRAGMA max_page_count = 1000000")
+        while len(events) < 2:
+            await asyncio.sleep(0.01)
+        await thread.close()
+
+    asyncio.run(run())
+    assert events[1] == Committed(1, [])
+    assert offsets(tmp_path) == [1]
