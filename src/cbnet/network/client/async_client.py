@@ -210,6 +210,7 @@ class AsyncClient:
         """End a subscription."""
         if self._registered.subscriptions.pop(subscription.id, None) is None:
             return
+        subscription.send_acknowledgements()
         subscription.end()
         self.release()
         if self.is_connected:

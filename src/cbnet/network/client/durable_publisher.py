@@ -16,6 +16,8 @@ from cbnet.network.durable.publisher_window import WINDOW
 from cbnet.network.protocol.fields import MAX_SECONDS
 from cbnet.network.protocol.frames import DurablePublish
 
+MAX_UNANSWERED = 1 << 24  # bytes of payloads without an answer, beyond which no further message is published
+
 
 @dataclass
 class _Unanswered:
@@ -31,6 +33,7 @@ class DurablePublisher:
         self.publisher = publisher
         self._last = 0
         self._unanswered: dict[int, _Unanswered] = {}  # by number, in order
+        self._bytes = 0  # of their payloads
 
     def __len__(self) -> int:
         return len(self._unanswered)
@@ -43,13 +46,14 @@ class DurablePublisher:
     @property
     def is_full(self) -> bool:
         """Whether no further message can be published before an answer arrives."""
-        return self._last + 1 >= self.floor + WINDOW
+        return self._last + 1 >= self.floor + WINDOW or self._bytes > MAX_UNANSWERED
 
     def add(self, attributes: dict[str, Any], tags: list[str], payload: bytes, deadline: float) -> int:
         """Add a message; return its number."""
         self._last += 1
         frame = DurablePublish(self.publisher, self._last, 0, 0.0, attributes, tags, payload)
         self._unanswered[self._last] = _Unanswered(frame, deadline)
+        self._bytes += len(payload)
         return self._last
 
     def frame(self, number: int, now: float) -> DurablePublish:
@@ -64,4 +68,8 @@ class DurablePublisher:
 
     def settle(self, number: int) -> bool:
         """Record that a message has its answer, or that nobody waits for it; return whether it had none before."""
-        return self._unanswered.pop(number, None) is not None
+        settled = self._unanswered.pop(number, None)
+        if settled is None:
+            return False
+        self._bytes -= len(settled.frame.payload)
+        return True

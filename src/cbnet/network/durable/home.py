@@ -30,6 +30,7 @@ from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
 
 _MAX_HELD_BYTES = 1 << 24  # of messages that are held back
+_FORGET_INTERVAL = 60.0  # seconds
 PUBLISHER_AGE = 86_400.0  # seconds after its last message for which a publisher is known
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -57,6 +58,7 @@ class Home:
         self._windows = {each.publisher: PublisherWindow.recovered(each) for each in state.windows.values()}
         self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
         self._held_bytes = 0
+        self._forgetting = 0.0  # time when publishers are forgotten next
         # of this turn:
         self._changed: dict[int, PublisherWindow] = {}
         self._touched: dict[int, DurableSubscription] = {}
@@ -209,6 +211,11 @@ class Home:
         for subscription in self.subscriptions.values():
             subscription.expire(time)
             subscription.check(now)
+        if now >= self._forgetting:
+            self._forgetting = now + _FORGET_INTERVAL
+            self._forget_publishers(time)
+
+    def _forget_publishers(self, time: float) -> None:
         for publisher in [each for each, window in self._windows.items() if time - window.time > PUBLISHER_AGE]:
             del self._windows[publisher]
             self._drop_held(publisher, list(self._held.get(publisher, ())))

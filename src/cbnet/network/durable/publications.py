@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
+from cbnet.errors import InputError
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
@@ -27,6 +28,8 @@ from cbnet.network.protocol.durable_frames import MAX_PROBLEMS
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet, Stored
 
+MAX_BYTES = 1 << 28  # of messages that wait for homes; about, as it is by their payloads
+_OVERHEAD = 1_000  # bytes of a message without its payload
 Identity: TypeAlias = tuple[int, int]  # publisher and number
 
 
@@ -54,6 +57,7 @@ class Publications:
         self._all: dict[Identity, _Publication] = {}
         self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by publisher and home
         self._early: dict[Identity, tuple[int, DurablePublish, float]] = {}  # before the records are here
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._all) + len(self._early)
@@ -61,12 +65,17 @@ class Publications:
     # --- events
 
     def begin(self, link: int, frame: DurablePublish) -> None:
-        """Publish a message, or answer a client that has sent it again."""
+        """Publish a message, or answer a client that has sent it again; raise an `InputError` if too many wait."""
         identity, deadline = (frame.publisher, frame.sequence), self._context.now + frame.timeout
         known = self._all.get(identity)
         if known is not None:
             known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
-        elif self._records.is_synchronised and not self._early:
+            return
+        size = len(frame.payload) + _OVERHEAD
+        if self._bytes + (len(self._early) + 1) * size > MAX_BYTES:
+            hint = "publish again later, or less at once"
+            raise InputError(f"too many messages wait for durable subscriptions: {self._bytes:,} bytes", hint=hint)
+        if self._records.is_synchronised and not self._early:
             self._publish(link, frame, deadline)
         else:
             self._early[identity] = link, frame, deadline
@@ -121,6 +130,7 @@ class Publications:
         publication.missing.update(self._records.matching(Content(frame)))
         self._context.counters[Event.DURABLE_PUBLISHED] += 1
         self._all[packet.life, packet.number] = publication
+        self._bytes += len(packet.payload) + _OVERHEAD
         for home in publication.missing:
             insort(self._lacking.setdefault((packet.life, home), []), packet.number)
         self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
@@ -159,6 +169,7 @@ class Publications:
         """Answer a publisher: all homes have answered, or the timeout has expired."""
         packet = publication.packet
         del self._all[packet.life, packet.number]
+        self._bytes -= len(packet.payload) + _OVERHEAD
         silent = sorted(publication.missing)
         self._settle(publication, silent)
         if silent or publication.refused:
