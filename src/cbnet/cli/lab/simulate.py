@@ -16,6 +16,8 @@ from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
     from cbnet.cli.lab.simulation_output import SchemeRow
+    from cbnet.lab.simulation.pull_totals import PullTotals
+    from cbnet.lab.simulation.scheme_options import SchemeOptions
     from cbnet.language import Message
     from cbnet.routing import Network, Scheme
 
@@ -76,10 +78,35 @@ def simulate(
         typer.Option(
             "--commit",
             metavar="NAME",
-            help="multitree, domains: how to choose a tree: random, flow or least.",
-            show_default="random",
+            help="multitree, domains: how to choose a tree: random, flow, least or own.",
+            show_default="random; own with --producers",
         ),
     ] = None,
+    producers: Annotated[
+        int | None,
+        typer.Option(
+            "--producers",
+            metavar="K",
+            min=1,
+            help="multitree: trees rooted at the K nodes that send the most messages.",
+            show_default=False,
+        ),
+    ] = None,
+    pull: Annotated[
+        bool, typer.Option("--pull", help="Send messages as requests to nodes whose rules are offers (multitree).")
+    ] = False,
+    choice: Annotated[
+        str | None,
+        typer.Option(
+            "--choice",
+            metavar="NAME,...",
+            help="--pull: how a router chooses a holder: nearest, random or least.",
+            show_default="all three",
+        ),
+    ] = None,
+    ideal: Annotated[
+        bool, typer.Option("--ideal", help="Check which deliveries to at most 10 nodes are ideal.")
+    ] = False,
     domains: Annotated[
         str | None,
         typer.Option("--domains", metavar="N|FILE", help="domains: number of domains, or a file.", show_default="√n"),
@@ -131,10 +158,12 @@ def simulate(
     from cbnet.topology import topology as load_graph
 
     _check_choice(rules, random)
-    names = [*dict.fromkeys(name.strip() for name in scheme.split(","))]
+    names = ["multitree"] if pull else [*dict.fromkeys(name.strip() for name in scheme.split(","))]
     options = SchemeOptions(
-        unicast, partition or None, trees, root, commit, domains, outside, hashes, header_bits, seed
+        unicast, partition or None, trees, root, commit, domains, outside, hashes, header_bits, seed, producers
     )
+    if choice is not None and not pull:
+        raise InputError("--choice: for requests only", hint="add --pull")
     options.check(names)
     graph = load_graph(topology, seed, largest=largest)
     _check_ips(names, len(graph))
@@ -143,13 +172,20 @@ def simulate(
     else:
         receivers = inputs.random_receivers(graph, random or "", seed)
     network = Network(graph, receivers, inputs.select_senders(graph, senders, source or (), seed))
-    schemes = options.build(names, network)
     traffic = inputs.assign_senders(network, _messages(messages, network, random, seed), seed)
+    sources = [node for node, _ in traffic]
+    if pull:
+        choices = _choices(choice)
+        output.show_pulls(
+            {name: _pulled(options, network, sources, name, traffic) for name in choices}, topology, as_json=json
+        )
+        return
+    schemes = options.build(names, network, sources)
     if draw is not None:
         output.check_drawing(draw, network)
     if len(network) > _MAX_EXACT_NODES:
         print_note(f"state is estimated from {_SAMPLE_SIZE:,} routers, except for {' and '.join(_ALWAYS_EXACT)}")
-    rows = [_row(each, traffic, seed) for each in schemes]
+    rows = [_row(each, traffic, seed, check_ideal=ideal) for each in schemes]
     output.show_rows(rows, network, topology, as_json=json)
     if classes:
         output.show_classes(network, classes, seed, as_json=json)
@@ -194,14 +230,37 @@ def _messages(text: str, network: Network, random: str | None, seed: int) -> lis
     return inputs.matching_messages(list(network.predicates.values()), int(text), seed)
 
 
-def _row(scheme: Scheme, traffic: Traffic, seed: int) -> SchemeRow:
+def _choices(text: str | None) -> list[str]:
+    from cbnet.routing.multitree.holder_choice import HOLDER_CHOICES, holder_choice
+
+    names = list(HOLDER_CHOICES) if text is None else [*dict.fromkeys(name.strip() for name in text.split(","))]
+    for name in names:
+        holder_choice(name)  # raises an error for an unknown one
+    return names
+
+
+def _pulled(
+    options: SchemeOptions, network: Network, sources: Sequence[int], choice: str, traffic: Traffic
+) -> PullTotals:
+    """Send all messages as requests to the receivers of the network, whose predicates are their offers."""
+    from cbnet.cli.console import progress_bar
+    from cbnet.lab.simulation.pull_totals import sweep_pulls
+    from cbnet.routing import Network
+
+    nobody = Network(network.graph, {}, network.senders)
+    scheme = options.multitree(nobody, options.popular(sources), network.predicates, choice)
+    with progress_bar() as bar:
+        return sweep_pulls(scheme, bar.track(traffic, description=choice))
+
+
+def _row(scheme: Scheme, traffic: Traffic, seed: int, *, check_ideal: bool) -> SchemeRow:
     """Deliver all messages with a scheme, with a progress bar, and measure its state."""
     from cbnet.cli.console import progress_bar
     from cbnet.cli.lab.simulation_output import SchemeRow
     from cbnet.routing import sweep
 
     with progress_bar() as bar:
-        totals = sweep(scheme, bar.track(traffic, description=scheme.name))
+        totals = sweep(scheme, bar.track(traffic, description=scheme.name), check_ideal=check_ideal)
     nodes = len(scheme.network)
     sample = None if nodes <= _MAX_EXACT_NODES else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLE_SIZE)
     is_estimated = sample is not None and scheme.name not in _ALWAYS_EXACT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from cbnet.files import unwritable
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
+    from cbnet.lab.simulation.pull_totals import PullTotals
     from cbnet.language import Message
     from cbnet.routing import Network, Scheme, Totals
 
@@ -39,6 +40,7 @@ class SchemeRow:
             **{name: getattr(totals, name) for name in counts},
             "stretch_mean": round(totals.stretch_mean, 6) if totals.delivered else None,
             "stretch_max": round(totals.stretch_max, 6) if totals.delivered else None,
+            **({"ideal": totals.ideal, "ideal_checked": totals.ideal_checked} if totals.ideal_checked else {}),
             "header_bytes": totals.header_bytes,
             "state_bits": self.state_bits,
             "state_bits_formula": None if self.state_bits_formula is None else round(self.state_bits_formula),
@@ -60,6 +62,8 @@ def show_rows(rows: Sequence[SchemeRow], network: Network, topology: str, *, as_
     print(f"{topology}: {', '.join(plural(*count) for count in counts)}\n")
     _print("Deliveries", _deliveries(rows))
     _print("Headers and state", _sizes(rows))
+    if any(row.totals.ideal_checked for row in rows):
+        _print("Ideal deliveries: latency-minimal with the fewest packets", _ideal(rows))
 
 
 def _deliveries(rows: Sequence[SchemeRow]) -> Grid:
@@ -88,6 +92,37 @@ def _sizes(rows: Sequence[SchemeRow]) -> Grid:
             "-" if row.state_bits_formula is None else f"{row.state_bits_formula:,.0f}",
         )
     return grid
+
+
+def _ideal(rows: Sequence[SchemeRow]) -> Grid:
+    grid = new_grid("", "scheme", "ideal", "checked", "share", tight=True)
+    for row in rows:
+        ideal, checked = row.totals.ideal, row.totals.ideal_checked
+        add_cells(grid, row.scheme, f"{ideal:,}", f"{checked:,}", f"{ideal / max(1, checked):.1%}")
+    return grid
+
+
+def show_pulls(totals: Mapping[str, PullTotals], topology: str, *, as_json: bool) -> None:
+    """Print a row for each choice of a holder."""
+    columns = ("requests", "answered", "unmatched", "missed", "request_packets", "reply_packets")
+    rows = {
+        choice: {name: getattr(each, name) for name in columns}
+        | {"holders": len(each.holders), "busiest": round(each.busiest, 6)}
+        | {"extra_length": round(each.extra / max(1, each.answered), 6)}
+        for choice, each in totals.items()
+    }
+    if as_json:
+        for choice, row in rows.items():
+            print_json({"choice": choice, **row})
+        return
+    grid = new_grid(
+        "", "choice", "answered", "unmatched", "missed", "packets", "replies", "extra", "holders", "busiest", tight=True
+    )
+    for choice, row in rows.items():
+        counts = [f"{row[name]:,}" for name in columns[1:]]
+        add_cells(grid, choice, *counts, f"{row['extra_length']:.2f}", f"{row['holders']:,}", f"{row['busiest']:.1%}")
+    print(f"{topology}: {next(iter(rows.values()))['requests']:,} requests\n")
+    _print("Requests by choice of a holder; extra: length beyond the distance to the nearest holder", grid)
 
 
 def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> None:

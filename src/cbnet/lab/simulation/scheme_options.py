@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
+    from cbnet.language import Predicate
     from cbnet.routing import Network, Scheme
+    from cbnet.routing.multitree.multitree import MultiTree
     from cbnet.topology import Graph
+
+    Offers: TypeAlias = Mapping[int, Predicate]
 
 # option -> the schemes that use it
 _EFFECTS = {
@@ -21,6 +26,7 @@ _EFFECTS = {
     "trees": ("multitree", "domains"),
     "root": ("multitree", "domains"),
     "commit": ("multitree", "domains"),
+    "producers": ("multitree",),
     "domains": ("domains",),
     "outside": ("domains",),
     "hashes": ("treeheader",),
@@ -42,9 +48,12 @@ class SchemeOptions:
     hashes: int | None
     header_bits: int | None
     seed: int
+    producers: int | None = None
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise an error for an option that none of the schemes uses."""
+        """Raise an error for an option that none of the schemes uses, or for two that exclude each other."""
+        if self.producers is not None and (self.trees is not None or self.root):
+            raise InputError("--producers gives the roots of the trees", hint="leave out --trees and --root")
         unused: dict[tuple[str, ...], list[str]] = {}
         for option, schemes in _EFFECTS.items():
             if getattr(self, option) is not None and not set(schemes) & set(names):
@@ -57,13 +66,16 @@ class SchemeOptions:
             problem = f"{listed}: used by the schemes {' and '.join(schemes)} only"
             raise InputError(problem, hint="add one of them to --scheme")
 
-    def build(self, names: Sequence[str], network: Network) -> list[Scheme]:
-        """Return the schemes of these names."""
+    def build(self, names: Sequence[str], network: Network, sources: Iterable[int] = ()) -> list[Scheme]:
+        """Return the schemes of these names. sources: of all messages, of which --producers takes the most frequent."""
         from cbnet.routing import scheme
+
+        popular = self.popular(sources)
 
         kinds = {name: scheme(name) for name in names}  # raises an error for an unknown name before anything is built
         own: dict[str, Callable[[Network], Scheme]] = {
-            "drp": self._drp, "multitree": self._multitree, "domains": self._domains, "treeheader": self._tree_header
+            "drp": self._drp, "multitree": lambda network: self.multitree(network, popular),
+            "domains": self._domains, "treeheader": self._tree_header,
         }  # fmt: skip
         return [(own.get(name) or kinds[name])(network) for name in names]
 
@@ -73,10 +85,19 @@ class SchemeOptions:
 
         return Drp(network, unicast(self.unicast or "shortest", network), partition=bool(self.partition))
 
-    def _multitree(self, network: Network) -> Scheme:
+    def popular(self, sources: Iterable[int]) -> list[int]:
+        """Return the most frequent sources of messages, as many as --producers; ties by id."""
+        return [node for node, _ in Counter(sorted(sources)).most_common(self.producers or 0)]
+
+    def multitree(
+        self, network: Network, popular: Sequence[int], offers: Offers | None = None, choice: str = "nearest"
+    ) -> MultiTree:
+        """Return trees rooted at popular producers, or else at the given or random roots [2014 §3.1]."""
         from cbnet.routing.multitree.multitree import MultiTree
 
-        return MultiTree(network, self._roots(network.graph), commit=self.commit or "random", seed=self.seed)
+        roots = list(popular) or self._roots(network.graph)
+        commit = self.commit or ("own" if popular else "random")
+        return MultiTree(network, roots, offers=offers, commit=commit, choice=choice, seed=self.seed)
 
     def _domains(self, network: Network) -> Scheme:
         from cbnet.routing.domains.scheme import Domains

@@ -7,6 +7,7 @@ The paper leaves the policy to the operator of the network. Here:
               take the same path and arrive in order
     least     the tree with the shortest total path length from the source to all destinations, and so the least
               expected extra length: one tree for each source
+    own       the tree rooted at the source, as a popular producer has one; other sources as with `least`
 """
 
 from __future__ import annotations
@@ -86,7 +87,18 @@ class ShortestTree(CommitPolicy):
         return self._best[u]
 
 
-_POLICIES = {kind.name: kind for kind in (RandomTree, FlowTree, ShortestTree)}
+class OwnTree(ShortestTree):
+    """The tree rooted at the source, or else the one with the least total path length."""
+
+    name = "own"
+
+    def tree(self, u: int, message: Message) -> int:
+        """Return the first tree rooted at the source, or else the shortest."""
+        own = next((number for number, tree in enumerate(self._trees) if tree.root == u), None)
+        return super().tree(u, message) if own is None else own
+
+
+_POLICIES = {kind.name: kind for kind in (RandomTree, FlowTree, ShortestTree, OwnTree)}
 COMMIT_POLICIES = tuple(_POLICIES)
 
 

@@ -19,7 +19,7 @@ from cbnet.routing.simulate.delivery import DeliveryTree
 from cbnet.routing.simulate.verdict import judge
 from cbnet.topology import distances
 
-_MAX_DESTINATIONS = 10  # 3**10 pairs of a set and a subset of it, for each node
+MAX_DESTINATIONS = 10  # 3**10 pairs of a set and a subset of it, for each node
 
 
 def is_ideal(network: Network, delivery: DeliveryTree) -> bool:
@@ -32,8 +32,8 @@ def is_ideal(network: Network, delivery: DeliveryTree) -> bool:
 def fewest_packets(network: Network, source: int, destinations: Collection[int]) -> int:
     """Return the number of packets of the smallest latency-minimal delivery."""
     targets = sorted(set(destinations) - {source})
-    if len(targets) > _MAX_DESTINATIONS:
-        raise InputError(f"the search is exact up to {_MAX_DESTINATIONS} destinations, not for {len(targets):,}")
+    if len(targets) > MAX_DESTINATIONS:
+        raise InputError(f"the search is exact up to {MAX_DESTINATIONS} destinations, not for {len(targets):,}")
     (lengths,) = distances(network.graph, [source])
     best = np.full((1 << len(targets), len(network)), np.inf)
     best[0] = 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cbnet.language.message import Message
 from cbnet.routing.scheme import Scheme
 from cbnet.routing.simulate.delivery import deliver
+from cbnet.routing.simulate.ideal import MAX_DESTINATIONS, is_ideal
 from cbnet.routing.simulate.verdict import judge
 
 
@@ -25,6 +26,8 @@ class Totals:
     stretch_sum: float = 0.0
     stretch_max: float = 1.0
     cut: int = 0  # messages that reached the packet limit
+    ideal_checked: int = 0  # deliveries with few enough interested nodes for an exact search, if asked for
+    ideal: int = 0  # those of them that are ideal
 
     @property
     def stretch_mean(self) -> float:
@@ -32,11 +35,20 @@ class Totals:
         return self.stretch_sum / self.delivered if self.delivered else 1.0
 
 
-def sweep(scheme: Scheme, traffic: Iterable[tuple[int, Message]], *, limit: int | None = None) -> Totals:
-    """Deliver messages, each from its source, and judge every delivery."""
+def sweep(
+    scheme: Scheme, traffic: Iterable[tuple[int, Message]], *, limit: int | None = None, check_ideal: bool = False
+) -> Totals:
+    """Deliver messages, each from its source, and judge every delivery.
+
+    check_ideal: also search for smaller deliveries, where one to MAX_DESTINATIONS nodes are interested.
+    """
     totals = Totals()
     for source, message in traffic:
-        verdict = judge(scheme.network, deliver(scheme, source, message, limit=limit))
+        delivery = deliver(scheme, source, message, limit=limit)
+        verdict = judge(scheme.network, delivery)
+        if check_ideal and 0 < verdict.delivered + verdict.missed <= MAX_DESTINATIONS:
+            totals.ideal_checked += 1
+            totals.ideal += is_ideal(scheme.network, delivery)
         totals.messages += 1
         totals.delivered += verdict.delivered
         totals.missed += verdict.missed

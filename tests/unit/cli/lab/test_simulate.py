@@ -469,3 +469,44 @@ def test_mistakes_in_messages_are_shown_at_their_line(cbnet, files):
     assert [line.split(": ")[1].removeprefix(f"{files}/")[:11] for line in outcome.err.splitlines()] == [
         "one.jsonl:2", "one.jsonl:3"
     ]  # fmt: skip
+
+
+def test_requests_are_answered_by_every_choice_of_a_holder(cbnet, files):
+    found = rows(cbnet(*given(files, "twelve", "four.toml", "--source", "1", "--pull", "--root", "6", "--json")))
+    assert [row["choice"] for row in found] == ["nearest", "random", "least"]
+    for row in found:
+        assert (row["requests"], row["answered"], row["missed"], row["holders"]) == (1, 1, 0, 1)
+    # The nearest holder is 2: 1-6 and 6-2, of length 5, which is also the shortest path.
+    assert (found[0]["request_packets"], found[0]["reply_packets"], found[0]["extra_length"]) == (2, 2, 0.0)
+    [one] = rows(cbnet(*given(files, "twelve", "four.toml", "--pull", "--choice", "least", "--json")))
+    assert one["choice"] == "least"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--choice", "least"), "--choice: for requests only; add --pull"),
+        (("--pull", "--choice", "first"), "unknown choice 'first'"),
+        (("--producers", "2"), "used by the scheme multitree only"),
+        (("--scheme", "multitree", "--producers", "2", "--trees", "2"), "leave out --trees and --root"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(cbnet, files, options, problem):
+    outcome = cbnet(*given(files, "twelve", "four.toml", *options))
+    assert outcome.code != 0
+    assert problem in outcome.err
+
+
+def test_tree_of_a_popular_producer_has_no_stretch(cbnet, files):
+    """Its messages take its own tree of shortest paths [2014 §3.1]."""
+    options = ("--source", "1", "--scheme", "multitree", "--json")
+    [own] = rows(cbnet(*given(files, "twelve", "four.toml", *options, "--producers", "1")))
+    [other] = rows(cbnet(*given(files, "twelve", "four.toml", *options, "--root", "10")))
+    assert own["stretch_max"] == 1.0 < other["stretch_max"]
+
+
+def test_ideal_deliveries_are_shown_if_asked_for(cbnet, files):
+    options = ("--source", "1", "--scheme", "psf,pif", "--ideal")
+    found = by_scheme(cbnet(*given(files, "ring", "two.toml", *options, "--json")))
+    assert {name: (row["ideal"], row["ideal_checked"]) for name, row in found.items()} == {"psf": (1, 1), "pif": (0, 1)}
+    assert "Ideal deliveries" in cbnet(*given(files, "ring", "two.toml", *options)).out

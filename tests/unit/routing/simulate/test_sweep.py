@@ -32,3 +32,16 @@ def test_loops_are_counted():
     fixture = Named(TWELVE)
     totals = sweep(FStar(fixture.network), [(fixture.id(6), fixture.message(7, 10))], limit=50)
     assert (totals.cut, totals.packets) == (1, 50)
+
+
+def test_ideal_deliveries_are_counted_if_asked_for():
+    """On the ring of [2006 Figure 3] PIF sends one packet more than needed; a message for nobody is not checked."""
+    ring = Named(RING)
+    traffic = [(ring.id(1), ring.message(2, 4)), (ring.id(1), ring.message(2)), (ring.id(1), ring.message())]
+    counts = {}
+    for name in ("psf", "pif"):
+        totals = sweep(scheme(name)(ring.network), traffic, check_ideal=True)
+        counts[name] = (totals.ideal, totals.ideal_checked)
+    assert counts["psf"] == (2, 2)
+    assert counts["pif"][0] < counts["pif"][1] == 2
+    assert sweep(scheme("psf")(ring.network), traffic).ideal_checked == 0
