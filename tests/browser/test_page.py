@@ -1,6 +1,6 @@
 """Report pages in a real browser: complete, narrow and wide, light and dark."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pyarrow as pa
 import pytest
@@ -9,7 +9,7 @@ from cbnet.lab.experiments.claim import VERDICTS, Finding, claims
 from cbnet.lab.experiments.experiment import Experiment
 from cbnet.lab.experiments.page import reproduction_page
 from cbnet.lab.experiments.reproduce import ExperimentOutcome
-from cbnet.lab.report.chart import Chart
+from cbnet.lab.report.chart import Chart, PublishedValue
 from cbnet.lab.report.page import Page, html
 from cbnet.lab.report.result_sections import rows_section
 
@@ -25,7 +25,7 @@ TABLE = pa.table(
 )
 KINDS = {
     "line": {"bands": (("low", "high"),), "y_log": True, "x_log": True},
-    "points": {"references": (("paper", 25.0),)},
+    "points": {"references": (("paper", 25.0),), "published": (PublishedValue("30 ms", 1000, 30.0),)},
     "bars": {},
     "boxes": {"bands": (("low", "high"), ("low", "high"))},
 }
@@ -141,7 +141,33 @@ def test_claim_links_to_its_experiment(visit, path):
     page = visit(path)
     page.locator("#claims").get_by_role("link", name="7", exact=True).click()
     assert page.evaluate("location.hash") == "#2001-figure-9"
-    assert page.locator(":target h3").inner_text() == "Time by filters"
+    assert page.locator(":target h3").inner_text() == "§4.2: Time by filters"
+    page.locator(":target .links").get_by_role("link", name="7 does not hold").click()
+    assert page.evaluate("location.hash") == "#claim-7"
+
+
+def test_page_opens_with_scale_data_and_date_and_lists_its_figures(visit, path):
+    page = visit(path)
+    assert page.locator(".facts dt").all_inner_texts()[:4] == ["Scale", "Internet graph", "User traces", "Date"]
+    assert page.locator(".facts").bounding_box()["y"] < 200
+    assert page.get_by_role("navigation", name="Contents").get_by_role("link").all_inner_texts()[-1] == (
+        "§4.2: Time by filters"
+    )
+
+
+@pytest.mark.parametrize("width", [360, 1300])
+def test_labels_of_a_chart_do_not_overlap(visit, path, width):
+    page = visit(path, width=width)
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll('.vega svg')].map((drawing) => [...drawing.querySelectorAll('text')]
+             .filter((text) => text.textContent && getComputedStyle(text).opacity != '0')
+             .map((text) => [text.textContent, text.getBoundingClientRect()])
+             .map(([text, box]) => [text, box.left, box.right, box.top, box.bottom]))"""
+    )
+    for drawing in boxes:
+        for one, other in combinations(drawing, 2):
+            is_beside = one[2] <= other[1] + 1 or other[2] <= one[1] + 1
+            assert is_beside or one[4] <= other[3] + 2 or other[4] <= one[3] + 2, (one[0], other[0])
 
 
 def test_click_on_the_legend_selects_a_series(visit, path):

@@ -18,7 +18,7 @@ from cbnet.lab.experiments.curves import Row, as_table, grouped, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, TimedComparison
-from cbnet.lab.report.chart import Chart
+from cbnet.lab.report.chart import Chart, PublishedValue
 from cbnet.lab.workload import Forwarding2001
 
 _FEW_NAMES, _MANY_NAMES = (50, 100), 1000
@@ -180,7 +180,13 @@ def _charts(tables: Tables, parameters: Figures10And11Parameters) -> list[Chart]
         ),
         Chart(
             "figure-11", "Figure 11: messages that match nothing", as_table(ignored), "filters", "ignored",
-            series="of", x_log=True, x_title="filters", y_title="% of the messages", references=(("90 %", 90.0),),
+            series="of", x_log=True, x_title="filters", y_title="% of the messages",
+            published=(
+                PublishedValue("90 % for A = 1000, from 1000 filters", _SMALL, 90.0),
+                PublishedValue("to 100,000", _LARGE, 90.0),
+                PublishedValue("30 % for A = 100 and 50 at 1000 filters", _SMALL, 30.0),
+                PublishedValue("0 % at 10,000", _MIDDLE, 0.0),
+            ),
             description="Share of messages without a match by number of filters, a line for each A.",
         ),
     ]  # fmt: skip

@@ -27,7 +27,7 @@ from cbnet.lab.experiments.curves import (
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.experiments.timing import COUNTING, PIVOT, TIMES, timed
-from cbnet.lab.report.chart import Chart
+from cbnet.lab.report.chart import Chart, PublishedValue
 from cbnet.lab.workload import Forwarding2001
 
 _PAPER_FILTERS = 8_192_000
@@ -208,16 +208,20 @@ def _charts(tables: Tables, _: Figures9And12Parameters) -> list[Chart]:
         for row in where(rows, method=method)
     ]
     fixed = [row for row in labelled if row["case"] != _CENTRAL]
+    facet = f"A = 100, {COUNTING.name}"
+    worst = PublishedValue("400 ms (A = 100, I = F)", _PAPER_FILTERS, _WORST_US / 1000, facet=facet)
+    level = PublishedValue("at most 25 ms (A = 100, I = 500)", _PAPER_FILTERS, _FIXED_US / 1000, facet=facet)
     return [
-        _chart("figure-9", "Figure 9: time per message by number of filters", labelled, is_log=True),
-        _chart("figure-12", "Figure 12: as Figure 9, without I = F", fixed, is_log=False),
+        _chart("figure-9", "Figure 9: time per message by number of filters", labelled, (worst, level), is_log=True),
+        _chart("figure-12", "Figure 12: as Figure 9, without I = F", fixed, (level,), is_log=False),
     ]
 
 
-def _chart(name: str, title: str, rows: list[Row], *, is_log: bool) -> Chart:
+def _chart(name: str, title: str, rows: list[Row], published: tuple[PublishedValue, ...], *, is_log: bool) -> Chart:
     return Chart(
         name, title, summary(rows, "of", "case", "filters", value="ms"), "filters", "ms", series="case", facet="of",
         x_title="filters", y_title="ms per message", x_log=True, y_log=is_log, bands=(("low", "high"),),
+        published=published,
         description="Time per message by number of filters, a line for each number of interfaces:",
     )  # fmt: skip
 

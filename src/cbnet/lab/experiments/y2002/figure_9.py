@@ -11,7 +11,7 @@ from cbnet.lab.experiments.curves import Interval, Row, as_table, grouped, ratio
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.experiments.timing import PIVOT, TIMES, MatchMethod, timed
-from cbnet.lab.report.chart import Chart
+from cbnet.lab.report.chart import Chart, PublishedValue
 from cbnet.lab.workload import Forwarding2002
 
 _PAPER_FILTERS = 1_000_000  # with 5 million constraints
@@ -135,6 +135,7 @@ def _charts(tables: Tables, parameters: Figure9Parameters) -> list[Chart]:
             "figure-9", "Figure 9: gain of rounds of selectivity", as_table(points), "rounds", "gain", series="table",
             x_title="rounds", y_title="% of the time at 0 rounds", bands=(("low", "high"),),
             references=(("no gain", 0.0), *_pivot(tables)),
+            published=(PublishedValue("a loss after 50", 50, 0.0), PublishedValue("to 70 rounds", 70, 0.0)),
             description="Gain in per cent by number of rounds, a line for each table.",
         )
     ]  # fmt: skip

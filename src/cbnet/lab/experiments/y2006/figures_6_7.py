@@ -14,10 +14,13 @@ from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tabl
 from cbnet.lab.experiments.inputs import news_terms
 from cbnet.lab.experiments.y2006.advantage_claims import findings_of, specific_comparisons
 from cbnet.lab.experiments.y2006.monte_carlo import specific_advantages
-from cbnet.lab.report.chart import Chart
+from cbnet.lab.report.chart import Chart, PublishedValue
 from cbnet.lab.workload import SCENARIOS
 
 _CLAIMS = (64, 65, 66, 67)
+_PUBLISHED = (
+    PublishedValue("500 uniform names below one half from 7,000 on", 7000, 0.5, facet="uniform, 500 names, pairwise"),
+)
 _REASONS = {
     64: "a median does not fall, or a spread has not halved at the largest number of predicates",
     65: "the medians cross at some numbers of predicates",
@@ -59,7 +62,7 @@ def _charts(tables: Tables, _: Figures6And7Parameters) -> list[Chart]:
             f"figure-{figure}", f"Figure {figure}: α, {label}",
             pa.Table.from_pylist([row for row in rows if row["scenario"].startswith(prefix)]), "predicates", "p50",
             facet="of", x_log=True, x_title="predicates", y_title="α", bands=(("min", "max"), ("p5", "p95")),
-            references=(("one half", 0.5),),
+            references=(("one half", 0.5),), published=_PUBLISHED if figure == 7 else (),
             description="Median, 5th and 95th percentile, minimum and maximum of α by number of predicates:",
         )
         for figure, prefix, label in ((6, "zipf", "Zipf-distributed names"), (7, "uniform", "uniform names"))
