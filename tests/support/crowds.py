@@ -7,7 +7,7 @@ from support.descriptor_reference import reference_behind, reference_minimal
 
 
 def crowd(nodes, count, seed=0):
-    """Return rows of POPULATION, not at the last node; half of all sets have tag 0."""
+    """Return rows of POPULATION, not at the last node; half of all sets have tag 0, each is of a user of its own."""
     rng = random.Random(seed)
     rows = []
     for _ in range(count):
@@ -15,8 +15,8 @@ def crowd(nodes, count, seed=0):
         if rng.random() < 0.5:
             tags |= {0}
         role = rng.choice(["subscription", "offer"])
-        rows.append((rng.randrange(nodes - 1), "web", role, sorted(tags)))
-    return [*rows, (0, "web", "offer", [])]
+        rows.append((rng.randrange(nodes - 1), "web", role, sorted(tags), True))
+    return [*rows, (0, "web", "offer", [], True)]
 
 
 def columns(schema):
@@ -27,7 +27,7 @@ def columns(schema):
 def sets_by_node(rows):
     """Return the non-empty sets of each node."""
     sets = defaultdict(list)
-    for node, _, _, tags in rows:
+    for node, _, _, tags, _ in rows:
         if tags:
             sets[node].append(tuple(tags))
     return sets

@@ -27,7 +27,7 @@ graph = "aslike:150"
 clusters = 4000
 [applications.web]
 descriptors = 30
-sets = 100_000
+users = 100_000
 [applications.video]
 """
 

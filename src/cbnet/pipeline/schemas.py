@@ -27,6 +27,7 @@ _TYPES: dict[str, DataType] = {
     "string": StringType(), "int": IntegerType(), "long": LongType(),
     "double": DoubleType(), "bytes": BinaryType(), "bool": BooleanType(),
     "strings": ArrayType(StringType()), "ints": ArrayType(IntegerType()), "longs": ArrayType(LongType()),
+    "doubles": ArrayType(DoubleType()),
 }  # fmt: skip
 
 
@@ -50,15 +51,19 @@ APPS = ("web", "blog", "video", "social")
 ROLES = ("subscription", "offer")
 
 TAGS = _schema(tag="string", id="int", sets="long")  # ids by falling number of sets, ties by tag
-SETS = _schema(app="string", role="string", tags="ints")  # ids ascending
-MODELS = _schema(app="string", mutation="double", first_new="long", stride="long", offsets="longs", tags="ints")
-POPULATION = _schema(node="int", app="string", role="string", tags="ints")
-LOADS = _schema(node="int", role="string", descriptors="long", tags="long")  # of each node, before reduction
+SETS = _schema(app="string", role="string", user="string", tags="ints")  # ids ascending
+MODELS = _schema(
+    app="string", law="doubles", deviation="double", one_tag="doubles", sizes="doubles", limit="long",
+    known="ints", first_new="long", stride="long", topic_offsets="longs", topic_tags="ints",
+)  # see `user_model`  # fmt: skip
+# announced: minimal among the descriptors of the same user
+POPULATION = _schema(node="int", app="string", role="string", tags="ints", announced="bool")
+LOADS = _schema(node="int", role="string", descriptors="long", announced="long", tags="long")
 PREDICATES = _schema(node="int", tags="ints")  # the minimal descriptors of each node
 FIB = _schema(tree="int", router="int", interface="int", tags="ints")  # minimal descriptors; tree null: on all trees
 TABLE1 = _schema(
     router="int", tree="int", interface="int", interfaces="long", destinations="long",
-    tags="long", descriptors="long", kept="long", bytes="long",
+    tags="long", descriptors="long", announced="long", kept="long", bytes="long",
 )  # [2014 Table 1]; interface null: all interfaces  # fmt: skip
 
 # The tables of every router: see `descriptor_marks`

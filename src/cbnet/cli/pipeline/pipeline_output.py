@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 _COUNTS = {
     "interfaces": "interfaces", "destinations": "destinations", "tags": "tags", "descriptors": "descriptors",
-    "kept": "descriptors kept", "share": "  share", "bytes": "bytes at 50 each",
+    "announced": "  announced", "kept": "descriptors kept", "share": "  share", "announced_share": "  of the announced",
+    "bytes": "bytes at 50 each",
 }  # fmt: skip
+_SHARES = {"share": "descriptors", "announced_share": "announced"}  # of what is kept
 _MIB = 2**20
 
 
@@ -164,8 +166,9 @@ def _costs(cost: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cell(row: dict[str, Any], key: str) -> str:
-    if key == "share":
-        return f"{row['kept'] / row['descriptors']:.1%}" if row["descriptors"] else "–"
+    if key in _SHARES:
+        whole = row[_SHARES[key]]
+        return f"{row['kept'] / whole:.1%}" if whole else "–"
     return f"{row[key]:,}"
 
 

@@ -1,55 +1,68 @@
-"""Comparison of generated sets with the trace of their model, at the trace's size.
+"""Comparison of generated users with those of a trace, at the trace's size.
 
-Measures: tags per set, slope of the popularity, share of distinct sets, share of minimal sets. Curves: sets of each
-size, and the vocabulary of the first sets.
+Users are generated with the numbers of sets and the shares of one-tag sets of the users of the trace; only the tags are
+the model's. Measures: tags per set and user, vocabulary, sets that are distinct, minimal within their user, minimal
+among all. Curves: sets of each size, the vocabulary of the first users, the tags of a user by the number assigned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet.matching.minimal_sets import minimal
-from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.synthetic_sets import synthetic_rows
-from cbnet.pipeline.population.tag_model import TagModel, distinct_share
-
-_RANKS = 1000  # of the most popular tags, for the slope: counts of others are ones and twos
+from cbnet.matching.minimal_sets import first_equal, minimal, minimal_masks
+from cbnet.matching.storage.tag_sets import Numbers, TagSets
+from cbnet.pipeline.population.user_model import UserModel
+from cbnet.pipeline.population.user_sets import like_trace
+from cbnet.pipeline.population.user_trace import UserTrace
 
 
 @dataclass(frozen=True)
-class SetMeasures:
-    """Statistics of a collection of sets."""
+class TraceMeasures:
+    """Statistics of the sets of users."""
 
     tags_per_set: float
-    slope: float  # of log(count) over log(rank), with the sign of Zipf's exponent
+    tags_per_user: float  # different ones
+    vocabulary: int  # different tags of all users
     distinct: float  # share of distinct sets
-    kept: float  # share of minimal sets
+    kept_by_user: float  # share of sets that are minimal among those of their user
+    kept: float  # share of sets that are minimal among all
+    kept_per_tag: float  # minimal sets over the vocabulary
 
 
-def measure(sets: TagSets) -> SetMeasures:
-    """Measure sets of at least two different tags."""
-    return SetMeasures(
+def measure(trace: UserTrace) -> TraceMeasures:
+    """Measure the sets of users."""
+    sets = trace.sets
+    kept = len(minimal(sets.to_arrow()))
+    return TraceMeasures(
         float(sets.sizes.mean()),
-        _slope(sets),
-        distinct_share(sets),
-        len(minimal(sets.to_arrow())) / len(sets),
+        float(trace.tag_counts.mean()),
+        trace.vocabulary,
+        np.count_nonzero(first_equal(sets) == np.arange(len(sets))) / len(sets),
+        float(minimal_of_groups(trace.users, sets).mean()),
+        kept / len(sets),
+        kept / trace.vocabulary,
     )
 
 
-def compare(model: TagModel, seed: int = 1) -> dict[str, Any]:
-    """Return the measures and curves of a trace, each beside that of as many generated sets: rows of JSON objects."""
-    trace, synthetic = model.sets, synthetic_rows(model, seed, np.arange(len(model.sets)))
-    measures = zip(fields(SetMeasures), astuple(measure(trace)), astuple(measure(synthetic)), strict=True)
-    sizes = zip(*_equally_long(np.bincount(trace.sizes), np.bincount(synthetic.sizes)), strict=True)
-    counts = _prefixes(len(trace))
-    vocabulary = zip(counts, tags_of_first(trace, counts), tags_of_first(synthetic, counts), strict=True)
+def minimal_of_groups(groups: Numbers, sets: TagSets) -> NDArray[np.bool_]:
+    """Return whether each set is minimal among those of its group, the first of equal ones: bool[n]."""
+    kept: NDArray[np.bool_] = minimal_masks(groups.astype(np.int32), sets, np.ones(len(sets), dtype=np.uint64)) > 0
+    return kept
+
+
+def compare(model: UserModel, trace: UserTrace, seed: int = 1) -> dict[str, Any]:
+    """Return the measures and curves of a trace, each beside that of as many generated users: JSON objects."""
+    made = like_trace(model, trace, seed)
+    measures = zip(fields(TraceMeasures), astuple(measure(trace)), astuple(measure(made)), strict=True)
+    sizes = zip(*_equally_long(np.bincount(trace.sets.sizes), np.bincount(made.sets.sizes)), strict=True)
+    curves = zip(trace.curve.users.tolist(), trace.curve.tags.tolist(), made.curve.tags.tolist(), strict=True)
     return {
-        "sets": len(trace),
+        "users": len(trace),
+        "sets": len(trace.sets),
         "measures": [
             {"measure": field.name, "trace": ours, "synthetic": theirs, "difference": theirs / ours - 1}
             for field, ours, theirs in measures
@@ -59,28 +72,25 @@ def compare(model: TagModel, seed: int = 1) -> dict[str, Any]:
             for size, (ours, theirs) in enumerate(sizes)
             if ours or theirs
         ],
-        "vocabulary": [{"sets": count, "trace": ours, "synthetic": theirs} for count, ours, theirs in vocabulary],
+        "vocabulary": [{"users": users, "trace": ours, "synthetic": theirs} for users, ours, theirs in curves],
+        "user_tags": _user_tags(trace, made),
     }
 
 
-def tags_of_first(sets: TagSets, counts: Sequence[int]) -> list[int]:
-    """Return the number of different tags in the first sets, for each number of sets."""
-    first_places = np.sort(np.unique(sets.tags, return_index=True)[1])
-    found: list[int] = np.searchsorted(first_places, sets.offsets[list(counts)]).tolist()
-    return found
-
-
-def _prefixes(count: int) -> list[int]:
-    """Return the powers of two below a number, and the number."""
-    return [*(1 << power for power in range(max(0, count - 1).bit_length())), count]
+def _user_tags(trace: UserTrace, made: UserTrace) -> list[dict[str, Any]]:
+    """Return the mean number of different tags of users, by the number of tags that they assigned, in octaves."""
+    octaves = [np.floor(np.log2(each.assigned)).astype(np.int64) for each in (trace, made)]
+    rows = []
+    for octave in range(max(int(each.max()) for each in octaves) + 1):
+        means = [
+            float(each.tag_counts[of == octave].mean()) if (of == octave).any() else 0.0
+            for each, of in zip((trace, made), octaves, strict=True)
+        ]
+        if any(means):
+            rows.append({"assigned": 2**octave, "trace": means[0], "synthetic": means[1]})
+    return rows
 
 
 def _equally_long(*arrays: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     length = max(map(len, arrays))
     return [np.pad(each, (0, length - len(each))) for each in arrays]
-
-
-def _slope(sets: TagSets) -> float:
-    counts = np.unique(sets.tags, return_counts=True)[1]  # unseen tags have numbers up to 2**31
-    counts = np.sort(counts)[::-1][:_RANKS]
-    return -float(np.polyfit(np.log(np.arange(1, len(counts) + 1)), np.log(counts), 1)[0])

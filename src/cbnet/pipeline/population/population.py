@@ -1,18 +1,18 @@
 """The population: descriptors of the users of every node [2014 §4.2.2].
 
 Users are clusters of 1000, each at an AS (see `users_per_as`). A cluster uses each application with the probability of
-that application, and then has a number of descriptors drawn from those of the application:
+that application, and then elects one of its users, whose descriptors it has:
 
     cluster ──► node
-       ├─ web?     50 %     ──► n descriptors of web users
+       ├─ web?     50 %     ──► one of 922,651 web users ──► its descriptors
        ├─ blog?     7.24 %  ──► …
        ├─ video?    3.49 %
        └─ social?  20 %
 
-A cluster is a function of the seed and its number alone: any number of partitions gives the same rows.
+Clusters and users are functions of the seed and their numbers alone: any number of partitions gives the same rows.
 
-The paper does not state the number of descriptors per cluster. The mean of the trace's users (134 for the web) would
-give 169 million in all; its Table 1 has 85.5 million. So the number is a parameter.
+The mean of the trace's users (134 for the web) gives 169 million descriptors in all; Table 1 of the paper has 85.5
+million. It may count those that users announce, which are minimal among their own: `announced`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from cbnet.errors import InputError
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.counter_random import below, units, wide_units, words
 from cbnet.pipeline.population.model_file import open_models, ship_models
-from cbnet.pipeline.population.synthetic_sets import synthetic_rows
-from cbnet.pipeline.population.tag_model import TagModel
+from cbnet.pipeline.population.model_fit import minimal_of_groups
+from cbnet.pipeline.population.user_model import UserModel
+from cbnet.pipeline.population.user_sets import user_sets
 from cbnet.pipeline.schemas import POPULATION, arrow_schema
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.spark.shipped_data import ShippedData
 
 CLUSTERS = 2_500_000
 
-_ELECTION, _DRAWS = 16, 17
+_ELECTION = 16  # stream of random numbers
 _AT_ONCE = 70_000  # descriptors of an application that a task generates at once: some 20 MB
 
 
@@ -50,21 +51,21 @@ class Application:
     role: str  # "subscription" or "offer"
     share: float  # of clusters
     descriptors: float  # per cluster that uses it, on average
-    sets: int | None = None  # number of generated sets to draw from; None: the sets of the trace
+    users: int  # to elect from
 
 
 # Shares: [2014 §4.2.2]. Descriptors: the mean of the users of the paper's traces [2014 §4.2.1].
 APPLICATIONS = (
-    Application("web", "subscription", 0.5, 123_248_896 / 922_651, 123_248_896),
-    Application("blog", "subscription", 0.0724, 178_189 / 59_185),
-    Application("video", "offer", 0.0349, 10_351 / 782),
-    Application("social", "subscription", 0.2, 446_370 / 349_753, 446_370),
+    Application("web", "subscription", 0.5, 123_248_896 / 922_651, 922_651),
+    Application("blog", "subscription", 0.0724, 178_189 / 59_185, 59_185),
+    Application("video", "offer", 0.0349, 10_351 / 782, 782),
+    Application("social", "subscription", 0.2, 446_370 / 349_753, 349_753),
 )
 
 
 def population(
     spark: SparkSession,
-    models: Mapping[str, TagModel],
+    models: Mapping[str, UserModel],
     first_clusters: NDArray[np.int64],
     *,
     applications: Sequence[Application] = APPLICATIONS,
@@ -87,19 +88,17 @@ def population(
 
 
 def cluster_sets(
-    clusters: NDArray[np.int64], app: Application, number: int, model: TagModel, seed: int
+    clusters: NDArray[np.int64], app: Application, number: int, model: UserModel, seed: int
 ) -> tuple[NDArray[np.int64], TagSets]:
     """Return the index of the cluster of each descriptor, and the descriptors, of clusters that use an application.
 
     number: of the application among all.
     """
-    chance, rounding, _, _ = words(seed, _stream(number, _ELECTION), clusters)
-    counts = np.where(units(chance) < app.share, np.floor(app.descriptors + units(rounding)), 0).astype(np.int64)
-    indexes = np.repeat(np.arange(len(clusters)), counts)
-    slots = np.arange(len(indexes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    high, low, _, _ = words(seed, _stream(number, _DRAWS), clusters[indexes], slots)
-    rows = below(wide_units(high, low), app.sets or len(model.sets))
-    return indexes, model.sets.take(rows) if app.sets is None else synthetic_rows(model, seed + number, rows)
+    chance, high, low, _ = words(seed, number << 8 | _ELECTION, clusters)
+    elected = np.flatnonzero(units(chance) < app.share)
+    users = below(wide_units(high[elected], low[elected]), app.users)
+    counts, sets = user_sets(model, seed, number, users, app.descriptors)
+    return np.repeat(elected, counts), sets
 
 
 def _generate(
@@ -119,28 +118,25 @@ def _generate(
             for number, app in enumerate(applications):
                 indexes, sets = cluster_sets(clusters, app, number, models[app.name], seed)
                 if len(sets):
-                    yield _batch(nodes[indexes], app, sets)
+                    yield _batch(nodes[indexes], app, sets, minimal_of_groups(indexes, sets))
 
 
-def _batch(nodes: NDArray[np.int32], app: Application, sets: TagSets) -> pa.RecordBatch:
+def _batch(nodes: NDArray[np.int32], app: Application, sets: TagSets, announced: NDArray[np.bool_]) -> pa.RecordBatch:
     columns = [
         pa.array(nodes),
         pa.repeat(app.name, len(nodes)),
         pa.repeat(app.role, len(nodes)),
         sets.to_arrow(),
+        pa.array(announced),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(POPULATION))
 
 
-def _stream(number: int, purpose: int) -> int:
-    return number << 8 | purpose
-
-
-def _check(applications: Sequence[Application], models: Mapping[str, TagModel]) -> None:
+def _check(applications: Sequence[Application], models: Mapping[str, UserModel]) -> None:
     for app in applications:
         if app.name not in models:
             raise InputError(f"application {app.name!r} has no model", hint="give a model for each application")
-        if not 0 <= app.share <= 1 or app.descriptors < 0 or (app.sets is not None and app.sets < 1):
+        if not 0 <= app.share <= 1 or app.descriptors < 0 or app.users < 1:
             raise InputError(
-                f"application {app.name!r}: share must be from 0 to 1, descriptors 0 or more, sets 1 or more"
+                f"application {app.name!r}: share must be from 0 to 1, descriptors 0 or more, users 1 or more"
             )

@@ -1,74 +1,75 @@
-"""Models of the applications, fitted to their traces or to synthetic ones.
+"""Models of the users of traces.
 
-A model keeps sets in memory, so a large trace is sampled: each distinct set keeps its share of copies, rounded up or
-down by its hash. The sample does not depend on the partitions.
-
-Tags that are in no trace get numbers above all known ones, different for each application.
+The fit holds the sets of users in memory, so a large trace is sampled by users, each with all its sets. The sample
+does not depend on the partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
+from cbnet.matching.minimal_sets import encode_sets, first_equal
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.synthetic_trace import synthetic_trace
-from cbnet.pipeline.population.tag_model import TagModel, fit
-from cbnet.pipeline.schemas import DESCRIPTORS, arrow_schema
+from cbnet.pipeline.population.default_models import default_models
+from cbnet.pipeline.population.law_fit import fit_models
+from cbnet.pipeline.population.user_model import UserModel
+from cbnet.pipeline.population.user_trace import UserTrace
 
-MAX_SETS = 500_000
-SYNTHETIC_SETS = 20_000  # of a synthetic trace
-_ROUNDING_STEPS = 1 << 20
-
-
-def models_of_traces(
-    sets: DataFrame, apps: Sequence[str], known: int, *, max_sets: int = MAX_SETS, seed: int = 0
-) -> dict[str, TagModel]:
-    """Fit a model to each application; sets: SETS, known: number of tags of the dictionary."""
-    return {
-        app: fit(_sample(sets, app, max_sets), seed=seed, first_new=known + number, stride=len(apps))
-        for number, app in enumerate(apps)
-    }
+MAX_SETS = 1_000_000
+_STEPS = 1 << 20  # of a share of the users
 
 
-def models_without_traces(apps: Sequence[str], *, seed: int = 0) -> dict[str, TagModel]:
-    """Fit models to synthetic traces; no two applications share a tag."""
-    traces = [synthetic_trace(app, SYNTHETIC_SETS, seed) for app in apps]
-    disjoint = [  # the most frequent tags of all applications have the lowest numbers
-        TagSets(trace.offsets, trace.tags * len(apps) + np.int32(number)) for number, trace in enumerate(traces)
-    ]
-    known = max(int(trace.tags.max()) for trace in disjoint) + 1
-    first = -(-known // len(apps)) * len(apps)
-    return {
-        app: fit(trace, seed=seed, first_new=first + number, stride=len(apps))
-        for number, (app, trace) in enumerate(zip(apps, disjoint, strict=True))
-    }
+def models_of_apps(
+    traces: Mapping[str, UserTrace], kinds: Mapping[str, str], known: int = 0, *, seed: int = 0
+) -> dict[str, UserModel]:
+    """Return a model of each application: fitted to its trace, or the default one of its kind.
+
+    kinds: by application. known: number of tags of the dictionary; others get numbers above, different for each model.
+    """
+    missing = [*dict.fromkeys(kind for app, kind in kinds.items() if app not in traces)]
+    defaults = default_models(missing, first=known + len(traces), seed=seed)
+    stride = len(traces) + len(missing)
+    models = {}
+    for app, kind in kinds.items():
+        if app in traces:
+            fitted = _fitted(traces[app], kind, seed)
+            models[app] = replace(fitted, first_new=known + [*traces].index(app), stride=stride)
+        else:
+            models[app] = replace(defaults[kind], stride=stride)
+    return models
 
 
-def synthetic_descriptors(spark: SparkSession, app: str, kind: str, role: str, seed: int) -> DataFrame:
-    """Return the DESCRIPTORS of a synthetic trace, for an application without one beside others that have one."""
-    sets = synthetic_trace(kind, SYNTHETIC_SETS, seed).to_lists()
-    tags = [sorted(f"{app} {tag}" for tag in row) for row in sets]
-    columns = [[app] * len(tags), [role] * len(tags), [None] * len(tags), tags]
-    schema = arrow_schema(DESCRIPTORS)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return spark.createDataFrame(pa.table(arrays, schema))
-
-
-def _sample(sets: DataFrame, app: str, max_sets: int) -> TagSets:
-    """Return at most about `max_sets` sets of an application, sorted."""
-    counted = sets.where((F.col("app") == app) & (F.size("tags") > 0)).groupBy("tags").count()
-    total = counted.agg(F.sum("count")).collect()[0][0] or 0
+def user_trace(rows: DataFrame, name: str, *, max_sets: int = MAX_SETS) -> UserTrace:
+    """Return at most about `max_sets` sets of rows with `user` and `tags`, strings or numbers, of whole users."""
+    rows = rows.where(F.size("tags") > 0).select("user", "tags")
+    total = rows.count()
     if not total:
-        raise InputError(f"application {app!r} has no tag sets", hint="leave it out, or give it a trace with tags")
-    share = min(1.0, max_sets / total)
-    rounding = F.pmod(F.xxhash64("tags"), F.lit(_ROUNDING_STEPS)) / _ROUNDING_STEPS
-    copies = F.floor(F.col("count") * share + (rounding if share < 1 else F.lit(0.5))).cast("int")
-    rows = counted.withColumn("copies", copies).where("copies > 0").orderBy("tags").toArrow().combine_chunks()
-    distinct = TagSets.from_arrow(rows["tags"].chunk(0))
-    return distinct.take(np.repeat(np.arange(len(distinct)), np.asarray(rows["copies"])))
+        raise InputError(f"{name!r} has no tag sets", hint="leave it out, or give it a trace with tags")
+    chosen = F.pmod(F.xxhash64("user"), F.lit(_STEPS)) < max(1.0, _STEPS * max_sets / total)
+    table = rows.where(chosen).orderBy("user", "tags").toArrow().combine_chunks()
+    if not table.num_rows:
+        raise InputError(f"{name!r}: no user was sampled", hint="the trace has too few users")
+    users = np.unique(table["user"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)[1]
+    tags = table["tags"].chunk(0)
+    sets = TagSets.from_arrow(tags) if pa.types.is_integer(tags.type.value_type) else encode_sets(tags)
+    return UserTrace(users.astype(np.int64), sets)
+
+
+def _fitted(trace: UserTrace, kind: str, seed: int) -> UserModel:
+    if kind != "blog":
+        [model] = fit_models([trace], seed=seed)
+        return replace(model, known=np.unique(trace.sets.tags))
+    # Authors choose among topics: whole sets, which are never combined.
+    topics, of_set, counts = np.unique(first_equal(trace.sets), return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order))
+    [model] = fit_models([UserTrace(trace.users, TagSets(np.arange(len(of_set) + 1), ranks[of_set]))], seed=seed)
+    return replace(model, topics=trace.sets.take(topics[order]))

@@ -1,6 +1,7 @@
 """Numbers of users of each AS, and the assignment of clusters of users to nodes [2014 §4.2.2].
 
-The paper takes users per AS from an estimate. If such a file is given, an AS that is not in it has no users.
+The paper takes users per AS from an estimate. If such a file is given, an AS that is not in it has, per link, the
+median of the ASes of its class in the file. (The mean is that of a few large providers, which no estimate leaves out.)
 
 Without a file, users are distributed by class and degree: of all users, Tier-1 ASes have 2 %, large ISPs 25 %, small
 ones 20 %, stubs 53 % (by a 2026 estimate of users per AS, for the ASes of 2012), in each class in proportion to the
@@ -38,7 +39,7 @@ def users_from_file(graph: Graph, path: Path, *, name: str = "asn", users: str =
     name, users: columns. Rows of nodes that are not in the graph are ignored.
     """
     ids = {str(name): node for node, name in enumerate(graph.names)}
-    weights = np.zeros(len(graph))
+    weights, in_file = np.zeros(len(graph)), np.zeros(len(graph), dtype=bool)
     mistakes: list[InputError] = []
     for line, row in _rows(path, (name, users)):
         node = ids.get(row[name].strip())
@@ -47,12 +48,25 @@ def users_from_file(graph: Graph, path: Path, *, name: str = "asn", users: str =
             mistakes.append(InputError(f"{row[users]!r} is not a number of users", line=line, hint="write 0 or more"))
         elif node is not None:
             weights[node] += count
+            in_file[node] = True
         if len(mistakes) == _MAX_ERRORS:
             break
     if mistakes:
         raise FileError(str(path), mistakes)
     if not weights.any():
         raise InputError("no node of the graph has users", hint="use the names of the graph's nodes", file=str(path))
+    return _with_absent(graph, weights, in_file)
+
+
+def _with_absent(graph: Graph, weights: Weights, in_file: NDArray[np.bool_]) -> Weights:
+    """Return the users of all nodes; those of nodes that are not in the file, by class and degree."""
+    degrees = np.maximum(1, graph.degrees).astype(np.float64)
+    classes = np.zeros(len(graph)) if graph.relations is None else as_classes(graph)
+    per_link = weights / degrees
+    for of_class in np.unique(classes[~in_file]):
+        known = in_file & (classes == of_class)
+        absent = ~in_file & (classes == of_class)
+        weights[absent] = np.median(per_link[known if known.any() else in_file]) * degrees[absent]
     return weights
 
 

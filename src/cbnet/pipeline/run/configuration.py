@@ -66,15 +66,15 @@ class ApplicationConfig(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     share: float  # of clusters
     descriptors: float  # per cluster that uses it, on average
-    sets: int | Literal["trace"]  # number of generated sets to draw from, or those of the trace
-    read: tuple[str, ...] = ()  # names of sources; none: the trace is synthetic
+    users: int  # to elect from: each cluster has the descriptors of one of them
+    read: tuple[str, ...] = ()  # names of sources that the model is fitted to; none: that of the kind
     authors: str = ""  # blog: a source of authors and articles
     followers: str = ""  # social: a source of followers and authors
 
     def check(self) -> None:
         """Check the range."""
-        if not 0 <= self.share <= 1 or self.descriptors < 0 or (self.sets != "trace" and self.sets < 1):
-            raise InputError("share must be from 0 to 1, descriptors 0 or more, sets 1 or more")
+        if not 0 <= self.share <= 1 or self.descriptors < 0 or self.users < 1:
+            raise InputError("share must be from 0 to 1, descriptors 0 or more, users 1 or more")
         for key, kind in (("authors", "blog"), ("followers", "social")):
             if getattr(self, key) and (self.kind != kind or not self.read):
                 raise InputError(f"{key}: only an application of kind {kind!r} that reads a source can have this key")
@@ -88,8 +88,19 @@ class ApplicationConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def application(self, name: str) -> population.Application:
         """Return the application of the population."""
-        sets = None if self.sets == "trace" else self.sets
-        return population.Application(name, self.role, self.share, self.descriptors, sets)
+        return population.Application(name, self.role, self.share, self.descriptors, self.users)
+
+
+class FitConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One law of tags for several sources, compared with sources that it is not fitted to."""
+
+    read: tuple[str, ...]  # names of sources
+    held_out: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Check that there is a source."""
+        if not self.read:
+            raise InputError("read: name at least one source")
 
 
 class AllRoutersConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,6 +166,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     cleaning: Cleaning = Cleaning()
     topics: TopicModel = TopicModel()
     applications: dict[str, ApplicationConfig] = {}
+    fit: FitConfig | None = None
     all_routers: AllRoutersConfig | None = None
     folded: FoldedConfig | None = None
     router_tables: RouterTablesConfig | None = None
@@ -173,6 +185,7 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "population": PopulationConfig,
     "cleaning": Cleaning,
     "topics": TopicModel,
+    "fit": FitConfig,
     "all_routers": AllRoutersConfig,
     "folded": FoldedConfig,
     "router_tables": RouterTablesConfig,
@@ -202,6 +215,10 @@ def read_config(path: Path, *, out: str | None = None) -> Config:
     }
     members["sources"] = _sources(document)
     members["applications"] = _applications(document, members["sources"])
+    fit = members.get("fit")
+    for key, names in (("read", fit.read), ("held_out", fit.held_out)) if fit else ():
+        for name in names:
+            _check_source(document, ("fit", key), name, members["sources"], ("tagged", "tweets"))
     document.finish()
     assert top is not None, "finish() raises an error otherwise"
     config = Config(out=out or _absolute(top.out, path), seed=top.seed, **members)
@@ -266,7 +283,7 @@ def _application(
 
 def _defaults(kind: str) -> dict[str, Any]:
     paper = _PAPERS[kind]
-    return {"kind": kind, "share": paper.share, "descriptors": paper.descriptors, "sets": paper.sets or "trace"}
+    return {"kind": kind, "share": paper.share, "descriptors": paper.descriptors, "users": paper.users}
 
 
 def _check_source(

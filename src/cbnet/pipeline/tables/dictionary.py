@@ -39,7 +39,8 @@ def number_tags(descriptors: DataFrame, weights: Mapping[str, int]) -> DataFrame
 def numbered_sets(descriptors: DataFrame, tags: DataFrame) -> DataFrame:
     """Return descriptors with the numbers of their tags (TAGS): SETS. Those without tags are left out."""
     # `row` identifies a descriptor inside this query only.
-    numbered = descriptors.select("app", "role", "tags", F.monotonically_increasing_id().alias("row"))
-    each = numbered.select("app", "role", "row", F.explode("tags").alias("tag")).join(tags.select("tag", "id"), "tag")
-    sets = each.groupBy("row", "app", "role").agg(F.sort_array(F.collect_list("id")).alias("tags"))
+    numbered = descriptors.select("app", "role", "user", "tags", F.monotonically_increasing_id().alias("row"))
+    each = numbered.select("app", "role", "user", "row", F.explode("tags").alias("tag"))
+    each = each.join(tags.select("tag", "id"), "tag")
+    sets = each.groupBy("row", "app", "role", "user").agg(F.sort_array(F.collect_list("id")).alias("tags"))
     return sets.select(*SETS.names)

@@ -23,7 +23,8 @@ from cbnet.topology import Tree
 
 def node_predicates(population: DataFrame, nodes: int, partitions: int | None = None) -> DataFrame:
     """Return the minimal descriptors of each node: PREDICATES. nodes: the number of nodes of the graph."""
-    kept = minimal_descriptors(population, Targets.of_nodes(nodes), partitions)
+    # A descriptor that is redundant among those of its user is redundant at the node.
+    kept = minimal_descriptors(population.where("announced"), Targets.of_nodes(nodes), partitions)
     return kept.select(F.col("group").alias("node"), "tags")
 
 

@@ -1,7 +1,8 @@
 """Table 1: the size of a router's table, for all interfaces and for the largest [2014 §4.2.3].
 
-Tags and descriptors are those that the nodes behind an interface registered; kept are the minimal ones. The paper gives
-each of these 50 bytes, a Bloom filter of 400 bits, and counts nothing else.
+Tags and descriptors are those that the nodes behind an interface registered; announced are those that are minimal among
+the descriptors of their user; kept are the minimal ones of all. The paper's "original" descriptors may be either. It
+gives each of the last 50 bytes, a Bloom filter of 400 bits, and counts nothing else.
 
 `table1` counts the tables of some routers; `table1_of_all` those of all routers of a tree, from `tree_counts`.
 """
@@ -23,13 +24,14 @@ from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.routing.sizing.fib_size import PAPER_BYTES
 from cbnet.topology import Tree
 
-_COUNTED = ("interfaces", "destinations", "tags", "descriptors", "kept", "bytes")
+_COUNTED = ("interfaces", "destinations", "tags", "descriptors", "announced", "kept", "bytes")
 # The paper prints the bytes in units of 2^20.
 PAPER_TABLE1 = {
-    "all": dict(
-        zip(_COUNTED, (325, 42_112, 276_501_173, 85_504_514, 10_880_657, 10_880_657 * PAPER_BYTES), strict=True)
-    ),
-    "largest": dict(zip(_COUNTED, (1, 6_559, 35_814_399, 10_727_593, 1_145_713, 1_145_713 * PAPER_BYTES), strict=True)),
+    which: dict(zip(_COUNTED, (*counts, counts[-1], kept, kept * PAPER_BYTES), strict=True))
+    for which, counts, kept in (
+        ("all", (325, 42_112, 276_501_173, 85_504_514), 10_880_657),
+        ("largest", (1, 6_559, 35_814_399, 10_727_593), 1_145_713),
+    )
 }
 
 Row = tuple[int | None, ...]
@@ -40,22 +42,24 @@ class Loads:
     """What each node registered, before any aggregation: int64[nodes] each."""
 
     descriptors: NDArray[np.int64]
+    announced: NDArray[np.int64]  # minimal among those of their user
     tags: NDArray[np.int64]
 
 
 def node_loads(population: DataFrame) -> DataFrame:
     """Return the number of descriptors and tags of each node: LOADS. Descriptors without tags are left out."""
     grouped = population.where(F.size("tags") > 0).groupBy("node", "role")
-    return grouped.agg(F.count("*").alias("descriptors"), F.sum(F.size("tags")).alias("tags"))
+    announced = F.count_if("announced").alias("announced")
+    return grouped.agg(F.count("*").alias("descriptors"), announced, F.sum(F.size("tags")).alias("tags"))
 
 
 def collect_loads(loads: DataFrame, nodes: int, role: str | None = None) -> Loads:
     """Return the loads of all nodes, of one role or of both; at most one row per node is collected."""
     selected = loads if role is None else loads.where(F.col("role") == role)
-    descriptors, tags = np.zeros((2, nodes), dtype=np.int64)
-    for row in selected.groupBy("node").agg(F.sum("descriptors"), F.sum("tags")).collect():
-        descriptors[row[0]], tags[row[0]] = row[1], row[2]
-    return Loads(descriptors, tags)
+    sums = np.zeros((3, nodes), dtype=np.int64)
+    for node, *counts in selected.groupBy("node").agg(*map(F.sum, ("descriptors", "announced", "tags"))).collect():
+        sums[:, node] = counts
+    return Loads(*sums)
 
 
 def table1(fib: DataFrame, loads: DataFrame, tree: Tree, routers: Sequence[int], *, number: int = 0) -> DataFrame:
@@ -76,7 +80,7 @@ def table1_rows(
     """Return the rows of Table 1; kept: the number of minimal descriptors by router and interface."""
     interfaces = RouterInterfaces.of([tree], routers)
     ones = np.ones(len(tree.parents), dtype=np.int64)
-    sums = [interfaces.sums(of_nodes).tolist() for of_nodes in (ones, loads.tags, loads.descriptors)]
+    sums = [interfaces.sums(of_nodes).tolist() for of_nodes in (ones, loads.tags, loads.descriptors, loads.announced)]
     single = [
         (router, number, neighbour, 1, *counts, minimal, minimal * PAPER_BYTES)
         for router, neighbour, *counts in zip(
@@ -89,7 +93,7 @@ def table1_rows(
 
 def _with_total(router: int, number: int, rows: list[Row]) -> list[Row]:
     own = [row for row in rows if row[0] == router]
-    sums = [sum(column) for column in zip(*(row[3:] for row in own), strict=True)] or [0] * 6
+    sums = [sum(column) for column in zip(*(row[3:] for row in own), strict=True)] or [0] * 7
     return [(router, number, None, *sums), *own]
 
 
@@ -99,7 +103,8 @@ def table1_of_all(spark: SparkSession, kept: EdgeCounts, loads: Loads, tree: Tre
     parents = tree.parents[children].astype(np.int64)
     routers, neighbours = np.concatenate([parents, children]), np.concatenate([children, parents])
     ones = np.ones(len(tree.parents), dtype=np.int64)
-    behind = [*(EdgeCounts.of_nodes(tree, counts) for counts in (ones, loads.tags, loads.descriptors)), kept]
+    registered = (ones, loads.tags, loads.descriptors, loads.announced)
+    behind = [*(EdgeCounts.of_nodes(tree, counts) for counts in registered), kept]
     counts = [np.concatenate([each.below[children], each.above[children]]) for each in behind]
     single = np.array([np.ones_like(routers), *counts, counts[-1] * PAPER_BYTES])
     totals = np.zeros((len(ones), len(single)), dtype=np.int64)

@@ -2,45 +2,57 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.pipeline.population.synthetic_sets import synthetic_rows
-from cbnet.pipeline.population.synthetic_trace import SHAPES
-from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces
-from cbnet.pipeline.schemas import SETS
+from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
+from cbnet.pipeline.population.user_sets import user_sets
+from cbnet.pipeline.population.user_trace import UserTrace
+from cbnet.pipeline.schemas import DESCRIPTORS, SETS
 
 ROWS = [
-    *(("web", "subscription", [0, number % 9 + 1]) for number in range(300)),
-    *(("social", "subscription", [number % 3]) for number in range(40)),
-    ("web", "subscription", []),
+    *(("web", "subscription", f"u{number % 20}", [0, number % 9 + 1]) for number in range(300)),
+    ("web", "subscription", "u3", []),
 ]
 
 
-def test_model_has_the_sets_of_its_application(frame):
+def test_trace_has_the_sets_of_its_users(frame):
+    expected = sorted((user, tags) for _, _, user, tags in ROWS if tags)
+    names = sorted({user for user, _ in expected})
     for partitions in (1, 7):
-        models = models_of_traces(frame(ROWS, SETS, partitions), ["web", "social"], 10)
-        assert models["web"].sets.to_lists() == sorted(tags for app, _, tags in ROWS if app == "web" and tags)
-        assert models["social"].sets.to_lists() == sorted(tags for app, _, tags in ROWS if app == "social")
-        assert [(model.first_new, model.stride) for model in models.values()] == [(10, 2), (11, 2)]
+        trace = user_trace(frame(ROWS, SETS, partitions), "web")
+        assert [(names[user], tags) for user, tags in zip(trace.users, trace.sets.to_lists(), strict=True)] == expected
 
 
-def test_large_trace_is_sampled_evenly(frame):
-    found = [
-        models_of_traces(frame(ROWS, SETS, partitions), ["web"], 10, max_sets=100)["web"].sets.to_lists()
-        for partitions in (1, 7)
-    ]
-    assert found[0] == found[1]
-    counts = np.bincount([tags[1] for tags in found[0]])[1:]
-    assert set(counts.tolist()) <= {11, 12}  # a third of 33 or 34 each
-    assert len(counts) == 9
+def test_tags_may_be_strings(frame):
+    rows = [("web", "subscription", "a", ["x", "y"]), ("web", "subscription", "b", ["y"])]
+    trace = user_trace(frame(rows, DESCRIPTORS), "web")
+    assert trace.sets.to_lists() == [[0, 1], [0]]  # numbered by falling frequency
 
 
-def test_application_without_sets_is_refused(frame):
-    with pytest.raises(InputError, match="application 'blog' has no tag sets"):
-        models_of_traces(frame(ROWS, SETS), ["web", "blog"], 10)
+def test_large_trace_is_sampled_by_whole_users(frame):
+    found = [user_trace(frame(ROWS, SETS, partitions), "web", max_sets=150) for partitions in (1, 7)]
+    assert found[0].users.tolist() == found[1].users.tolist()
+    assert set(found[0].set_counts.tolist()) == {15}  # each user has all its sets
+    assert 3 <= len(found[0]) <= 17
 
 
-def test_synthetic_applications_share_no_tag():
-    models = models_without_traces([*SHAPES])
-    tags = [{*synthetic_rows(model, 0, np.arange(3000)).tags.tolist()} for model in models.values()]
-    for index, own in enumerate(tags):
-        for other in tags[:index]:
-            assert not own & other
+def test_trace_without_sets_is_refused(frame):
+    with pytest.raises(InputError, match="'blog' has no tag sets"):
+        user_trace(frame([], SETS, 1), "blog")
+
+
+def test_models_use_the_tags_of_their_trace_first():
+    users = np.repeat(np.arange(50), 6)
+    web = UserTrace(users, TagSets.of([[5 * (number % 7), 5 * (number % 7) + 2] for number in range(300)]))
+    models = models_of_apps({"web": web}, {"web": "web", "clips": "video", "more": "video"}, known=40)
+    tags = {app: {*user_sets(model, 0, 0, np.arange(200), 9)[1].tags.tolist()} for app, model in models.items()}
+    assert {tag for tag in tags["web"] if tag < 40} == {*web.sets.tags.tolist()}
+    assert not tags["web"] & tags["clips"]
+    assert min(tags["clips"]) >= 40
+    assert tags["clips"] == tags["more"]  # the same kind
+
+
+def test_authors_of_blogs_choose_among_the_topics_of_the_trace():
+    topics = [[1, 2, 3], [2, 4, 6], [7, 8, 9]]
+    trace = UserTrace(np.repeat(np.arange(100), 2), TagSets.of(topics[number % 3] for number in range(200)))
+    model = models_of_apps({"blog": trace}, {"blog": "blog"}, known=10)["blog"]
+    assert {tuple(tags) for tags in user_sets(model, 0, 0, np.arange(300), 2)[1].to_lists()} == {*map(tuple, topics)}

@@ -30,11 +30,10 @@ preset = "followers"
 path = "follows.txt"
 [applications.web]
 descriptors = 2
-sets = 50
+users = 50
 [applications.social]
 read = "tweets"
 followers = "follows"
-sets = "trace"
 """
 
 

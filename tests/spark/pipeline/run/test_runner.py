@@ -25,7 +25,7 @@ routers = 2
 clusters = 60
 [applications.web]
 descriptors = 3
-sets = 400
+users = 400
 [applications.video]
 share = 0.5
 descriptors = 2
@@ -252,7 +252,6 @@ def traces(folder, rejected=0.5):
         [applications.web]
         read = "bookmarks"
         descriptors = 2
-        sets = "trace"
         [applications.blog]
         read = "posts"
         [applications.video]
@@ -261,7 +260,6 @@ def traces(folder, rejected=0.5):
         kind = "social"
         read = "tweets"
         followers = "follows"
-        sets = "trace"
     """
     return config_of(folder, text)
 

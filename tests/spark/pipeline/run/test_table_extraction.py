@@ -21,7 +21,7 @@ trees = 3
 clusters = 100
 [applications.web]
 descriptors = 5
-sets = 400
+users = 400
 [router_tables]
 ranges = 4
 """

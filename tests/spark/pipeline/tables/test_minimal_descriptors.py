@@ -54,7 +54,7 @@ def test_a_node_with_very_many_targets_is_expanded_in_parts(monkeypatch):
 
 
 def test_answers_do_not_depend_on_the_size_of_slices(frame, monkeypatch):
-    rows = [(node % 2, tags, 1 << node % 3) for node, _, _, tags in crowd(8, 300) if tags]
+    rows = [(node % 2, tags, 1 << node % 3) for node, _, _, tags, _ in crowd(8, 300) if tags]
     sent = spread_queries(frame(rows, GROUPED), 1).select("group", "tags", "trees", "length", "copy")
     batches = sent.toArrow().to_batches(max_chunksize=7)
     answers = []

@@ -11,7 +11,7 @@ NODES = 24
 
 @pytest.fixture(scope="module")
 def rows():
-    return crowd(NODES, 500)
+    return [(*row, number % 3 > 0) for number, (*row, _) in enumerate(crowd(NODES, 500))]
 
 
 def expected(rows, tree, router):
@@ -22,9 +22,10 @@ def expected(rows, tree, router):
         sets = behind(rows, tree, router, neighbour)
         below = tree.parents[neighbour] == router
         nodes = int(tree.sizes[neighbour]) if below else NODES - int(tree.sizes[router])
+        announced = len(behind([row for row in rows if row[4]], tree, router, neighbour))
         kept = len(minimal(sets))
-        single.append((router, 0, neighbour, 1, nodes, sum(map(len, sets)), len(sets), kept, 50 * kept))
-    total = tuple(sum(row[column] for row in single) for column in range(3, 9))
+        single.append((router, 0, neighbour, 1, nodes, sum(map(len, sets)), len(sets), announced, kept, 50 * kept))
+    total = tuple(sum(row[column] for row in single) for column in range(3, 10))
     return [(router, 0, None, *total), *single]
 
 
@@ -35,6 +36,7 @@ def test_loads_count_the_descriptors_and_tags_of_nodes(frame, rows):
     sets = [row for row in rows if row[3]]
     assert totals.descriptors.tolist() == [sum(row[0] == node for row in sets) for node in range(NODES)]
     assert totals.tags.tolist() == [sum(len(row[3]) for row in sets if row[0] == node) for node in range(NODES)]
+    assert totals.announced.tolist() == [sum(row[0] == node and row[4] for row in sets) for node in range(NODES)]
     offers = collect_loads(loads, NODES, "offer")
     assert offers.descriptors.tolist() == [
         sum(row[0] == node and row[2] == "offer" for row in sets) for node in range(NODES)

@@ -19,6 +19,7 @@ TABLE1 = {
     "destinations": 30,
     "tags": 90,
     "descriptors": 40,
+    "announced": 20,
     "kept": 10,
     "bytes": 500,
 }
@@ -26,7 +27,8 @@ FIT = {
     "sets": 4,
     "measures": [{"measure": "tags_per_set", "trace": 2.0, "synthetic": 2.5, "difference": 0.25}],
     "sizes": [{"size": 1, "trace": 3, "synthetic": 2}, {"size": 2, "trace": 1, "synthetic": 0}],
-    "vocabulary": [{"sets": 1, "trace": 1, "synthetic": 2}, {"sets": 4, "trace": 4, "synthetic": 5}],
+    "vocabulary": [{"users": 1, "trace": 1, "synthetic": 2}, {"users": 4, "trace": 4, "synthetic": 5}],
+    "user_tags": [{"assigned": 2, "trace": 1.5, "synthetic": 1.0}],
 }
 RUN = {
     "sources/web": manifest("sources/web", {"lines": 200, "rejected": {"no tags": 3, "bad <row>": 1}}),
@@ -53,7 +55,7 @@ def test_the_page_states_what_the_manifests_hold():
     assert page.text == [
         "5 stages in out, written from 2026-01-02T03:04:05+00:00 to 2026-01-02T03:04:05+00:00: 20 s, 15.0 MiB."
     ]
-    assert cells(page, "Tables") == [["r<1>", "2", "all", "30", "90", "40", "10", "500", "25.00%"]]
+    assert cells(page, "Tables") == [["r<1>", "2", "all", "30", "90", "40", "20", "10", "500", "25.00%", "50.00%"]]
     assert cells(page, "Sources") == [["sources/web", "200", "4", "2.00%", "3 no tags; 1 bad <row>"]]
     assert cells(page, "Descriptors") == [["descriptors/web", "bookmarks", "196", "–", "150", "12", "400"]]
     assert ["share of the largest node, r9", "50.00%"] in cells(page, "Population")
@@ -65,13 +67,19 @@ def test_the_page_states_what_the_manifests_hold():
 
 def test_curves_of_traces_and_models_are_drawn_with_what_a_logarithm_allows():
     (sets,) = (each for each in pipeline_page("out", RUN).sections if each.heading == "Sets and vocabulary")
-    sizes, growth = (chart.table.to_pylist() for chart in sets.charts)
+    sizes, growth, tags = (chart.table.to_pylist() for chart in sets.charts)
     assert [(row["which"], row["size"], row["value"]) for row in sizes] == [
         ("trace", 1, 0.75), ("trace", 2, 0.25), ("synthetic", 1, 0.5),
     ]  # fmt: skip
-    assert [(row["which"], row["sets"], row["value"]) for row in growth] == [
+    assert [(row["which"], row["users"], row["value"]) for row in growth] == [
         ("trace", 1, 1.0), ("trace", 4, 4.0), ("synthetic", 1, 2.0), ("synthetic", 4, 5.0),
     ]  # fmt: skip
+    assert [(row["which"], row["assigned"], row["value"]) for row in tags] == [("trace", 2, 1.5), ("synthetic", 2, 1.0)]
+
+
+def test_a_trace_that_is_held_out_of_the_fit_is_marked():
+    page = pipeline_page("out", {"fit": manifest("fit", {"fits": {"a": FIT, "b": {"held_out": True, **FIT}}})})
+    assert [row[0] for row in cells(page, "Sets and vocabulary")] == ["a", "b (held out)"]
 
 
 def test_a_run_without_traces_has_no_sections_about_them():

@@ -18,13 +18,29 @@ def test_users_are_read_for_the_nodes_of_the_graph(graph, tmp_path, packed):
     text = "asn,users,more\n20,500,x\n99,7000,x\n40,1.5e3,x\n20,1,x\n"
     path = tmp_path / "users.csv"
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    assert users_from_file(graph, path).tolist() == [0, 501, 0, 1500]
+    # 20 has 250.5 users per link and 40 has 1500: the median, 875.25, for the one link of 10 and the two of 30
+    assert users_from_file(graph, path).tolist() == [875.25, 501, 1750.5, 1500]
+
+
+def test_absent_ases_have_users_by_class_and_degree(tmp_path):
+    graph = topology("aslike:300", seed=1)
+    classes, path = as_classes(graph), tmp_path / "users.csv"
+    listed = [node for node in range(300) if node % 2]
+    path.write_text("asn,users\n" + "".join(f"{graph.name(node)},{node * 10}\n" for node in listed))
+    users = users_from_file(graph, path)
+    assert [users[node] for node in listed] == [node * 10 for node in listed]
+    stubs = [node for node in listed if classes[node] == AsClass.STUB]
+    per_link = np.median([node * 10 / graph.degrees[node] for node in stubs])
+    for node in range(0, 300, 2):
+        if classes[node] == AsClass.STUB:
+            assert users[node] == pytest.approx(per_link * graph.degrees[node])
+    assert (users > 0).sum() >= 299  # all but the listed one with none
 
 
 def test_columns_may_have_other_names(graph, tmp_path):
     path = tmp_path / "users.csv"
     path.write_text("n,who\n3,10\n4,20\n")
-    assert users_from_file(graph, path, name="who", users="n").tolist() == [3, 4, 0, 0]
+    assert users_from_file(graph, path, name="who", users="n").tolist() == [3, 4, 5, 2.5]
 
 
 def test_all_invalid_numbers_are_reported_with_their_lines(graph, tmp_path):

@@ -21,13 +21,12 @@ from cbnet.lab.workload import filters as filter_table
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import FilterAnalysis, satisfiable
-from cbnet.pipeline.population.synthetic_sets import synthetic_rows
-from cbnet.pipeline.population.synthetic_trace import synthetic_trace
-from cbnet.pipeline.population.tag_model import fit
+from cbnet.pipeline.population.default_models import default_models
+from cbnet.pipeline.population.user_sets import user_sets
 
 POPULATIONS = ("random", "covered", "tags")
 _COVERED = 0.3  # of the filters
-_TRACE = 20_000  # sets of the trace that the tag model is fitted to, as in the demo
+_SETS_PER_USER = 67  # on average
 _PER_SUBSCRIPTION = 50  # filters
 _MIN_COMBINED, _MAX_COMBINED = 1, 3  # filters that a message is made from
 
@@ -68,8 +67,8 @@ def _covered(count: int, seed: int) -> list[Filter]:
 
 
 def _tags(count: int, seed: int) -> list[Filter]:
-    model = fit(synthetic_trace("web", _TRACE, seed), seed=seed)
-    rows = synthetic_rows(model, seed, np.arange(count)).to_lists()
+    _, sets = user_sets(default_models(["web"])["web"], seed, 0, np.arange(count), 1 + _SETS_PER_USER)
+    rows = sets.to_lists()[:count]
     return [Filter((), [f"t{tag}" for tag in row]) for row in rows]
 
 

@@ -90,16 +90,15 @@ def _relations(path: Path) -> Row:
 
 def _elected(clusters: int, seed: int) -> pa.Table:
     """Return the share of clusters with descriptors of each application."""
-    from cbnet.matching.storage.tag_sets import TagSets
+    from cbnet.pipeline.population.default_models import default_models
     from cbnet.pipeline.population.population import APPLICATIONS, cluster_sets
-    from cbnet.pipeline.population.tag_model import TagModel
 
-    one_set = TagModel(TagSets(np.array([0, 1]), np.array([0], dtype=np.int32)), 0.0, 1)
+    model = default_models(["social"])["social"]
     counts = dict.fromkeys((app.name for app in APPLICATIONS), 0)
     for start in range(0, clusters, _BATCH):
         numbers = np.arange(start, min(clusters, start + _BATCH))
         for number, app in enumerate(APPLICATIONS):
-            elected, _ = cluster_sets(numbers, replace(app, descriptors=1, sets=None), number, one_set, seed)
+            elected, _ = cluster_sets(numbers, replace(app, descriptors=1), number, model, seed)
             counts[app.name] += len(elected)
     shares = {app.name: app.share for app in APPLICATIONS}
     return as_table(

@@ -26,7 +26,7 @@ from cbnet.topology import Graph
 if TYPE_CHECKING:
     from cbnet.pipeline.derive.derivation import Derivation
     from cbnet.pipeline.population.population import Application
-    from cbnet.pipeline.population.tag_model import TagModel
+    from cbnet.pipeline.population.user_model import UserModel
 
 PAPER_CLUSTERS = 2_500_000
 PAPER_DESCRIPTORS = 85_504_514
@@ -62,26 +62,24 @@ def derive_trace(context: ExperimentContext, app: str, topics: int = 400) -> Der
 
 
 @cache
-def models(context: ExperimentContext) -> dict[str, TagModel]:
-    """Return a model of each application; blogs, less than a hundredth of all descriptors, are always synthetic."""
-    from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces, synthetic_descriptors
+def models(context: ExperimentContext) -> dict[str, UserModel]:
+    """Return a model of each application; blogs, less than a hundredth of all descriptors, have the default one."""
+    from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
     from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
+    kinds = {app: app for app in FILES}
     traced = [app for app in traced_apps(context) if app != "blog"]
     if not traced:
-        return models_without_traces([*FILES], seed=context.seed)
-    frames = [
-        derive_trace(context, app.name).descriptors
-        if app.name in traced
-        else synthetic_descriptors(context.spark(), app.name, app.name, app.role, context.seed)
-        for app in applications()
-    ]
+        return models_of_apps({}, kinds, seed=context.seed)
+    frames = [derive_trace(context, app).descriptors for app in traced]
     descriptors = reduce(lambda one, other: one.unionByName(other), frames).persist()
     try:
         counts = {row["app"]: row["count"] for row in descriptors.groupBy("app").count().collect()}
-        expected = {app.name: app.share * app.descriptors for app in applications()}
+        expected = {app.name: app.share * app.descriptors for app in applications() if app.name in traced}
         tags = number_tags(descriptors, set_weights(expected, counts)).persist()
-        return models_of_traces(numbered_sets(descriptors, tags), [*FILES], tags.count(), seed=context.seed)
+        sets = numbered_sets(descriptors, tags).persist()
+        traces = {app: user_trace(sets.where(sets["app"] == app), app) for app in traced}
+        return models_of_apps(traces, kinds, tags.count(), seed=context.seed)
     finally:
         descriptors.unpersist()
 

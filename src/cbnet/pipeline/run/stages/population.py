@@ -7,14 +7,17 @@ from dataclasses import asdict
 from functools import partial
 
 import numpy as np
+from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.population.model_file import model_table, models_of_table
 from cbnet.pipeline.population.model_fit import compare
 from cbnet.pipeline.population.population import population
-from cbnet.pipeline.population.tag_model import TagModel
-from cbnet.pipeline.population.trace_models import models_of_traces, models_without_traces
+from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
+from cbnet.pipeline.population.user_model import UserModel
+from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
+from cbnet.pipeline.run.stages.traces import traced
 from cbnet.pipeline.spark.results import Facts
 from cbnet.pipeline.spark.snapshots import Snapshot
 from cbnet.pipeline.tables.fib import node_predicates
@@ -25,7 +28,7 @@ def population_stages(config: Config) -> Iterator[Stage]:
     """Yield the stages from models to the predicates of the nodes."""
     apps = {name: app.kind for name, app in config.applications.items()}
     needs = ("sets", "tags") if config.has_traces else ()
-    yield Stage("models", _models, {"applications": apps, "seed": config.seed}, needs)
+    yield Stage("models", _models, {"applications": apps, "seed": config.seed}, needs, version=2)
     users = config.network.users
     parameters = {
         **network_parameters(config),
@@ -33,24 +36,23 @@ def population_stages(config: Config) -> Iterator[Stage]:
         "applications": [asdict(app.application(name)) for name, app in config.applications.items()],
     }
     files = (*network_files(config), *([users] if users else []))
-    yield Stage("population", _population, parameters, ("models",), files)
-    yield Stage("loads", _loads, {}, ("population",))
+    yield Stage("population", _population, parameters, ("models",), files, version=2)
+    yield Stage("loads", _loads, {}, ("population",), version=2)
     yield Stage("predicates", _predicates, {}, ("population",))
 
 
 def _models(context: StageContext) -> Output:
-    apps, seed = context.config.applications, context.config.seed
-    if context.config.has_traces:
-        models = models_of_traces(context.frame("sets"), [*apps], context.results["tags"].rows, seed=seed)
-    else:
-        by_kind = models_without_traces([*dict.fromkeys(app.kind for app in apps.values())], seed=seed)
-        models = {name: by_kind[app.kind] for name, app in apps.items()}
-    return Output(context.spark.createDataFrame(model_table(models)), partial(_fits, models))
+    config = context.config
+    kinds = {name: app.kind for name, app in config.applications.items()}
+    traces = {name: user_trace(context.frame("sets").where(F.col("app") == name), name) for name in traced(config)}
+    known = context.results["tags"].rows if traces else 0
+    models = models_of_apps(traces, kinds, known, seed=config.seed)
+    return Output(context.spark.createDataFrame(model_table(models)), partial(_fits, models, traces))
 
 
-def _fits(models: Mapping[str, TagModel], _: Snapshot) -> Facts:
-    """Compare each model with its trace."""
-    return {"fits": {app: compare(model) for app, model in models.items()}}
+def _fits(models: Mapping[str, UserModel], traces: Mapping[str, UserTrace], _: Snapshot) -> Facts:
+    """Compare each model with its trace; topics are chosen from the trace, so there is nothing to compare."""
+    return {"fits": {app: compare(models[app], trace) for app, trace in traces.items() if models[app].topics is None}}
 
 
 def _population(context: StageContext) -> Output:

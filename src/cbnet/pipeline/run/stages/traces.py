@@ -15,9 +15,9 @@ from cbnet.errors import InputError
 from cbnet.pipeline.derive.applications import derive
 from cbnet.pipeline.ingest.readers import Reading, read
 from cbnet.pipeline.ingest.source import Source
-from cbnet.pipeline.population.trace_models import SYNTHETIC_SETS, synthetic_descriptors
 from cbnet.pipeline.run.configuration import ApplicationConfig, Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
+from cbnet.pipeline.run.stages.fit import fit_sources
 from cbnet.pipeline.schemas import DESCRIPTORS
 from cbnet.pipeline.spark.filesystem import delete, spark_path
 from cbnet.pipeline.spark.results import Facts, Provenance, write_result
@@ -26,22 +26,37 @@ from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_wei
 
 
 def trace_stages(config: Config) -> Iterator[Stage]:
-    """Yield the stages up to numbered sets; none if no application reads a trace."""
-    if not config.has_traces:
-        return
-    for name in dict.fromkeys(source for app in config.applications.values() for source in _sources(app)):
+    """Yield the stages up to the fit and to numbered sets, if anything reads a trace."""
+    fitted = [*config.fit.read, *config.fit.held_out] if config.fit else []
+    read = [source for app in config.applications.values() for source in _sources(app)]
+    for name in dict.fromkeys([*read, *fitted]):
         yield _ingest_stage(name, config.sources[name])
-    for name, app in config.applications.items():
+    if config.fit:
+        needs = tuple(f"sources/{name}" for name in dict.fromkeys(fitted))
+        parameters = msgspec.to_builtins(config.fit) | {
+            "cleaning": msgspec.to_builtins(config.cleaning),
+            "seed": config.seed,
+        }
+        yield Stage("fit", fit_sources, parameters, needs)
+    apps = traced(config)
+    if not apps:
+        return
+    for name, app in apps.items():
         yield _descriptor_stage(name, app, config)
-    descriptors = tuple(f"descriptors/{name}" for name in config.applications)
-    expected = {name: app.share * app.descriptors for name, app in config.applications.items()}
+    descriptors = tuple(f"descriptors/{name}" for name in apps)
+    expected = {name: app.share * app.descriptors for name, app in apps.items()}
     yield Stage("tags", partial(_number, expected=expected), {"expected": expected}, descriptors)
-    yield Stage("sets", _sets, {}, (*descriptors, "tags"))
+    yield Stage("sets", _sets, {}, (*descriptors, "tags"), version=2)
+
+
+def traced(config: Config) -> dict[str, ApplicationConfig]:
+    """Return the applications that read a trace."""
+    return {name: app for name, app in config.applications.items() if app.read}
 
 
 def all_descriptors(context: StageContext) -> DataFrame:
-    """Return the descriptors of all applications."""
-    frames = [context.frame(f"descriptors/{name}") for name in context.config.applications]
+    """Return the descriptors of all applications that read a trace."""
+    frames = [context.frame(f"descriptors/{name}") for name in traced(context.config)]
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -78,9 +93,6 @@ def _check(context: StageContext, reading: Reading, name: str, _: Snapshot) -> F
 
 
 def _descriptor_stage(name: str, app: ApplicationConfig, config: Config) -> Stage:
-    if not app.read:
-        parameters = {"kind": app.kind, "sets": SYNTHETIC_SETS, "seed": config.seed}
-        return Stage(f"descriptors/{name}", partial(_synthesize, name=name, app=app), parameters)
     cleaning = msgspec.to_builtins(config.cleaning)
     topics = {"topics": msgspec.to_builtins(config.topics)} if app.kind == "blog" else {}
     needs = tuple(f"sources/{source}" for source in _sources(app))
@@ -102,10 +114,6 @@ def _derive(context: StageContext, name: str, app: ApplicationConfig) -> Output:
     )
     named = derivation.descriptors.withColumn("app", F.lit(name)).select(*DESCRIPTORS.names)
     return Output(named, lambda _: {"yield": asdict(derivation.counts())})
-
-
-def _synthesize(context: StageContext, name: str, app: ApplicationConfig) -> Output:
-    return Output(synthetic_descriptors(context.spark, name, app.kind, app.role, context.config.seed))
 
 
 def _number(context: StageContext, expected: dict[str, float]) -> Output:
