@@ -63,8 +63,8 @@ class Reference:
             if not goes_on:
                 is_new = not draws or (
                     self.random.unit() * (self.concentration + len(draws)) < self.concentration + self.discount * tables
-                    and tables < self.limit
                 )
+            is_new = is_new and tables < self.limit
             for tries in range(16):
                 source = None
                 if is_new and goes_on:

@@ -155,12 +155,12 @@ cdef void _draw_set(
     cdef int number, tries
     for number in range(size):
         goes_on = number > 0 and _unit(random) < law.cohesion
+        draws = history.end - history.start
         if not goes_on:
-            draws = history.end - history.start
             is_new = draws == 0 or (
                 _unit(random) * (law.concentration + draws) < law.concentration + law.discount * history.tables
-                and history.tables < law.limit
             )
+        is_new = is_new and history.tables < law.limit
         for tries in range(TRIES):
             draw = -1
             if is_new and goes_on:

@@ -70,7 +70,7 @@ def fit_models(traces: Sequence[UserTrace], *, seed: int = 0) -> list[UserModel]
         for index, (ours, trace) in enumerate(zip(made, traces, strict=True)):
             users[index].correct(ours, models[index].law)
             draws[index] = trace.curve.pairs * _effective_draws(ours, models[index].law)
-        excess = sum(np.log(ours.mixed / trace.mixed) for ours, trace in zip(made, traces, strict=True))
+        excess = sum(ours.mixed - trace.mixed for ours, trace in zip(made, traces, strict=True))
         low, high = (cohesion, high) if excess > 0 else (low, cohesion)
     return models
 

@@ -80,15 +80,17 @@ def test_a_table_folded_over_one_tree_is_that_of_the_tree(frame, rows, trees):
 
 def test_one_tag_in_half_of_all_sets_changes_nothing(frame, trees):
     # none of these has a subset, so every query for tag 0 is sent and finds nothing
-    rows = [(node, "web", "offer", [0, 40 + 30 * node + number]) for node in range(NODES) for number in range(30)]
-    rows += [(node, "web", "offer", [40 + 30 * node + number, 9000]) for node in range(NODES) for number in range(30)]
+    rows = [(node, "web", "offer", [0, 40 + 30 * node + number], True) for node in range(NODES) for number in range(30)]
+    rows += [
+        (node, "web", "offer", [40 + 30 * node + number, 9000], True) for node in range(NODES) for number in range(30)
+    ]
     actual = entries(forwarding_tables(frame(rows, POPULATION), trees[0], [3], partitions=2))
     assert actual == {
         (0, 3, neighbour, tags)
         for neighbour in neighbours(trees[0], 3)
         for tags in behind(rows, trees[0], 3, neighbour)
     }
-    covering = [*rows, *((node, "web", "offer", [0]) for node in range(NODES))]
+    covering = [*rows, *((node, "web", "offer", [0], True) for node in range(NODES))]
     actual = entries(forwarding_tables(frame(covering, POPULATION), trees[0], [3], partitions=2))
     assert actual == expected_tables(covering, trees[0], [3])
     assert {len(entry[3]) for entry in actual if 0 in entry[3]} == {1}
