@@ -21,8 +21,8 @@ from cbnet.pipeline.population.user_sets import drawn_sets
 
 _TOPICS, _TOPIC_TAGS = 400, 10
 _MAX_TAGS = 30  # of a set
-_TRACES = TagLaw(growth=0.752, head=72.0, discount=0.86, concentration=0.018, cohesion=0.32)
-_WEB_LAW = replace(_TRACES, head=160.0, discount=0.765)
+_TRACES = TagLaw(growth=0.739, head=94.0, discount=0.857, concentration=0.018, cohesion=0.32)
+_WEB_LAW = replace(_TRACES, head=220.0, discount=0.765)
 # Authors differ in their topics, and rarely have one twice.
 _TOPIC_LAW = TagLaw(growth=0.9, head=5.0, discount=0.5, concentration=1000.0, cohesion=0.0)
 
@@ -65,6 +65,6 @@ _MODELS: Mapping[str, UserModel] = {
     "blog": _model(_TOPIC_LAW, 1.0, (1,), 2.5),
     "video": _model(_TRACES, 1.3, (0, 0.1), 9.4),
     "social": _model(
-        replace(_TRACES, head=268.0), 1.75, (0.02, 0.5, 0.59, 0.64, 0.67, 0.7, 0.73, 0.76, 0.79, 0.83, 1), 2.52
+        replace(_TRACES, head=357.0), 1.75, (0.02, 0.5, 0.59, 0.64, 0.67, 0.7, 0.73, 0.76, 0.79, 0.83, 1), 2.52
     ),
 }

@@ -51,11 +51,11 @@ def user_trace(rows: DataFrame, name: str, *, max_sets: int = MAX_SETS) -> UserT
     rows = rows.where(F.size("tags") > 0).select("user", "tags")
     total = rows.count()
     if not total:
-        raise InputError(f"{name!r} has no tag sets", hint="leave it out, or give it a trace with tags")
+        raise InputError(f"{name} has no tag sets", hint="leave it out, or give it a trace with tags")
     chosen = F.pmod(F.xxhash64("user"), F.lit(_STEPS)) < max(1.0, _STEPS * max_sets / total)
     table = rows.where(chosen).orderBy("user", "tags").toArrow().combine_chunks()
     if not table.num_rows:
-        raise InputError(f"{name!r}: no user was sampled", hint="the trace has too few users")
+        raise InputError(f"{name}: no user was sampled", hint="the trace has too few users")
     users = np.unique(table["user"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)[1]
     tags = table["tags"].chunk(0)
     sets = TagSets.from_arrow(tags) if pa.types.is_integer(tags.type.value_type) else encode_sets(tags)

@@ -36,8 +36,8 @@ def test_large_trace_is_sampled_by_whole_users(frame):
 
 
 def test_trace_without_sets_is_refused(frame):
-    with pytest.raises(InputError, match="'blog' has no tag sets"):
-        user_trace(frame([], SETS, 1), "blog")
+    with pytest.raises(InputError, match="application 'blog' has no tag sets"):
+        user_trace(frame([], SETS, 1), "application 'blog'")
 
 
 def test_models_use_the_tags_of_their_trace_first():

@@ -173,7 +173,7 @@ _CHOICES = (
     "The tree: of 20 roots drawn by class, the one whose most central router has closest to 325 interfaces. The paper "
     "does not state its tree, and a root among the largest ISPs gives thousands.",
     "The most central router lies between the most pairs of nodes on the tree.",
-    "Tag sets beyond those of a trace come from a model of it; blogs are always synthetic.",
+    "Clusters elect users, which come from a model fitted to a trace; those of blogs from a default model.",
     "Offers and subscriptions are reduced together, as in the paper.",
 )
 

@@ -78,7 +78,7 @@ def models(context: ExperimentContext) -> dict[str, UserModel]:
         expected = {app.name: app.share * app.descriptors for app in applications() if app.name in traced}
         tags = number_tags(descriptors, set_weights(expected, counts)).persist()
         sets = numbered_sets(descriptors, tags).persist()
-        traces = {app: user_trace(sets.where(sets["app"] == app), app) for app in traced}
+        traces = {app: user_trace(sets.where(sets["app"] == app), f"application {app!r}") for app in traced}
         return models_of_apps(traces, kinds, tags.count(), seed=context.seed)
     finally:
         descriptors.unpersist()

@@ -49,4 +49,4 @@ def _trace(context: StageContext, name: str) -> UserTrace:
     # Users repeat sets: without the repetitions, the law of a user would be another one.
     cleaning: Any = msgspec.structs.replace(context.config.cleaning, duplicates=False)
     rows = web_subscriptions(context.frame(f"sources/{name}"), cleaning).descriptors
-    return user_trace(rows, name)
+    return user_trace(rows, f"source {name!r}")

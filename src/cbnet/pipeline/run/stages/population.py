@@ -44,10 +44,14 @@ def population_stages(config: Config) -> Iterator[Stage]:
 def _models(context: StageContext) -> Output:
     config = context.config
     kinds = {name: app.kind for name, app in config.applications.items()}
-    traces = {name: user_trace(context.frame("sets").where(F.col("app") == name), name) for name in traced(config)}
+    traces = {name: _trace(context, name) for name in traced(config)}
     known = context.results["tags"].rows if traces else 0
     models = models_of_apps(traces, kinds, known, seed=config.seed)
     return Output(context.spark.createDataFrame(model_table(models)), partial(_fits, models, traces))
+
+
+def _trace(context: StageContext, app: str) -> UserTrace:
+    return user_trace(context.frame("sets").where(F.col("app") == app), f"application {app!r}")
 
 
 def _fits(models: Mapping[str, UserModel], traces: Mapping[str, UserTrace], _: Snapshot) -> Facts:
