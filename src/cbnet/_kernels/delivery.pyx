@@ -140,6 +140,10 @@ cdef class DeliveryReader:
         PyMem_RawFree(self.subscriptions.ids)
         PyMem_RawFree(self.receivers.ids)
 
+    def highest(self):
+        """Return the highest number of the messages of each source and its life."""
+        return self.windows.highest()
+
     def add(self, list subscriptions not None, Delivery delivery not None):
         """Add a delivery to some subscriptions; return it, in a list, for each of them that has not received it."""
         cdef Header header

@@ -16,6 +16,7 @@ used least recently is evicted.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy, memset
 
 from cbnet._kernels.byte_strings cimport hash_bytes
@@ -95,6 +96,16 @@ cdef class PacketWindows:
         cdef Py_ssize_t length
         cdef const char *text = PyUnicode_AsUTF8AndSize(source, &length)
         return self.is_new_packet(text, <uint32_t> length, life, tree, number)
+
+    def highest(self):
+        """Return the highest number of each source and its life, over all trees."""
+        cdef Window *window = self.newest
+        cdef dict found = {}
+        while window != NULL:
+            key = PyUnicode_DecodeUTF8(<const char *> (window + 1), window.length, NULL), window.life
+            found[key] = max(window.highest, found.get(key, 0))
+            window = window.older
+        return found
 
     cdef bint is_new_packet(
         self, const char *source, uint32_t length, uint64_t life, uint32_t tree, int64_t number

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer, Item, Reply
     from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
     from cbnet.network.client.client import Client, Offer, Subscription, connect
+    from cbnet.network.client.client_events import ClientEvent
     from cbnet.network.client.durable_delivery import DurableDelivery
     from cbnet.network.client.durable_publishing import Receipt
     from cbnet.network.client.status_query import statuses
@@ -67,6 +68,7 @@ _NAMES = {  # by module
     "client.async_pull": "AsyncOffer Item Reply",
     "client.async_subscription": "AsyncSubscription Confirmation Delivery",
     "client.client": "Client Offer Subscription connect",
+    "client.client_events": "ClientEvent",
     "client.durable_delivery": "DurableDelivery",
     "client.durable_publishing": "Receipt",
     "client.status_query": "statuses",
@@ -88,12 +90,12 @@ _NAMES = {  # by module
 }
 _MODULES = {name: f"cbnet.network.{module}" for module, names in _NAMES.items() for name in names.split()}
 __all__ = [
-    "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "Close", "Confirmation",
-    "Delivery", "DurableDelivery", "DurableLimits", "DurableMemoryClient", "Frame", "FrameReader", "Hello", "Item",
-    "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed", "NotConnected",
-    "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "Receipt", "Refused", "Reply", "Router", "Send", "Settings",
-    "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError", "connect",
-    "connect_async", "encode", "statuses",
+    "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "ClientEvent", "Close",
+    "Confirmation", "Delivery", "DurableDelivery", "DurableLimits", "DurableMemoryClient", "Frame", "FrameReader",
+    "Hello", "Item", "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed",
+    "NotConnected", "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "Receipt", "Refused", "Reply", "Router",
+    "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced",
+    "WireError", "connect", "connect_async", "encode", "statuses",
 ]  # fmt: skip
 
 

@@ -103,6 +103,7 @@ def sub(
         predicate = predicate if dialect == CBNET else str(translated)
     policy: Any = when_full
     with connection.connect() as client:
+        client.on_event = lambda event: print_note(event.text)
         if durable:
             limits = _limits(max_messages, max_bytes, max_age, drop_oldest=drop_oldest)
             subscription = _subscribe_durable(client, predicate, durable, wait, timeout, queue, ack_wait, limits)
@@ -111,9 +112,10 @@ def sub(
         try:
             _print_all(subscription, count, as_json=json)
         finally:
-            lost = client.lost + subscription.dropped
-            if lost:
-                print_note(f"{plural(lost, 'message')} dropped: they arrived faster than they were read")
+            if subscription.dropped:
+                print_note(
+                    f"{plural(subscription.dropped, 'message')} dropped: they arrived faster than they were read"
+                )
             if subscription.lost:
                 limits_text = "dropped by the router: the limits of the durable subscription, or of its disk"
                 print_note(f"{plural(subscription.lost, 'message')} {limits_text}")

@@ -7,6 +7,7 @@ next of its list, and restores its subscriptions and offers. Messages in transit
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count, repeat
@@ -27,6 +28,7 @@ from cbnet.network.client.async_pull import (
     reply_of,
 )
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, DurableOptions, WhenFull
+from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
 from cbnet.network.client.client_link import Call, ClientLink
 from cbnet.network.client.durable_delivery import DurableDelivery
 from cbnet.network.client.durable_publishing import DurablePublishing, Receipt, check_stored, closed_error
@@ -43,6 +45,7 @@ from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.security.tls import Tls, client_context
 from cbnet.network.security.tokens import token_for
 
+_log = logging.getLogger("cbnet.network")
 TIMEOUT = 5.0
 ACK_WAIT = 30.0
 Query: TypeAlias = (
@@ -128,6 +131,8 @@ class AsyncClient:
         self.refused = 0  # messages published without `wait` that the router refused
         self.refusal = ""  # the reason for the last of them
         self.is_held = False  # whether reading is paused because a queue is full
+        self.on_event: EventHandler | None = None  # called when the connection ends or is back, or messages are lost
+        self._interruption = Interruption()
         self._numbers = count(1)
         self._hops: dict[int, list[Hop]] = {}  # of open traces
         self._loop = asyncio.get_running_loop()
@@ -155,6 +160,11 @@ class AsyncClient:
     def router(self) -> str:
         """The name of the current or last router."""
         return self._link.router
+
+    @property
+    def missed(self) -> int:
+        """Messages that were published during interruptions and may have been missed, at most, as far as is known."""
+        return self._interruption.missed
 
     @property
     def reconnects(self) -> int:
@@ -453,7 +463,7 @@ class AsyncClient:
                 self._link.answered(frames.Subscribe, frame.id, frame)
                 self._link.answered(frames.DurableSubscribe, frame.id, frame)
             case frames.Lost():
-                self.lost += frame.messages
+                self._lost(frame)
             case frames.DurableDeliver():
                 self._delivered_durable(frame)
             case frames.DurablePublished():
@@ -469,6 +479,8 @@ class AsyncClient:
 
     def delivered(self, batches: Mapping[int, list[Delivery]]) -> None:
         """Queue messages for subscriptions."""
+        if self._interruption.is_open:
+            self._report_missed(batches)
         is_too_slow = False
         for id, deliveries in batches.items():
             subscription = self._registered.subscriptions.get(id)
@@ -491,6 +503,30 @@ class AsyncClient:
     def acknowledge(self, id: int, offsets: list[int], up_to: int) -> None:
         """Acknowledge messages of a durable subscription; what is not acknowledged comes again."""
         self._link.send(frames.Acknowledge(id, offsets, up_to))
+
+    def connection_changed(self, event: ClientEvent) -> None:
+        """Report that the client is disconnected, or connected again; what it missed shows later."""
+        self._interruption.begin(self._link.newest, self._loop.time())
+        self._report(event)
+
+    def _lost(self, frame: frames.Lost) -> None:
+        self.lost += frame.messages
+        text = frame.cause or f"{frame.messages:,} messages dropped: they arrived faster than they were read"
+        if frame.cause:
+            self._interruption.begin(self._link.newest, self._loop.time())
+        self._report(ClientEvent(EventKind.LOST, self.router, text, frame.messages or None))
+
+    def _report_missed(self, batches: Mapping[int, list[Delivery]]) -> None:
+        for source, most in self._interruption.check(batches, self._loop.time()):
+            text = f"{most:,} other messages were published at {source} meanwhile: those that match were missed"
+            self._report(ClientEvent(EventKind.MISSED, self.router, text, most))
+
+    def _report(self, event: ClientEvent) -> None:
+        if self.on_event is not None:
+            try:
+                self.on_event(event)
+            except Exception:  # a mistake of the program must not end the connection
+                _log.exception("the handler of a client's events failed")
 
     def admitted(self) -> None:
         """Restore subscriptions and offers at a new router, and send durable messages without a receipt again."""

@@ -20,6 +20,7 @@ from cbnet.language.relations.covering import PredicateLike
 from cbnet.network.client.async_client import ACK_WAIT, TIMEOUT, AsyncClient, Traced, connect_async
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
+from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.durable_publishing import Receipt
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
 from cbnet.network.errors import NetworkError, NotConfirmed, NotConnected
@@ -108,6 +109,20 @@ class Client:
     def refusal(self) -> str:
         """The reason for the last refused message."""
         return self._client.refusal
+
+    @property
+    def missed(self) -> int:
+        """Messages that were published during interruptions and may have been missed, at most, as far as is known."""
+        return self._client.missed
+
+    @property
+    def on_event(self) -> EventHandler | None:
+        """Called, in the client's thread, when the connection ends or is back, or messages are lost; may be set."""
+        return self._client.on_event
+
+    @on_event.setter
+    def on_event(self, handler: EventHandler | None) -> None:
+        self._client.on_event = handler
 
     @property
     def reconnects(self) -> int:

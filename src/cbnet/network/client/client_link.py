@@ -18,6 +18,7 @@ from cbnet._kernels.delivery import Delivery, DeliveryReader
 from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.values import RESERVED_NAME
+from cbnet.network.client.client_events import ClientEvent, EventKind, Newest
 from cbnet.network.errors import NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
@@ -66,6 +67,9 @@ class LinkOwner(Protocol):
     def too_slow(self, reason: str) -> None:
         """Handle a connection that the router closed because this client reads too slowly."""
 
+    def connection_changed(self, event: ClientEvent) -> None:
+        """Handle the end of a connection, or the begin of another one."""
+
 
 class ClientLink:
     """The connection of one client."""
@@ -91,6 +95,7 @@ class ClientLink:
         self._fatal: CbnetError | None = None  # why no attempt can succeed
         self._changed = asyncio.Event()
         self._is_closed = False
+        self._ended: float | None = None  # time when the last connection was closed
         self._nobody_listens = False  # every attempt so far was refused by the system
         self._tasks = [self._loop.create_task(task) for task in (self._keep(), self._watch())]
 
@@ -207,6 +212,11 @@ class ClientLink:
         if self._owner.is_held and self.connection is not None and not self._calls:
             self.connection.pause_reading()
 
+    @property
+    def newest(self) -> Newest:
+        """The highest number of the messages of each source that were delivered."""
+        return self._deliveries.highest()
+
     # --- connection callbacks
 
     def opened(self, connection: Connection) -> None:
@@ -309,6 +319,8 @@ class ClientLink:
         """Start using a connection to a router that has accepted the Hello."""
         self.connection = connection
         self._refusals.clear()
+        if self._ended is not None:
+            self._restored()
         self._owner.admitted()
         self._changed.set()
 
@@ -320,7 +332,17 @@ class ClientLink:
             self._disconnected(f"{self.router} closed the connection: {reason}")
             connection.finish()
 
+    def _restored(self) -> None:
+        """Report that the client is connected again."""
+        assert self._ended is not None
+        seconds, self._ended = self._loop.time() - self._ended, None
+        text = f"connected to {self.router} after {seconds:.1f} s, in which no messages arrived"
+        self._owner.connection_changed(ClientEvent(EventKind.CONNECTED, self.router, text, None, seconds))
+
     def _disconnected(self, problem: str) -> None:
+        if self.connection is not None and not self._is_closed:
+            self._ended = self._loop.time()
+            self._owner.connection_changed(ClientEvent(EventKind.DISCONNECTED, self.router, problem))
         self.connection = None
         self._owner.is_held = False
         restored = () if self._is_closed else self._owner.restored_calls()

@@ -78,9 +78,10 @@ class SlowPolicy(FrameBase, tag=FrameNumber.SLOW_POLICY.value):
 
 
 class Lost(FrameBase, tag=FrameNumber.LOST.value):
-    """Number of messages dropped, since the last such frame, because the client reads too slowly."""
+    """Number of messages dropped, since the last such frame, because the client reads too slowly, or another cause."""
 
-    messages: Number
+    messages: Number  # 0: unknown
+    cause: Reason = ""  # empty: the client reads too slowly
 
 
 class StatusRequest(FrameBase, tag=FrameNumber.STATUS_REQUEST.value):

@@ -50,6 +50,7 @@ from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.durable_clients import DurableClientHandler
 from cbnet.network.router.gateway_port import GatewayPort
+from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.router.rights_review import RightsReview
 from cbnet.network.router.status import router_status
 from cbnet.network.router.table_report import TableReport
@@ -109,6 +110,7 @@ class Router:
         )
         self._review = RightsReview(context, self.links, announcements)
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
+        self._losses = LossNotices(context, self.links, self.database, self.subscriptions)
         self._tables = TableReport(context, self.versions, self.streams)
         self._is_due = False  # whether anything but messages was handled in this turn
         self._handlers = {"": {}, "router": self._router_handlers(), "client": self._client_handlers()}  # by role
@@ -301,6 +303,7 @@ class Router:
         self._flooding.expire()
         self._traces.check()
         self.pulls.check()
+        self._losses.check(self.version)
         self.durable.check()
         self.announcements.check()
         for kind in (self.subscriptions, self.offers):

@@ -164,6 +164,7 @@ ALL = [
     frames.PullFailure(1, False, 2, 1, [frames.StepField("a", "no router offers it")]),
     frames.Deliver(subscriptions=[1, 2], source="a", life=1, number=2, attributes={"x": 1}, tags=["t"], payload=b"p"),
     frames.Lost(3),
+    frames.Lost(0, "b has restarted"),
     frames.Reload(1),
     frames.Reloaded(1, ["clients: added b"]),
     frames.Status(

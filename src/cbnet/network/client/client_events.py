@@ -1,0 +1,78 @@
+"""Events of a client's connection, and what may have been missed.
+
+    disconnected    the connection to a router was closed, or the router is silent
+    connected       the client is connected again, after some seconds in which nothing was delivered
+    lost            the router dropped messages, as the client reads too slowly; or routers have failed
+    missed          a bound for the messages of one source that were not delivered during such an interruption
+
+Every message has a source, the life of that source, and a number that the source counts up for each message, whether
+the client wants it or not. The first number after an interruption thus bounds how many messages of the source the
+client can have missed. A gap in the numbers means nothing at other times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple, TypeAlias
+
+from cbnet._kernels.delivery import Delivery
+
+_PATIENCE: Final = 60.0  # seconds after an interruption in which the next message of a source is expected
+
+Newest: TypeAlias = dict[tuple[str, int], int]  # source, life -> highest number that was delivered
+
+
+class EventKind(StrEnum):
+    """What happened."""
+
+    DISCONNECTED = "disconnected"
+    CONNECTED = "connected"
+    LOST = "lost"
+    MISSED = "missed"
+
+
+class ClientEvent(NamedTuple):
+    """Something that happened to the connection of a client."""
+
+    kind: EventKind
+    router: str  # of the client
+    text: str
+    messages: int | None = None  # lost, or missed at most; None: unknown
+    seconds: float = 0.0  # of the interruption
+
+
+EventHandler: TypeAlias = Callable[[ClientEvent], None]
+
+
+class Interruption:
+    """The sources whose messages a client may have missed, until their next message shows how many at most."""
+
+    def __init__(self) -> None:
+        self.missed = 0  # messages, at most
+        self._newest: Newest = {}
+        self._until = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next message of a source is awaited."""
+        return bool(self._newest)
+
+    def begin(self, newest: Newest, now: float) -> None:
+        """Begin with the highest numbers that were delivered; of two interruptions, the first one counts."""
+        self._newest = newest | self._newest
+        self._until = now + _PATIENCE
+
+    def check(self, batches: Mapping[int, Iterable[Delivery]], now: float) -> list[tuple[str, int]]:
+        """Return the sources among deliveries that have published others meanwhile, and how many."""
+        if now > self._until:
+            self._newest = {}
+        found: dict[tuple[str, int], int] = {}
+        for deliveries in batches.values():
+            for delivery in deliveries:
+                source, life, number = delivery.id
+                if (source, life) in self._newest:
+                    found[source, life] = min(number, found.get((source, life), number))
+        gaps = [(key[0], number - self._newest.pop(key) - 1) for key, number in found.items()]
+        self.missed += sum(max(0, count) for _, count in gaps)
+        return [(source, count) for source, count in gaps if count > 0]

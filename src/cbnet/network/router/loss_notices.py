@@ -1,0 +1,64 @@
+"""Notices to clients that messages may be lost, as a router has failed or cannot be reached.
+
+Links keep the order of packets, credit prevents drops between healthy routers, and what was sent over a link that has
+died is sent again over others. So a gap arises where a router fails with the packets in its memory, or where the
+network is in parts. Every router learns of that by the link records. How many messages were in that memory, and for
+whom, nobody knows any more: the number in the notice is 0, which stands for "unknown".
+
+A router that leaves (it announces the maximum length for its links before) loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.database import Database
+from cbnet.network.linkstate.versions import Version
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH, MAX_WEIGHT
+from cbnet.network.protocol.frames import Lost
+
+_MAX_NAMES = 5
+
+
+class LossNotices:
+    """The notices of one router to those of its clients that have subscriptions."""
+
+    def __init__(
+        self, context: RouterContext, links: LinkTable, database: Database, subscriptions: Subscriptions
+    ) -> None:
+        self._context = context
+        self._links = links
+        self._database = database
+        self._subscriptions = subscriptions
+        self._version: Version | None = None  # at the last check
+        self._lives: dict[str, int | None] = {}  # of its routers
+
+    def check(self, version: Version) -> None:
+        """Compare the reachable routers with those before, and notify the clients of what has failed."""
+        if version is self._version:
+            return
+        self._version = version
+        before, self._lives = self._lives, {name: self._database.life(name) for name in version.names}
+        gone = [name for name in before if name not in self._lives and not self._has_left(name)]
+        restarted = [name for name, life in before.items() if self._lives.get(name, life) != life]
+        if gone:
+            self._notify(f"{_list(gone)} cannot be reached: messages from there, or on the way through it, may be lost")
+        if restarted:
+            self._notify(f"{_list(restarted)} has restarted: messages that it was forwarding may be lost")
+
+    def _has_left(self, name: str) -> bool:
+        return all(link.weight == MAX_WEIGHT for link in self._database.neighbours(name).values())
+
+    def _notify(self, cause: str) -> None:
+        for link in self._links.all():
+            if not link.is_router and self._subscriptions.count(link.id):
+                self._context.outbox.send(link.id, Lost(0, cause[:MAX_REASON_LENGTH]))
+
+
+def _list(names: Collection[str]) -> str:
+    shown = ", ".join(sorted(names)[:_MAX_NAMES])
+    more = len(names) - _MAX_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
