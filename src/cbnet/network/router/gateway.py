@@ -11,6 +11,9 @@ registered in a domain is a part of it: so all reaches any number of domains. Wh
 
 The gateways agree on a tree (`gateway_tree`): in a circle of domains, what was withdrawn would never expire, and
 acknowledgements would wait for each other. A gateway that is not active tells nothing, and holds up nothing.
+
+When the tree changes, a gateway stays active where it was for some seconds, until what the new tree needs is known in
+all domains. The circle that this makes ends with it, and what comes twice is dropped.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from cbnet.network.router.crossings import Crossings, Side
 from cbnet.network.router.gateway_port import FilterChange, GatewayPort
 from cbnet.network.router.gateway_tree import TreePosition, tree_position
 from cbnet.network.router.outside import Outside
+
+_OVERLAP = 4.0  # seconds that a gateway stays active where the tree does not need it any more
 
 
 @dataclass
@@ -59,6 +64,7 @@ class Gateway:
         self.position = TreePosition((name,), frozenset())
         self._sides = sides
         self._is_leaving = False
+        self._active: dict[int, tuple[float, float]] = {}  # sides: since when, and until when
         self._outsides = [Outside(side.router.settings.network, outside) for side in sides]
         self._registrations: dict[tuple[int, int], _Registration] = {}  # of one side, on another
         self._soon = soon
@@ -72,7 +78,10 @@ class Gateway:
         """Update the position in the tree, and tell what is due."""
         ports = [self._port(number) for number in range(len(self._sides))]
         position = tree_position(self.name, [port.paths() for port in ports])
-        self.position = TreePosition((), self.position.active) if self._is_leaving else position
+        active = self._overlapped(position.active, self._sides[0].now)
+        self.position = (
+            TreePosition((), self.position.active) if self._is_leaving else TreePosition(position.path, active)
+        )
         for port in ports:
             port.announce(self.position.path)
         for of in range(len(ports)):
@@ -83,6 +92,15 @@ class Gateway:
         """Withdraw from the tree, so that other gateways take over; messages are still forwarded until the end."""
         self._is_leaving = True
         self.tick()
+
+    def _overlapped(self, active: frozenset[int], now: float) -> frozenset[int]:
+        """Return the active sides, with those that were active for some time and are needed no more since a moment."""
+        for side in active:
+            self._active[side] = self._active.get(side, (now, now))[0], now
+        for side, (since, until) in list(self._active.items()):
+            if now - until > min(until - since, _OVERLAP):
+                del self._active[side]
+        return frozenset(self._active)
 
     # --- turns of the routers
 

@@ -122,6 +122,23 @@ def test_what_is_no_longer_wanted_is_forgotten_in_a_circle_too():
     assert set(net.filters().values()) == {0}
 
 
+def test_a_gateway_that_is_started_in_a_circle_of_domains_loses_nothing():
+    domains = "; ".join(" ".join(f"{name}{n}-{name}{n + 1}" for n in range(1, 6)) for name in "abc")
+    net = Domains(domains, {"g": "a6 b1", "h": "b6 c1", "i": "c6 a1"}, outside="exact", seed=2)
+    net.gateways["h"].kill()
+    net.clients["c1"].subscribe(1, "x = 1")
+    net.settle()
+    net.gateways["h"].start()
+    for number in range(150):  # until i has given up the way from a to c
+        for source in ("a1", "b1"):
+            net.clients[source].publish({"x": 1}, f"{source} {number}".encode())
+        net.memory.run(0.05)
+    net.settle()
+    assert [len(each.gateway.position.active) for each in net.gateways.values()] == [2, 2, 1]
+    received = [each.payload.decode() for each in net.clients["c1"].deliveries]
+    assert sorted(received) == sorted(f"{source} {number}" for source in ("a1", "b1") for number in range(150))
+
+
 @pytest.mark.parametrize("silently", [False, True])
 def test_of_two_gateways_side_by_side_one_takes_over(silently):
     net = Domains("a1-a2; b1-b2", {"g": "a1 b1", "h": "a2 b2"})
