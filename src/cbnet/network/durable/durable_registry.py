@@ -139,6 +139,15 @@ class DurableRegistry:
             self._announce()
         self._queue.after(done)
 
+    def predicate(self, account: str, name: str) -> str:
+        """Return the predicate of a subscription; empty if there is none."""
+        subscription = self._by_name.get((account, name))
+        return "" if subscription is None else subscription.saved.predicate
+
+    def attached(self, link: int) -> list[tuple[int, str]]:
+        """Return the id and predicate of each subscription whose messages a client receives."""
+        return [(id, each.saved.predicate) for (of, id), each in self._attached.items() if of == link]
+
     def all(self, account: str | None) -> list[DurableSubscription]:
         """Return the subscriptions of an account; None: of all."""
         return [each for (owner, _), each in sorted(self._by_name.items()) if account in (None, owner)]

@@ -13,7 +13,10 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.publisher_window import WINDOW
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.logs import audit
 from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurablePublish,
@@ -23,6 +26,7 @@ from cbnet.network.protocol.frames import (
     DurableSubscribe,
     ForgetHome,
     Frame,
+    RefusedFrame,
 )
 from cbnet.network.router.clients import PREDICATE_LIMITS
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
@@ -48,11 +52,23 @@ class DurableClientHandler:
             registry = self._durable.registry
             if frame.predicate:
                 predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-                if client.rights.subscribe is not None:
-                    client.rights.check_subscribe(parse(frame.predicate, PREDICATE_LIMITS))
+            wanted = frame.predicate or registry.predicate(client.account, frame.name)
+            if wanted and client.rights.subscribe is not None:
+                client.rights.check_subscribe(parse(wanted, PREDICATE_LIMITS))
             registry.subscribe(link, frame, client.account)
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
+
+    def review(self, client: Link) -> None:
+        """Stop sending a client, whose rights have changed, what it may not receive any more; it stays on disk."""
+        for id, predicate in self._durable.registry.attached(client.id) if self._durable.has_journal else ():
+            try:
+                client.rights.check_subscribe(parse(predicate, PREDICATE_LIMITS))
+            except Denied as error:
+                self._durable.registry.detach(client.id, id)
+                audit("keep durable subscriptions", error.summary, client=client.account, address=client.address)
+                reason = error.summary[:MAX_REASON_LENGTH]
+                self._context.outbox.send(client.id, RefusedFrame(FrameNumber.DURABLE_SUBSCRIBE, id, reason))
 
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
         """Remove messages that a client has handled; after a reconnection, it may name those of another router."""

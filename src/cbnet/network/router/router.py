@@ -292,6 +292,7 @@ class Router:
         self.pulls.cache.evict()
         for link, before in self.links.change_access(access):
             self._review.check(link, before)
+            self._durable_clients.review(link)
             self._fast.admit(link)
         return self._done()
 

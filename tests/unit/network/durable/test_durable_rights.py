@@ -93,3 +93,18 @@ def test_a_number_outside_the_window_is_refused():
     net = Guarded()
     (refused,) = sent(net.say(2, DurablePublish(5, 2_000, 1, 5.0, {"x": 0}, [], b"")), RefusedFrame)
     assert refused.reason == "message 2000 is not one of the 1,024 from 1 on"
+
+
+def test_client_whose_rights_shrink_gets_no_more_and_cannot_join_again():
+    net = Guarded()
+    assert sent(net.say(1, subscribe("s", "x > 1")), Subscribed)
+    narrow = {"ann": Rights(subscribe=parse("x = 5"), watch=False), "bob": RIGHTS["bob"]}
+    accounts = {name: Account(rights, TOKENS[name].hash) for name, rights in narrow.items()}
+    done = net.router.reload(net.router.settings, Access(clients=accounts), net.memory.now)
+    (refused,) = sent(done, RefusedFrame)
+    assert (refused.frame, refused.number) == (70, 1)
+    assert refused.reason.startswith("you may only subscribe to `x = 5`")
+    (refused,) = sent(net.say(1, subscribe("s", "")), RefusedFrame)  # without a predicate
+    assert refused.reason.startswith("you may only subscribe to `x = 5`")
+    (own,) = sent(net.say(1, DurableQuery(1)), DurableReport)
+    assert [(each.name, each.clients) for each in own.subscriptions] == [("s", 0)]
