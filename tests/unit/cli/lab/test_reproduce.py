@@ -19,7 +19,7 @@ def test_experiments_are_listed(cbnet):
 def test_some_are_run_and_a_page_is_written(cbnet, tmp_path):
     done = cbnet("lab", "reproduce", "2014-examples", "--output", tmp_path)
     assert (done.code, done.err) == (0, "")
-    assert "90 claims: holds 3" in done.out
+    assert "90 claims: holds 1, holds with a difference 2" in done.out
     assert pq.read_table(tmp_path / "2014-examples" / "hops.parquet").num_rows == 55  # pairs of 11
     findings = [json.loads(line) for line in (tmp_path / "claims.jsonl").read_text().splitlines()]
     assert [finding["number"] for finding in findings] == list(claims())
