@@ -75,6 +75,7 @@ class DurableRegistry:
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
         self._unconfirmed: list[_Unconfirmed] = []
         self._flooded = 0.0  # time
+        self._above: RecordVersion | None = None  # a version to outbid
         self.address = ""  # that clients connect to
         self._next_id = max((saved.id for saved in state.subscriptions), default=0) + 1
         for saved in state.subscriptions:
@@ -236,7 +237,8 @@ class DurableRegistry:
                 self._context.outbox.send(each.link, Subscribed(each.id, False, routers, missing))
             else:
                 self._unconfirmed.append(each)
-        if self._unconfirmed and now - self._flooded >= self._context.settings.retry:
+        is_due = now - self._flooded >= self._context.settings.retry
+        if is_due and (self._unconfirmed or self._above is not None):
             self._announce()
 
     # --- the own record
@@ -249,19 +251,21 @@ class DurableRegistry:
     def _all_filters(self) -> set[bytes]:
         return {filter for filters in self._filters.values() for filter in filters}
 
-    def _announce(self, above: RecordVersion | None = None) -> None:
-        """Flood a new version of the own record, above another one."""
+    def _announce(self) -> None:
+        """Flood a new version of the own record."""
         own = self._records.get(self._context.name)
-        if own is None and not self._filters and above is None:
+        if own is None and not self._filters and self._above is None:
             return
-        sequence, life = (above or self._version).next(self._journal_id)
+        sequence, life = (self._above or self._version).next(self._journal_id)
+        self._above = None
         names = [key for key, each in sorted(self._by_name.items()) if each.id in self._filters]
         filters = sorted(self._all_filters())
         self._flooded = self._context.now
         self._records.set_own(HomeRecord(self._context.name, life, sequence, self.address, names, filters))
 
     def _outbid(self, version: RecordVersion) -> None:
-        self._announce(version)
+        """Outbid a version of the own record at the next check: another router may have this name, and do so, too."""
+        self._above = version
 
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to; the record has it."""

@@ -4,7 +4,14 @@ import pytest
 from support.durable_networks import DurableLab, numbers, payloads
 
 from cbnet.network.durable import publications
-from cbnet.network.protocol.frames import DurableLimits, DurablePublished, ForgetHome, RefusedFrame, Subscribed
+from cbnet.network.protocol.frames import (
+    DurableLimits,
+    DurablePublished,
+    ForgetHome,
+    HomeRecord,
+    RefusedFrame,
+    Subscribed,
+)
 
 
 def receipt(client, number):
@@ -245,3 +252,28 @@ def test_so_many_bytes_wait_at_a_router_and_no_more(monkeypatch):
     number = alice.publish_durable({"x": 1}, b"3")
     net.run(2)
     assert receipt(alice, number) == (1, [], [])
+
+
+def test_a_record_that_a_home_did_not_make_is_outbid_and_not_all_the_time():
+    net, alice, _ = chain()
+    forged = HomeRecord("c", 5, 900, "", [], [])
+    net.memory.router("b").durable.records.set_own(forged)  # as if another router were named c
+    before = net.memory.frames["HomeRecord"]
+    net.run(4)
+    number = alice.publish_durable({"x": 1}, b"0")
+    net.run(2)
+    assert receipt(alice, number) == (1, [], [])
+    assert net.memory.router("a").durable.records.get("c").sequence == 901
+    assert net.memory.frames["HomeRecord"] - before < 10
+
+
+def test_a_home_that_starts_without_its_journal_is_still_waited_for(caplog):
+    net, alice, _ = chain()
+    net.kill("c")
+    net.memory.hosts["c"].disk = None
+    net.start("c")
+    net.run(5)
+    assert "journal missing" in caplog.text
+    number = alice.publish_durable({"x": 1}, b"0", timeout=3)
+    net.run(5)
+    assert receipt(alice, number) == (0, ["c"], [])
