@@ -7,6 +7,7 @@ standard output; errors, progress and notes go to standard error.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 from cbnet.errors import FileError, InputError, PredicateSyntaxError
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table as Grid
 
 StepReport = Callable[[str], None]
+_PIPE_WIDTH = 160  # characters
 _BAR = 20  # characters of the longest bar
 
 
@@ -111,6 +114,16 @@ def bar_grid(title: str, what: str, unit: str, rows: Sequence[tuple[object, int]
 
 
 # --- progress: only on a terminal
+
+
+def results_console() -> Console:
+    """Return the console of results; tables in a file or pipe are not cut to the width of a terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _PIPE_WIDTH
+    return console
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.bench.output.numbers import number, ratio
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, step_progress
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console, step_progress
 from cbnet.cli.options import Json, seed_option, topology_option
 from cbnet.errors import CbnetError
 
@@ -69,9 +69,8 @@ def announcements(
 
 
 def _show(outcomes: Sequence[AnnouncementOutcome]) -> None:
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    console = results_console()
     first, plan = outcomes[0], outcomes[0].plan
     console.print(
         f"[bold]{plan.topology}, seed {plan.seed}[/]: {plural(first.routers, 'router')}, "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.bench.output.numbers import number, parse_numbers
-from cbnet.cli.console import add_cells, new_grid, print_json, step_progress
+from cbnet.cli.console import add_cells, new_grid, print_json, results_console, step_progress
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
@@ -56,11 +56,10 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _show(results: Sequence[PhaseResult]) -> None:
-    from rich.console import Console
 
     from cbnet.lab.bench.churn.longest_waits import MAX_MESSAGE, MAX_PING, LongestWaits
 
-    console = Console(highlight=False)
+    console = results_console()
     heads = ("seconds", "CPU s: a", "b", "ping ms", "message ms", "connect ms", "prober late ms")
     grid = new_grid("Longest wait in each phase", "phase", *heads)
     longest = LongestWaits()

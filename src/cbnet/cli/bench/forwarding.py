@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.bench.output.numbers import ONE_EACH, checked_seconds, number, parse_interface_count, ratio
-from cbnet.cli.console import add_cells, new_grid, plural, print_json
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
@@ -93,11 +93,10 @@ def forwarding(
 
 
 def _show(outcome: ForwardingOutcome, workload: str) -> None:
-    from rich.console import Console
 
     first = outcome.results[0]
     sizes = ((first.filters, "filter"), (first.constraints, "constraint"), (first.interfaces, "interface"))
-    console = Console(highlight=False)
+    console = results_console()
     console.print(f"[bold]{workload}[/]: {', '.join(plural(*size) for size in sizes)}\n")
     for grid in (_times(outcome.results), _work(outcome.results), _gains(outcome.results)):
         console.print(grid)

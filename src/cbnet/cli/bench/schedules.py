@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.console import add_cells, new_grid, print_json, progress_bar
+from cbnet.cli.console import add_cells, new_grid, print_json, progress_bar, results_console
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
@@ -52,9 +52,8 @@ def schedules(
 
 
 def _show(outcomes: Sequence[SchedulesOutcome]) -> None:
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    console = results_console()
     first = outcomes[0]
     last = first.first_seed + first.schedules - 1
     console.print(f"[bold]random schedules[/], seeds {first.first_seed:,} to {last:,}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.bench.output.numbers import number, parse_numbers
-from cbnet.cli.console import add_cells, new_grid, print_json
+from cbnet.cli.console import add_cells, new_grid, print_json, results_console
 from cbnet.cli.options import Json, seed_option
 from cbnet.cli.pipeline.spark_options import Conf, settings
 
@@ -90,9 +90,8 @@ def _print_rivals(rivals: Sequence[RivalTime]) -> None:
 
 
 def _show_speed(measured: Speed) -> None:
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    console = results_console()
     console.print(_speed_grid(measured))
     for line in _speed_lines(measured):
         console.print(line)
@@ -100,9 +99,8 @@ def _show_speed(measured: Speed) -> None:
 
 
 def _show_rivals(rivals: Sequence[RivalTime]) -> None:
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    console = results_console()
     console.print(_rival_grid(rivals))
     for line in _growth(rivals):
         console.print(line, markup=False)

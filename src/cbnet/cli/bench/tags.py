@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.bench.output.numbers import checked_seconds, number, parse_interface_counts, parse_numbers, ratio
-from cbnet.cli.console import add_cells, new_grid, plural, print_json
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
@@ -68,10 +68,9 @@ def tags(
 
 
 def _show(outcome: TagOutcome, seed: int) -> None:
-    from rich.console import Console
 
     first = outcome.results[0]
-    console = Console(highlight=False)
+    console = results_console()
     sizes = ((first.descriptors, "descriptor"), (first.interfaces, "interface"))
     matched = f"a message matches {number(first.matched)} of them"
     console.print(f"[bold]tags, seed {seed}[/]: {', '.join(plural(*size) for size in sizes)}; {matched}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
 from cbnet.cli.options import Json, seed_option
 from cbnet.cli.pipeline.spark_options import Remote, master_option
 from cbnet.errors import InputError
@@ -162,9 +162,8 @@ def _print(
         for comparison in comparisons:
             print_json({"model": model.value, **asdict(comparison)})
         return
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    console = results_console()
     for grid in _general_grids(table, bits) if model is AdvantageModel.general else _specific_grids(table):
         console.print(grid)
     for comparison in comparisons:

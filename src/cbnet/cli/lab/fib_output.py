@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -37,9 +37,8 @@ def show_router(fibs: Fibs, graph: Graph, router: int, roots: Sequence[str | int
         for each in (*rows, entries):
             print_json(each)
         return
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    console = results_console()
     console.print(f"router {name}: {plural(len(graph.neighbours(router)), 'neighbour')}\n", markup=False)
     if len(roots) == 1:
         console.print(_table_1(rows))
@@ -53,9 +52,8 @@ def show_all(fibs: Fibs, routers: int, *, as_json: bool) -> None:
     if as_json:
         print_json(entries)
         return
-    from rich.console import Console
 
-    console = Console(highlight=False)
+    console = results_console()
     console.print(_entries_grid(entries))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
 from cbnet.cli.options import Json, output_option, seed_option, topology_option
 from cbnet.cli.pipeline.spark_options import Master, Remote
 from cbnet.errors import CbnetError, InputError
@@ -187,10 +187,9 @@ def _print_outcome(outcome: ExperimentOutcome, *, as_json: bool) -> None:
         for finding in outcome.findings:
             print_json({"experiment": outcome.experiment.name, **asdict(finding)})
         return
-    from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False)
+    console = results_console()
     took = "stored" if outcome.reused else f"{outcome.manifest.get('seconds', 0):,} s"
     what = f"[red]{escape(outcome.error)}[/]" if outcome.error is not None else f"[dim]{took}[/]"
     console.print(f"[bold]{outcome.experiment.name}[/]  {escape(outcome.experiment.title)}  {what}", soft_wrap=True)

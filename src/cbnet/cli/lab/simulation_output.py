@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console
 from cbnet.errors import InputError
 from cbnet.files import unwritable
 
@@ -147,9 +147,8 @@ def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> N
 
 
 def _print(title: str, grid: Grid) -> None:
-    from rich.console import Console
 
-    Console(highlight=False).print(f"[bold]{title}[/]", grid, "")
+    results_console().print(f"[bold]{title}[/]", grid, "")
 
 
 def check_drawing(path: Path, network: Network) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import add_cells, bar_grid, new_grid, plural, print_json
+from cbnet.cli.console import add_cells, bar_grid, new_grid, plural, print_json, results_console
 from cbnet.cli.options import GRAPH, Json, Largest, seed_option
 
 if TYPE_CHECKING:
@@ -42,10 +42,9 @@ def topology(
         print_json({"graph": graph, **summary})
         return
     from rich.columns import Columns
-    from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False)
+    console = results_console()
     console.print(f"[bold]{escape(graph)}[/]: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n")
     console.print(Columns([grid for grid in _grids(summary) if grid.row_count], padding=(0, 3)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural
+from cbnet.cli.console import add_cells, new_grid, plural, results_console
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -18,10 +18,9 @@ _PERCENTS = {"p1": "1 %", "p25": "25 %", "p50": "50 %", "p75": "75 %", "p99": "9
 
 def show_trees(topology: str, graph: Graph, rows: Sequence[dict[str, Any]], claims: Sequence[TreeClaim]) -> None:
     """Print the findings in four tables, then the paper's claims beside them."""
-    from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False)
+    console = results_console()
     selections, sources = rows[0]["selections"], rows[0]["sources"] // rows[0]["selections"]
     console.print(
         f"[bold]{escape(topology)}[/]: {plural(len(graph), 'node')}, {plural(graph.edge_count, 'link')};"

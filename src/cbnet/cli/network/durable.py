@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
 from cbnet.cli.options import Json
 
@@ -92,7 +92,6 @@ def _row(each: DurableField) -> dict[str, object]:
 
 
 def _print_grid(report: DurableReport, router: str) -> None:
-    from rich.console import Console
 
     if not report.subscriptions:
         print(f"router {router} has no durable subscriptions")
@@ -103,7 +102,7 @@ def _print_grid(report: DurableReport, router: str) -> None:
         name = f"{each.account}/{each.name}" if each.account else each.name
         counts = (f"{count:,}" for count in (each.messages, each.bytes, each.unacknowledged, each.clients, each.lost))
         add_cells(grid, name, *counts, _limits(each.limits), each.predicate)
-    Console(highlight=False).print(grid)
+    results_console().print(grid)
 
 
 def _limits(limits: DurableLimits) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.console import plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
 from cbnet.cli.options import Json
 from cbnet.errors import CbnetError
@@ -62,9 +62,8 @@ def top(
         for row in rows:
             print_json(row.members())
         return
-    from rich.console import Console
 
-    Console(highlight=False).print(monitor.view())
+    results_console().print(monitor.view())
     silent = [row.router for row in rows if not row.answers]
     if silent:
         print_note(f"no answer from {', '.join(silent)}: {monitor.first_problem}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import add_cells, new_grid, print_json
+from cbnet.cli.console import add_cells, new_grid, print_json, results_console
 
 if TYPE_CHECKING:
     from cbnet.pipeline.run.scaling import StageCost
@@ -32,8 +32,6 @@ def print_estimate(costs: Sequence[StageCost], measured: int, factor: float) -> 
 
 def show_estimate(costs: Sequence[StageCost], measured: int, factor: float) -> None:
     """Print a row for each stage, and one for all."""
-    from rich.console import Console
-
     title = f"{factor * measured:,.0f} descriptors, by a run of {measured:,}"
     grid = new_grid(
         title, "stage", "rows", "bytes/row", "CPU µs", "shuffled bytes", "CPU hours", "shuffled GiB", "stored GiB",
@@ -46,7 +44,7 @@ def show_estimate(costs: Sequence[StageCost], measured: int, factor: float) -> N
     shuffled = sum(cost.shuffle_bytes for cost in scaled) / _GIB
     stored = sum(cost.stored_bytes for cost in scaled) / _GIB
     add_cells(grid, "together", "", "", "", "", f"{hours:,.2f}", f"{shuffled:,.1f}", f"{stored:,.1f}", "", "")
-    console = Console(highlight=False)
+    console = results_console()
     console.print(grid)
     console.print("CPU µs and shuffled bytes: for each descriptor of the population.", soft_wrap=True, markup=False)
 

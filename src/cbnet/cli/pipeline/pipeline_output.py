@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.pipeline.extras_output import extra_grids
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def stage_members(name: str, result: StoredResult) -> dict[str, Any]:
 
 def show_outcomes(out: str, outcomes: Sequence[StageOutcome]) -> None:
     """Print the yields, the cost of the stages, Table 1 and additional results."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = results_console()
     for block in _yield_blocks(outcomes):
         console.print(block, "", markup=False)
     for line in _rejected_lines(outcomes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
 
 if TYPE_CHECKING:
     from cbnet.pipeline.run.plan import StageStatus
@@ -22,9 +22,7 @@ def state_members(status: StageStatus) -> dict[str, Any]:
 
 def show_states(out: str, states: Sequence[StageStatus]) -> None:
     """Print a row for each stage."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = results_console()
     grid = new_grid(out, "stage", "state", "rows", "seconds")
     for each in states:
         add_cells(grid, each.name, each.state, *_cells(each))
@@ -44,9 +42,7 @@ def print_plan(decisions: Sequence[Decision]) -> None:
 
 def show_plan(out: str, decisions: Sequence[Decision]) -> None:
     """Print a row for each stage, and an estimate by the last runs of the stages that would run."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = results_console()
     grid = new_grid(out, "stage", "", "reason", "last rows", "last seconds")
     for each in decisions:
         reason, _, _ = each.reason.partition(":")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_interface
+from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_interface, results_console
 from cbnet.cli.options import Dialect, Json
 
 if TYPE_CHECKING:
@@ -40,10 +40,9 @@ def inspect(
         print_json(facts)
         return
     from rich.columns import Columns
-    from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False)
+    console = results_console()
     console.print(f"[bold]{escape(str(table))}[/]: engine {facts['engine']}, version {facts['version']}\n")
     console.print(Columns([grid for grid in _grids(facts) if grid.row_count], padding=(0, 3)))
 

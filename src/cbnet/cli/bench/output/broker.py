@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cbnet.cli.bench.output.network import speed_cells
 from cbnet.cli.bench.output.numbers import number, ratio
-from cbnet.cli.console import add_cells, new_grid, plural
+from cbnet.cli.console import add_cells, new_grid, plural, results_console
 
 if TYPE_CHECKING:
     from cbnet.lab.bench.network.broker_comparison import BrokerComparison, RivalResult
@@ -23,11 +23,9 @@ def missing_broker_note() -> str:
 
 def print_comparison(comparison: BrokerComparison, plan: ThroughputPlan) -> None:
     """Print the configuration and the speed of each rival."""
-    from rich.console import Console
-
     from cbnet.lab.bench.network.broker_comparison import BROKER, ROUNDS
 
-    console = Console(highlight=False)
+    console = results_console()
     console.print("[bold]one router and a broker[/], alternating, all on this machine\n")
     for name, text in _configuration(comparison, plan):
         console.print(f"{name:<9} {text}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import add_cells, new_grid, plural
+from cbnet.cli.console import add_cells, new_grid, plural, results_console
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -29,9 +29,7 @@ _REPAIRS = {
 
 def print_failure(outcome: FailureOutcome) -> None:
     """Print the missed messages of each phase, and whether the guarantees held."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = results_console()
     plan, checked = outcome.plan, outcome.verdict
     console.print(
         f"[bold]{plan.topology}, trees {plan.routing}, seed {plan.seed}[/]: {plural(plan.subscribers, 'subscriber')}, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import add_cells, new_grid, plural
+from cbnet.cli.console import add_cells, new_grid, plural, results_console
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def print_month(outcomes: Sequence[MonthOutcome]) -> None:
     """Print the messages, the events, the recovery times and whether the guarantees held."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = results_console()
     first, plan = outcomes[0], outcomes[0].plan
     console.print(
         f"[bold]{plan.topology}, seed {plan.seed}[/]: {plural(first.routers, 'router')}, "

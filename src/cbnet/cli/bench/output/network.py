@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cbnet.cli.bench.output.numbers import number
-from cbnet.cli.console import add_cells, new_grid, plural
+from cbnet.cli.console import add_cells, new_grid, plural, results_console
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -19,9 +19,7 @@ _DASH = "–"
 
 def print_network(outcomes: Sequence[ThroughputOutcome]) -> None:
     """Print the speed, latency, CPU time and correctness of each run."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = results_console()
     plan = outcomes[0].plan
     workload = (
         f"{plural(plan.subscribers, 'subscriber')} with {plural(plan.filters, 'filter')} each ({plan.predicates})"
