@@ -196,3 +196,41 @@ def test_hangup_of_a_router_without_a_file_drains_it():
         process.kill()
     assert process.returncode == 0
     assert [json.loads(line)["event"] for line in log.splitlines()][-3:] == ["draining", "drained", "stopped"]
+
+
+def test_gateway_reloads_its_file(tmp_path):
+    file, log = tmp_path / "gateway.toml", tmp_path / "gateway.log"
+    north, south = (f"127.0.0.1:{port}" for port in free_ports(2))
+
+    def write(outside="exact", queue_bytes=1 << 30):
+        file.write_text(
+            f'name = "g"\nlog = "json"\noutside = "{outside}"\nqueue_bytes = {queue_bytes}\n'
+            f'[[domain]]\nnetwork = "north"\nlisten = "{north}"\n[[domain]]\nnetwork = "south"\nlisten = "{south}"\n'
+        )
+
+    def events(name):
+        return [event for line in log.read_text().splitlines() if (event := json.loads(line))["event"] == name]
+
+    write()
+    with log.open("w") as stream:
+        command = [sys.executable, "-m", "cbnet", "gateway", str(file)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream, text=True)
+        try:
+            for _ in range(2):
+                assert "listens on" in process.stdout.readline()
+            write(queue_bytes=1 << 20)
+            with connect(south, network="south") as client:
+                assert client.reload() == ["queue_bytes: 1048576 instead of 1073741824"] * 2
+                write(outside="names")
+                with pytest.raises(
+                    Refused, match="outside: 'names'; the gateway runs with 'exact'; restart the gateway"
+                ):
+                    client.reload()
+                write()
+                process.send_signal(signal.SIGHUP)
+                wait_until(lambda: len(events("reloaded")) == 2)
+                assert client.reconnects == 0
+            assert len(events("reload failed")) == 1
+        finally:
+            process.kill()
+            process.communicate()
