@@ -14,7 +14,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -131,13 +131,22 @@ def _attempt(
     return ExperimentOutcome(experiment, planned, findings, error=problem)
 
 
+def _with_declared_inputs(context: ExperimentContext, experiment: AnyExperiment) -> ExperimentContext:
+    """Hide the other inputs: results that depended on them would be reused after they have changed."""
+    return replace(
+        context,
+        topology=context.topology if "topology" in experiment.inputs else None,
+        traces=context.traces if "traces" in experiment.inputs else None,
+    )
+
+
 def _run(
     experiment: AnyExperiment, planned: Mapping[str, Any], scale: Scale, folder: Path, context: ExperimentContext
 ) -> ExperimentOutcome:
     _make_folder(folder)
     (folder / MANIFEST).unlink(missing_ok=True)
     start = monotonic()
-    tables = experiment.run(experiment.scales[scale], context)
+    tables = experiment.run(experiment.scales[scale], _with_declared_inputs(context, experiment))
     manifest = {**planned, "seconds": round(monotonic() - start, 1), "machine": machine()}
     files = {name: getattr(context, name) for name in experiment.inputs}
     manifest |= {"files": {name: None if path is None else path.name for name, path in files.items()}}

@@ -32,6 +32,7 @@ class Squares:
 
     def run(self, parameters, context):
         self.runs += 1
+        self.context = context
         numbers = range(parameters.count)
         return {"squares": pa.table({"number": list(numbers), "square": [n * n + context.seed for n in numbers]})}
 
@@ -188,6 +189,13 @@ def test_page_has_a_finding_for_each_claim(tmp_path):
     [figure] = page.sections[1].sections
     assert not figure.grids  # a claim is in the table of claims only
     assert [(link.text, link.link) for link in figure.links] == [("1 holds", "claim-1")]
+
+
+def test_experiment_gets_only_the_inputs_that_it_declares(tmp_path):
+    (tmp_path / "links.txt").write_text("a b\n")
+    squares = Squares(inputs=("topology",))
+    run([squares], tmp_path / "out", topology=tmp_path / "links.txt", traces=tmp_path)
+    assert (squares.context.topology, squares.context.traces) == (tmp_path / "links.txt", None)
 
 
 def test_page_opens_with_scale_data_and_date(tmp_path):

@@ -215,4 +215,5 @@ EXPERIMENT = Experiment(
         "The number of interfaces of Figure 10 is not in the paper: 50, and others at larger scales.",
         "SV and IV are not in the paper: 1000 words and 100 integers, as in [2002]; more would give fewer matches.",
     ),
+    inputs=("traces",),
 )

@@ -246,4 +246,5 @@ EXPERIMENT = Experiment(
         "The distribution of names is not in the paper: uniform.",
         TIMES,
     ),
+    inputs=("traces",),
 )

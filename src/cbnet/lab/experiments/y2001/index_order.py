@@ -224,4 +224,5 @@ EXPERIMENT = Experiment(
         "All structures are in Python and searched in turns: compare ratios only. Our engines look a name up in a hash "
         "table, then branch by type and operator.",
     ),
+    inputs=("traces",),
 )

@@ -295,4 +295,5 @@ EXPERIMENT = Experiment(
         "Messages without, or with few, names in common are matched one by one, so that looking up their names counts.",
         TIMES,
     ),
+    inputs=("traces",),
 )

@@ -138,4 +138,5 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=("Zipf's exponent is not in the paper: 1.", TIMES),
+    inputs=("traces",),
 )

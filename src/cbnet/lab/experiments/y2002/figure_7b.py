@@ -134,4 +134,5 @@ EXPERIMENT = Experiment(
         "Exactly F filters are assigned to the interfaces at random, at least one to each.",
         TIMES,
     ),
+    inputs=("traces",),
 )

@@ -120,4 +120,5 @@ EXPERIMENT = Experiment(
         "Filters are assigned to the interfaces at random: the numbers are means per interface.",
         TIMES,
     ),
+    inputs=("traces",),
 )

@@ -169,4 +169,5 @@ EXPERIMENT = Experiment(
         "The selectivity table stores its first rows as bits, one per interface, and later rows as lists.",
         TIMES,
     ),
+    inputs=("traces",),
 )

@@ -228,4 +228,5 @@ EXPERIMENT = Experiment(
         "The rank of a number among all constants of the table is searched once per attribute; its steps count.",
         "N is the number of strings in the index; each has a constraint for every operator.",
     ),
+    inputs=("traces",),
 )

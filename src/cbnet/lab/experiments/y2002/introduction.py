@@ -186,4 +186,5 @@ EXPERIMENT = Experiment(
         "How fewer neighbours were made to match is not in the paper: here, messages get names that no filter has.",
         TIMES,
     ),
+    inputs=("traces",),
 )

@@ -98,4 +98,5 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=("The size of the table's file, which is mapped into memory, with all names, constants and interfaces.",),
+    inputs=("traces",),
 )

@@ -204,4 +204,5 @@ EXPERIMENT = Experiment(
         "The paper's 12 hops are 2 log_I H for I = 10; for its 20 interfaces they are 10, which we use.",
         TIMES,
     ),
+    inputs=("traces",),
 )

@@ -151,4 +151,5 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=("Zipf's exponent is not data: 1.", "The paper has one case; ours is the mean over many messages."),
+    inputs=("traces",),
 )

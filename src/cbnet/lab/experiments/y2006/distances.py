@@ -110,4 +110,5 @@ EXPERIMENT = Experiment(
     findings=_findings,
     charts=_charts,
     choices=("The paper cites the law for power-law graphs in general; ours come from two generators.",),
+    inputs=("topology",),
 )
