@@ -77,7 +77,7 @@ def test_an_address_with_too_many_is_refused_and_others_are_not(security, monkey
     with caplog.at_level(logging.WARNING):
         run(security, story, handshakes_per_address=3)
     reasons = [record.members["reason"] for record in caplog.records if "reason" in getattr(record, "members", {})]
-    assert reasons.count("too many connections of this address without a Hello") == 2
+    assert reasons.count("too many unidentified connections of this address") == 2
 
 
 def test_known_peers_do_not_count(security, monkeypatch):

@@ -200,7 +200,7 @@ def test_client_uses_a_router_that_accepts_it_and_gives_up_when_none_does(run, o
                 subscription = await client.subscribe('region = "EU"')
                 offer = await client.offer('region = "EU"', lambda _: None)
                 assert offer.failure is None
-                b.router.links._access = strict.access  # revokes the client's token
+                b.router.links.access = strict.access  # revokes the client's token
                 for link in b.router.links.all():
                     b.perform(b.router.failed(link.id, "come again", b.now))
                 with pytest.raises(Refused, match="unknown token"):

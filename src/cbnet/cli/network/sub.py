@@ -179,8 +179,9 @@ def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) 
 
 
 def _print(delivery: Delivery, *, as_json: bool) -> None:
-    from cbnet.cli.network.message_text import message_line, payload_members
+    from cbnet.cli.network.message_text import message_line
     from cbnet.network import DurableDelivery
+    from cbnet.network.client.message_json import payload_members
 
     if as_json:
         more = (

@@ -49,8 +49,9 @@ def trace(
     Example: cbnet trace price=700 --dry --of 'price < 500'
     """
     from cbnet.cli.network.message_text import parse_message
-    from cbnet.cli.network.trace_output import print_trace, trace_row
+    from cbnet.cli.network.trace_output import print_trace
     from cbnet.language import parse
+    from cbnet.network.protocol.frame_json import json_of
 
     if at is not None and of is None:
         raise InputError("--at needs --of", hint="give the subscriber's predicate with --of")
@@ -62,7 +63,7 @@ def trace(
         router = at or client.router
     if json:
         for hop in traced.hops:
-            print_json(trace_row(hop))
+            print_json(json_of(hop))
         print_json({"missing": traced.missing})
     else:
         print_trace(traced, message, is_dry=dry or of is not None, hypothetical=None if of is None else (of, router))

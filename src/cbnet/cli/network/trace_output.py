@@ -9,7 +9,7 @@ a tree of routers, in the order in which the message passed them
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cbnet.cli.console import plural, printable
 from cbnet.network.protocol.fields import LINK_DOWN, NOT_KNOWN
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from cbnet.network.protocol.frames import Branch, Hop
 
 Hypothetical = tuple[str, str]  # the predicate of a hypothetical subscriber, and its router
-
-
-def trace_row(hop: Hop) -> dict[str, Any]:
-    """Return the members of a hop's JSON object."""
-    row = {name: getattr(hop, name) for name in hop.__struct_fields__}
-    return row | {name: [_branch_row(branch) for branch in getattr(hop, name)] for name in ("branches", "passed_to")}
-
-
-def _branch_row(branch: Branch) -> dict[str, Any]:
-    return {name: getattr(branch, name) for name in branch.__struct_fields__}
 
 
 def print_trace(traced: Traced, message: Message, *, is_dry: bool, hypothetical: Hypothetical | None) -> None:

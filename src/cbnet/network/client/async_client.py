@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import count, repeat
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, TypeAlias
@@ -29,7 +30,7 @@ from cbnet.network.client.async_pull import (
 )
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, DurableOptions, WhenFull
 from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
-from cbnet.network.client.client_link import Call, ClientLink
+from cbnet.network.client.client_link import Call, ClientLink, Dial
 from cbnet.network.client.durable_delivery import DurableDelivery
 from cbnet.network.client.durable_publishing import DurablePublishing, Receipt, check_stored, closed_error
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
@@ -42,8 +43,8 @@ from cbnet.network.protocol.fields import MAX_SECONDS, check_name
 from cbnet.network.protocol.frames import Frame, Hello, Hop, Status, frame_number
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
-from cbnet.network.security.tls import Tls, client_context
-from cbnet.network.security.tokens import token_for
+from cbnet.network.security.tls import Tls, client_context, dial
+from cbnet.network.security.tokens import parse_token, token_for
 
 _log = logging.getLogger("cbnet.network")
 TIMEOUT = 5.0
@@ -109,11 +110,19 @@ class AsyncClient:
         network: str = "cbnet",
         tls: Tls | None = None,
         token: str | None = None,
+        dialler: Dial | None = None,
     ) -> None:
-        """Start connecting to the first router that answers; `connect_async` also waits until one does."""
+        """Start connecting to the first router that answers; `connect_async` also waits until one does.
+
+        dialler: connects to a router without a socket, in the same process.
+        """
         addresses = parse_addresses(routers)
-        context = None if tls is None else client_context(tls)
-        sent_token = "" if token is None else token_for(addresses, token, is_encrypted=tls is not None)
+        if token is None:
+            sent_token = ""
+        elif dialler is not None:
+            sent_token = parse_token(token)
+        else:
+            sent_token = token_for(addresses, token, is_encrypted=tls is not None)
         hello = Hello(
             low=MIN_VERSION,
             high=MAX_VERSION,
@@ -136,7 +145,8 @@ class AsyncClient:
         self._numbers = count(1)
         self._hops: dict[int, list[Hop]] = {}  # of open traces
         self._loop = asyncio.get_running_loop()
-        self._link = ClientLink(self, hello, addresses, context)
+        context = None if tls is None else client_context(tls)
+        self._link = ClientLink(self, hello, addresses, dialler or partial(dial, context=context))
         self._registered = Registrations(self._link)
         self._answers = OfferAnswers(self._send_answer)
         self._durable = DurablePublishing(self._send_if_connected, lambda: self.router)

@@ -9,7 +9,7 @@ Unanswered calls fail with the connection, except subscriptions and offers, whic
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import cycle
 from ssl import SSLError
 from typing import Any, Final, Protocol, TypeAlias
@@ -24,7 +24,7 @@ from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
 from cbnet.network.protocol.wire import Data, WireError
-from cbnet.network.security.tls import TlsContext, dial, tls_error_text
+from cbnet.network.security.tls import tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 
@@ -36,6 +36,7 @@ _PATIENCE = 1.0  # seconds for a router that is just starting, if no router list
 _PROBE = frames.Ping(1)  # its Pong shows that the Hello before was accepted; all other Pings have the number 0
 
 Call: TypeAlias = tuple[int, int]  # the tag of a frame that awaits an answer, and its id or number
+Dial: TypeAlias = Callable[[Callable[[], Connection], Address], Awaitable[Connection]]
 
 
 def delivery_of(frame: Deliver) -> Delivery:
@@ -74,17 +75,15 @@ class LinkOwner(Protocol):
 class ClientLink:
     """The connection of one client."""
 
-    def __init__(
-        self, owner: LinkOwner, hello: Hello, addresses: Sequence[Address], context: TlsContext | None
-    ) -> None:
-        """Start dialling; context: for TLS."""
+    def __init__(self, owner: LinkOwner, hello: Hello, addresses: Sequence[Address], dial: Dial) -> None:
+        """Start dialling; dial: opens a connection to an address."""
         self.router = ""  # name of the current or last router
         self.reconnects = 0
         self.connection: Connection | None = None  # admitted by the router
         self._owner = owner
         self._hello = hello
         self._addresses = addresses
-        self._context = context
+        self._dial = dial
         self._loop = asyncio.get_running_loop()
         self._calls: dict[Call, asyncio.Future[Any]] = {}
         self._deliveries = DeliveryReader()
@@ -367,7 +366,7 @@ class ClientLink:
             began = self._loop.time()
             try:
                 await self._connect(address, is_new=attempt > 0)
-            except NotTrusted as error:
+            except (NotTrusted, Refused) as error:
                 self._refusal = error
             except OSError as error:
                 self._problem = error.strerror or str(error) or "no answer"
@@ -385,7 +384,7 @@ class ClientLink:
     async def _connect(self, address: Address, *, is_new: bool) -> None:
         """Open a connection, and wait until it closes."""
         async with asyncio.timeout(_DEAD):
-            connection = await dial(self._new_connection, address, self._context)
+            connection = await self._dial(self._new_connection, address)
         self._heard = self._loop.time()
         self.reconnects += is_new
         try:

@@ -82,7 +82,7 @@ class LinkTable:
     ) -> None:
         self._context = context
         self._on_removed = on_removed
-        self._access = access
+        self.access = access
         self._all: dict[int, Link] = {}
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
         self._by_session: dict[int, int] = {}
@@ -221,7 +221,7 @@ class LinkTable:
     def _admit(self, link: Link, hello: Hello) -> Hello:
         """Return the `Hello` of an admitted peer, with its true name and without its token; refuse others."""
         try:
-            name, link.rights = self._access.admit(hello, link.certificate_names)
+            name, link.rights = self.access.admit(hello, link.certificate_names)
             link.rights.check_links(len(self._by_account.get(name, ())) + 1)
         except Denied as error:
             self._deny(link, hello, error)
@@ -242,7 +242,7 @@ class LinkTable:
 
         Return the links of clients whose rights have changed, with the rights before.
         """
-        former, self._access = self._access, access
+        former, self.access = self.access, access
         self._by_account = {}
         changed = []
         for link in self.all():

@@ -17,12 +17,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Generic, TypeVar
 
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, TlsContext
-from cbnet.network.transport.connection import Connection
 
+Peer = TypeVar("Peer", bound=asyncio.BaseProtocol)
 _BACKLOG = 1_024  # connections that the system keeps until they are accepted
 _ACCEPTED_AT_ONCE = 64  # before other events are handled
 _OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -30,21 +31,21 @@ _PAUSE = 1.0  # seconds without accepting, if the process has no file descriptor
 
 
 @dataclass(eq=False)
-class _Arrival:
+class _Arrival(Generic[Peer]):
     """A connection whose peer is not known."""
 
     host: str
     socket: socket.socket
-    connection: Connection | None = None  # after the TLS handshake
+    connection: Peer | None = None  # after the TLS handshake
 
 
-class Acceptor:
-    """The listening sockets of a router."""
+class Acceptor(Generic[Peer]):
+    """The listening sockets of a router, for its protocol or for HTTP."""
 
     def __init__(
         self,
-        protocol: Callable[[], Connection],
-        refuse: Callable[[Connection, str], bool],
+        protocol: Callable[[], Peer],
+        refuse: Callable[[Peer, str], bool],
         on_refused: Callable[[str, str], None],
     ) -> None:
         """Initialise with callbacks.
@@ -60,8 +61,8 @@ class Acceptor:
         self._on_refused = on_refused
         self._loop = asyncio.get_running_loop()
         self._sockets: list[socket.socket] = []
-        self._arrivals: dict[str, dict[_Arrival, None]] = {}  # by host; oldest first
-        self._by_connection: dict[Connection, _Arrival] = {}
+        self._arrivals: dict[str, dict[_Arrival[Peer], None]] = {}  # by host; oldest first
+        self._by_connection: dict[Peer, _Arrival[Peer]] = {}
         self._count = 0  # of arrivals
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -93,7 +94,7 @@ class Acceptor:
             listening.close()
         self._sockets.clear()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: Peer) -> None:
         """Stop counting a connection: its peer is known, or it is closed."""
         arrival = self._by_connection.pop(connection, None)
         if arrival is not None:
@@ -116,9 +117,9 @@ class Acceptor:
             accepted.setblocking(False)
             if len(self._arrivals.get(host, ())) >= self.most_per_address and not _is_loopback(host):
                 accepted.close()
-                self._on_refused(f"{host}:{port}", "too many connections of this address without a Hello")
+                self._on_refused(f"{host}:{port}", "too many unidentified connections of this address")
                 continue
-            arrival = _Arrival(host, accepted)
+            arrival = _Arrival[Peer](host, accepted)
             self._arrivals.setdefault(host, {})[arrival] = None
             self._count += 1
             if self._count > self.most:
@@ -131,10 +132,10 @@ class Acceptor:
         if listening in self._sockets:
             self._loop.add_reader(listening, self._accept, listening)
 
-    async def _open(self, arrival: _Arrival) -> None:
+    async def _open(self, arrival: _Arrival[Peer]) -> None:
         """Open the connection of an accepted socket, after the TLS handshake, if there is one."""
 
-        def protocol() -> Connection:
+        def protocol() -> Peer:
             connection = arrival.connection = self._protocol()
             self._by_connection[connection] = arrival
             return connection
@@ -155,12 +156,12 @@ class Acceptor:
         host = max(self._arrivals, key=lambda each: len(self._arrivals[each]))
         arrival = next(iter(self._arrivals[host]))
         connection = arrival.connection
-        if connection is None or not self._refuse(connection, "too many connections without a Hello"):
+        if connection is None or not self._refuse(connection, "too many unidentified connections"):
             self._remove(arrival)
             with suppress(OSError):
                 arrival.socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
 
-    def _remove(self, arrival: _Arrival) -> None:
+    def _remove(self, arrival: _Arrival[Peer]) -> None:
         arrivals = self._arrivals.get(arrival.host, {})
         if arrival in arrivals:
             del arrivals[arrival]

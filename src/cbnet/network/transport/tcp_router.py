@@ -27,7 +27,7 @@ from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
 from cbnet._kernels.packet_queues import PacketQueues
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
-from cbnet.network.errors import NotTrusted
+from cbnet.network.errors import NotTrusted, Refused
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
@@ -41,7 +41,7 @@ from cbnet.network.protocol.wire import Data
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
-from cbnet.network.security.tls import TlsContexts, dial, tls_error_text
+from cbnet.network.security.tls import TlsContext, TlsContexts, dial, tls_error_text
 from cbnet.network.transport.acceptor import Acceptor
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.client_rates import ClientRates
@@ -49,6 +49,7 @@ from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
 from cbnet.network.transport.journal_thread import JournalThread
+from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
 from cbnet.network.transport.packet_flow import PacketFlow
 from cbnet.network.transport.queue_budget import ClientQueue, QueueBudget
 from cbnet.network.transport.sqlite_journal import SqliteJournal
@@ -141,6 +142,15 @@ class TcpRouter:
         for name, address in neighbours.items():
             if name not in self._dialling:
                 self._start_dialling(name, address)
+
+    def connect(self, client: Connection, info: PeerInfo) -> None:
+        """Connect a client of this process, without a socket; info: returns what is known of the peer behind it.
+
+        Raises `Refused` if the router accepts no connections.
+        """
+        if not self.is_listening:
+            raise Refused(f"{self.router.settings.name} is stopping; use another router, or wait until it is back")
+        connect_in_memory(client, self._connection(), info)
 
     async def drain(self, seconds: float) -> None:
         """Prepare a stop that loses nothing: divert new messages, and send the queued ones, in at most `seconds`.
@@ -313,6 +323,11 @@ class TcpRouter:
     def is_listening(self) -> bool:
         """Whether the router accepts connections."""
         return self._acceptor.is_listening
+
+    @property
+    def server_context(self) -> TlsContext | None:
+        """TLS of accepted connections."""
+        return self._contexts.server
 
     def interfaces(self) -> dict[Interface, LinkTraffic]:
         """Return the traffic of each interface since the start."""

@@ -1,0 +1,138 @@
+"""Connections between two protocols of one event loop, without sockets.
+
+    one end writes ──► bytes that wait ──► the other end reads, once per turn of the event loop
+
+They behave as sockets do: what the other end does not read waits, above a mark the protocol that writes is paused, and
+a closed end delivers what waits first. A router serves a client of its own process by the same code as any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+PeerInfo: TypeAlias = Callable[[str], Any]  # of a transport: its `get_extra_info`
+
+
+class MemoryTransport(asyncio.Transport):
+    """One end of a connection in memory."""
+
+    def __init__(self, protocol: asyncio.BufferedProtocol, info: PeerInfo) -> None:
+        """Initialise with the protocol of this end; info: returns what is known of the other end."""
+        super().__init__()
+        self.peer: MemoryTransport
+        self._protocol = protocol
+        self._info = info
+        self._loop = asyncio.get_running_loop()
+        self._unread = bytearray()  # written here, and not read by the other end
+        self._high, self._low = 1 << 16, 1 << 14
+        self._is_full = False  # whether the protocol was paused
+        self._is_reading = True
+        self._is_due = False  # whether bytes are delivered in the next turn
+        self._is_closing = False
+        self._is_lost = False
+
+    # --- writing
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        """Pass bytes to the other end in the next turn of the event loop."""
+        if self._is_closing:
+            return
+        self._unread += data
+        self._schedule()
+        if len(self._unread) > self._high and not self._is_full:
+            self._is_full = True
+            self._protocol.pause_writing()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Set how many bytes may wait before the protocol is paused, and below which it is resumed."""
+        self._high = 1 << 16 if high is None else high
+        self._low = self._high // 4 if low is None else low
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes wait."""
+        return len(self._unread)
+
+    # --- reading
+
+    def pause_reading(self) -> None:
+        """Let bytes of the other end wait."""
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._is_reading = True
+        self.peer._schedule()
+
+    def is_reading(self) -> bool:
+        """Return whether this end reads."""
+        return self._is_reading
+
+    # --- closing
+
+    def close(self) -> None:
+        """Close the connection after the other end has read what waits."""
+        if not self._is_closing:
+            self._is_closing = True
+            if not self._unread:
+                self.abort()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._is_closing = True
+        self._unread.clear()
+        for end in (self, self.peer):
+            self._loop.call_soon(end._lose)
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is closing or closed."""
+        return self._is_closing
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return what is known of the other end."""
+        found = self._info(name)
+        return default if found is None else found
+
+    # --- internals
+
+    def _schedule(self) -> None:
+        if self._unread and not self._is_due and self.peer._is_reading:
+            self._is_due = True
+            self._loop.call_soon(self._deliver)
+
+    def _deliver(self) -> None:
+        """Let the other end read as much as it has room for."""
+        self._is_due = False
+        if not self._unread or not self.peer._is_reading or self.peer._is_lost:
+            return
+        buffer = memoryview(self.peer._protocol.get_buffer(-1))
+        count = min(len(self._unread), len(buffer))
+        buffer[:count] = self._unread[:count]
+        del self._unread[:count]
+        self.peer._protocol.buffer_updated(count)
+        self._schedule()
+        if self._is_closing:
+            if not self._unread:
+                self.abort()
+        elif self._is_full and len(self._unread) <= self._low:
+            self._is_full = False
+            self._protocol.resume_writing()
+
+    def _lose(self) -> None:
+        self._is_closing = True
+        if not self._is_lost:
+            self._is_lost = True
+            self._protocol.connection_lost(None)
+
+
+def connect_in_memory(client: asyncio.BufferedProtocol, server: asyncio.BufferedProtocol, info: PeerInfo) -> None:
+    """Connect two protocols; info: returns what the server knows of the client."""
+    near, far = MemoryTransport(client, _nothing), MemoryTransport(server, info)
+    near.peer, far.peer = far, near
+    server.connection_made(far)
+    client.connection_made(near)
+
+
+def _nothing(_: str) -> None:
+    return None
