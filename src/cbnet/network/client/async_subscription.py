@@ -133,6 +133,11 @@ class AsyncSubscription:
         """End the subscription; queued messages can still be received. A durable one continues to keep messages."""
         await self._client.unsubscribe(self)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether no more messages will arrive."""
+        return self._has_ended and not self._queue
+
     def __len__(self) -> int:
         return len(self._queue)
 

@@ -85,17 +85,29 @@ def _tls(values: Mapping[str, Any]) -> Tls | None:
     return Tls(authority, certificate, key)
 
 
+def check_http(policy: SecurityPolicy, http: Address, insecure: str) -> None:
+    """Raise an `InputError` if the HTTP address is publicly reachable and clients need not authenticate."""
+    if not http.is_loopback and insecure != INSECURE:
+        _check_missing(http, _missing_for_clients(policy))
+
+
 def _check_public(policy: SecurityPolicy, routers: object, listen: Address) -> None:
     """Raise an `InputError` if a publicly reachable router does not authenticate its peers."""
-    missing = []
-    if policy.tls is None:
-        missing.append("TLS (certificate, key, authority)")
-    if policy.access.clients is None:
-        missing.append("list of clients ([clients.NAME])")
-    if routers is None:
-        missing.append("list of routers (routers)")
+    missing = _missing_for_clients(policy)
+    _check_missing(listen, [*missing, *(["list of routers (routers)"] if routers is None else [])])
+
+
+def _missing_for_clients(policy: SecurityPolicy) -> list[str]:
+    found = {
+        "TLS (certificate, key, authority)": policy.tls,
+        "list of clients ([clients.NAME])": policy.access.clients,
+    }
+    return [name for name, value in found.items() if value is None]
+
+
+def _check_missing(address: Address, missing: list[str]) -> None:
     if missing:
         raise InputError(
-            f"{listen} is reachable from other machines, but has no " + ", no ".join(missing),
+            f"{address} is reachable from other machines, but has no " + ", no ".join(missing),
             hint=f'configure them, listen on 127.0.0.1, or set insecure = "{INSECURE}"',
         )

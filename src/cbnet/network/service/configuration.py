@@ -22,7 +22,7 @@ from cbnet.files import check_keys, read_toml, toml, toml_key
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
 from cbnet.network.security import policy as security
-from cbnet.network.security.policy import SecurityPolicy, read_policy
+from cbnet.network.security.policy import SecurityPolicy, check_http, read_policy
 from cbnet.network.service import process_settings
 from cbnet.network.service.process_settings import ProcessSettings, process_settings_from
 
@@ -112,6 +112,8 @@ def _configured(values: dict[str, ConfigValue]) -> Configuration:
     listen, neighbours = parse_address(values["listen"].value), _neighbours(values["neighbours"])
     secured = read_policy({key: values[key].value for key in security.TYPES}, listen, neighbours)
     process = process_settings_from({key: values[key].value for key in process_settings.TYPES})
+    if process.http is not None:
+        check_http(secured, process.http, values["insecure"].value)
     return Configuration(_settings(values), listen, neighbours, secured, process, values)
 
 

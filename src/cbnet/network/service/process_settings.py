@@ -1,15 +1,17 @@
 """Settings of a router's process that do not affect other routers: HTTP, logs, shutdown.
 
-http             address of the health and metrics pages; none by default
-http_insecure    consent, in fixed words, to an address that other machines can reach
-log, log_level   format, and lowest level
-drain            maximum seconds of a graceful shutdown
-journal          folder for durable subscriptions; without it there can be none
-audit            file to which refusals are appended; none by default
+http                address of the HTTP door; none by default
+http_origins        origins of web pages that may use it besides its own
+http_connections    maximum number of HTTP clients at once, without health checks
+log, log_level      format, and lowest level
+drain               maximum seconds of a graceful shutdown
+journal             folder for durable subscriptions; without it there can be none
+audit               file to which refusals are appended; none by default
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,16 +23,16 @@ from cbnet.network.protocol.addresses import Address, parse_address
 LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 TYPES: Final[Mapping[str, type]] = {
-    "http": str, "http_insecure": str, "log": str, "log_level": str, "drain": float, "journal": str,
+    "http": str, "http_origins": tuple, "http_connections": int, "log": str, "log_level": str, "drain": float, "journal": str,
     "audit": str,
 }  # fmt: skip
 DEFAULTS: Final[Mapping[str, Any]] = {
-    "http": "", "http_insecure": "", "log": "text", "log_level": "info", "drain": 5.0, "journal": "",
+    "http": "", "http_origins": (), "http_connections": 1_000, "log": "text", "log_level": "info", "drain": 5.0, "journal": "",
     "audit": "",
 }  # fmt: skip
 FILES: Final = ("journal", "audit")  # paths
-HTTP_INSECURE: Final = "anybody may read the metrics"
 _MAX_DRAIN: Final = 3_600.0
+_ORIGIN: Final = re.compile(r"https?://[^/\s?#*]+")
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,16 @@ class ProcessSettings:
     drain: float = 0.0  # 0: stop at once
     journal: Path | None = None
     audit: str = ""  # path
+    http_origins: tuple[str, ...] = ()
+    http_connections: int = 1_000
 
     def __post_init__(self) -> None:
+        for origin in self.http_origins:
+            if not _ORIGIN.fullmatch(origin):
+                hint = "write it as in https://example.org, without a path"
+                raise InputError(f"http_origins: {origin!r} is not an origin", hint=hint)
+        if self.http_connections < 1:
+            raise InputError(f"invalid http_connections {self.http_connections}", hint="use 1 or more")
         for key, value, known in (("log", self.log, LOG_FORMATS), ("log_level", self.log_level, LOG_LEVELS)):
             if value not in known:
                 raise InputError(f"unknown {key} {value!r}", hint="use one of " + ", ".join(known))
@@ -57,11 +67,13 @@ DEFAULT_PROCESS: Final = ProcessSettings()
 
 def process_settings_from(values: Mapping[str, Any]) -> ProcessSettings:
     """Return the settings for the values of all keys."""
-    http = parse_address(values["http"]) if values["http"] else None
-    if http is not None and not http.is_loopback and values["http_insecure"] != HTTP_INSECURE:
-        raise InputError(
-            f"http: other machines can reach {http} and read the metrics without authentication",
-            hint=f'use 127.0.0.1, or set http_insecure = "{HTTP_INSECURE}"',
-        )
-    journal = Path(values["journal"]) if values["journal"] else None
-    return ProcessSettings(http, values["log"], values["log_level"], values["drain"], journal, values["audit"])
+    return ProcessSettings(
+        http=parse_address(values["http"]) if values["http"] else None,
+        log=values["log"],
+        log_level=values["log_level"],
+        drain=values["drain"],
+        journal=Path(values["journal"]) if values["journal"] else None,
+        audit=values["audit"],
+        http_origins=values["http_origins"],
+        http_connections=values["http_connections"],
+    )

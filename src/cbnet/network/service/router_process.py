@@ -13,11 +13,11 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
@@ -27,6 +27,7 @@ from cbnet.network.service.configuration import Configuration
 from cbnet.network.service.configuration_reload import ConfigurationReload
 from cbnet.network.service.gateway_file import GatewayPlan
 from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
+from cbnet.network.transport.event_loop import wait_first
 from cbnet.network.transport.tcp_router import TcpRouter
 
 _GATEWAY_TICK = 0.1  # seconds
@@ -64,14 +65,14 @@ async def serve(
         reload = ConfigurationReload(source.present, source.read, [router])
         _on_hangup(reload)
     try:
-        async with _http_server(router, process.http):
+        async with _http_door(router, process):
             on_start(router.address)
             notify_systemd("READY=1")
             await drain.wait()
             notify_systemd("STOPPING=1")
             seconds = (process if reload is None else reload.present[0].process).drain
             if seconds and not stop.is_set():
-                await _wait_first(router.drain(seconds), stop.wait())
+                await wait_first(router.drain(seconds), stop.wait())
     finally:
         await router.stop()
 
@@ -91,7 +92,7 @@ async def serve_gateway(
             router.event_log.context = {"network": each.settings.network}
             await router.start()
             stack.push_async_callback(router.stop)
-            await stack.enter_async_context(_http_server(router, each.process.http))
+            await stack.enter_async_context(_http_door(router, each.process))
             routers[each.settings.network] = router
         soon = asyncio.get_running_loop().call_soon
         gateway = Gateway(plan.name, list(routers.values()), plan.outside, soon=soon)
@@ -107,7 +108,7 @@ async def serve_gateway(
         seconds = reload.present[0].process.drain
         if seconds and not stop.is_set():
             gateway.leave()
-            await _wait_first(_drain(list(routers.values()), seconds), stop.wait())
+            await wait_first(_drain(list(routers.values()), seconds), stop.wait())
 
 
 def _sides(plan: GatewayPlan, read: Callable[[], GatewayPlan] | None) -> list[Configuration]:
@@ -165,33 +166,23 @@ def _on_hangup(reload: ConfigurationReload) -> None:
 
 
 @asynccontextmanager
-async def _http_server(router: TcpRouter, address: Address | None) -> AsyncIterator[None]:
-    """Serve health and metrics over HTTP, if an address is configured."""
-    if address is None:
+async def _http_door(router: TcpRouter, process: ProcessSettings) -> AsyncIterator[None]:
+    """Serve HTTP, if an address is configured."""
+    if process.http is None:
         yield
         return
-    from cbnet.network.service.http_server import HttpServer  # imports prometheus_client, which is optional
+    try:
+        from cbnet.network.door.http_door import HttpDoor  # imports packages that are optional
+    except ImportError as error:
+        raise CbnetError(f"http needs {error.name}: pip install 'cbnet[network]'") from None
 
-    server = HttpServer(router, address)
-    await server.start()
-    router.event_log.http_started(server.address)
+    door = HttpDoor(router, process.http, origins=process.http_origins, sessions=process.http_connections)
+    await door.start()
+    router.event_log.http_started(door.address)
     try:
         yield
     finally:
-        await server.stop()
-
-
-async def _wait_first(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Wait for the first of several coroutines, and cancel the others."""
-    tasks = [asyncio.ensure_future(each) for each in coroutines]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await door.stop()
 
 
 def notify_systemd(state: str) -> None:

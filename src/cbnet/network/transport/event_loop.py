@@ -49,3 +49,16 @@ async def _with_collection(main: Coroutine[Any, Any, Result]) -> Result:
         return await main
     finally:
         collecting.cancel()
+
+
+async def wait_first(*coroutines: Coroutine[Any, Any, object]) -> None:
+    """Wait for the first of several coroutines, and cancel the others."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from cbnet.network.service.http_server import health_problems, readiness_problems, silence_notes
+from cbnet.network.door.health import health_problems, readiness_problems, silence_notes
 
 
 def router(

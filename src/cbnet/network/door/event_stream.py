@@ -1,0 +1,120 @@
+"""`GET /subscribe`: messages that match a predicate, as server-sent events.
+
+    event: subscribed       data: {"router": "a", "confirmed": true, "routers": 3, "missing": []}
+    id: a:4611:17           data: {"message": {"price": 3}, "payload": "…", "source": "a"}
+    event: lost             data: {"messages": 12}
+    event: error            data: a problem document; the stream ends
+
+The id of an event is that of its message, in all networks and for all subscribers. While the client does not read, the
+router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
+from cbnet.network.client.message_json import payload_members
+from cbnet.network.door.http_links import HttpLinks, bearer_token
+from cbnet.network.door.problems import problem_members, problem_of
+from cbnet.network.door.request_input import Options
+from cbnet.network.errors import NotConfirmed
+from cbnet.network.transport.event_loop import wait_first
+
+QUEUE: Final = 64  # messages; the others wait in the queue of the link, which the router accounts for
+_KEEP_ALIVE: Final = 15.0  # seconds between two signs of life
+_HEADERS: Final = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # proxies pass events on at once
+]
+
+
+class EventStreams:
+    """The endpoint of a router for event streams."""
+
+    def __init__(self, links: HttpLinks) -> None:
+        self._links = links
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Subscribe, and send events until the client or the router ends the stream."""
+        request = Request(scope, receive)
+        options = Options(request.query_params, ("predicate", "dialect", "wait", "timeout"))
+        predicate = options.predicate("predicate")
+        if not predicate:
+            raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
+        async with self._links.own(request, bearer_token(request)) as client:
+            subscription = await subscribe(client, predicate, options)
+            await wait_first(_write(client, subscription, send), _disconnected(receive))
+
+
+async def subscribe(client: AsyncClient, predicate: str, options: Options, durable: str = "") -> AsyncSubscription:
+    """Subscribe; the option `wait` waits until all routers have the subscription, or for the timeout."""
+    wait, timeout = options.flag("wait"), options.timeout()
+    try:
+        return await client.subscribe(predicate, wait=wait, timeout=timeout, queue=QUEUE, durable=durable)
+    except NotConfirmed as error:  # it stays active
+        return cast(AsyncSubscription, error.subscription)
+
+
+def confirmation_members(confirmation: Confirmation) -> dict[str, Any]:
+    """Return the members of a JSON object that confirms a subscription."""
+    return {
+        "confirmed": confirmation.is_confirmed,
+        "routers": confirmation.routers,
+        "missing": confirmation.missing,
+    }
+
+
+def delivery_members(delivery: Delivery) -> dict[str, Any]:
+    """Return the members of a JSON object for a message, as `cbnet sub --json` prints it."""
+    return {"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source}
+
+
+def delivery_id(delivery: Delivery) -> str:
+    """Return the id of a message: its router, and two numbers."""
+    return ":".join(map(str, delivery.id))
+
+
+async def _write(client: AsyncClient, subscription: AsyncSubscription, send: Send) -> None:
+    """Send events until the subscription ends."""
+    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+    members = {"router": client.router, **confirmation_members(subscription.confirmation)}
+    await _send(send, b"retry: 1000\n" + _event("subscribed", members))
+    lost = 0
+    try:
+        while not subscription.has_ended:
+            batch = await subscription.take(_KEEP_ALIVE)
+            data = b"".join(map(_message_event, batch)) or b": keep-alive\n\n"
+            if client.lost > lost:
+                data += _event("lost", {"messages": client.lost - lost})
+                lost = client.lost
+            await _send(send, data)
+    except CbnetError as error:
+        await _send(send, _event("error", problem_members(problem_of(error))))
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _send(send: Send, data: bytes) -> None:
+    await send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _message_event(delivery: Delivery) -> bytes:
+    data = msgspec.json.encode(delivery_members(delivery))
+    return b"id: " + delivery_id(delivery).encode() + b"\ndata: " + data + b"\n\n"
+
+
+def _event(name: str, members: Mapping[str, Any]) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(members) + b"\n\n"

@@ -1,0 +1,155 @@
+"""The links of HTTP clients: each is a client of the router, over a connection in memory.
+
+A link has the rights of the bearer token, or of the TLS certificate, of its HTTP connection, whose address the router
+sees. The router handles it as any other client: limits, rates, queues, slow consumers, audit log. It is never
+replaced: when the router closes it, the request, event stream or WebSocket ends with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from starlette.requests import HTTPConnection
+
+from cbnet.errors import InputError
+from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.client_link import Dial
+from cbnet.network.door.http_connection import HttpConnection, HttpConnections
+from cbnet.network.door.problems import Problem
+from cbnet.network.errors import Refused
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.frames import Hello
+from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
+from cbnet.network.security.rights import Rights
+from cbnet.network.security.tls import certificate_names
+from cbnet.network.transport.connection import Connection
+from cbnet.network.transport.tcp_router import TcpRouter
+
+_TIMEOUT: Final = 5.0  # seconds until the router has admitted a client
+_SCHEME: Final = "bearer "
+_HINT: Final = "send the header `Authorization: Bearer TOKEN`, with a token of `cbnet token NAME`"
+
+
+def bearer_token(request: HTTPConnection) -> str:
+    """Return the token of a request; empty: none."""
+    header = request.headers.get("authorization", "")
+    if header and header[: len(_SCHEME)].lower() != _SCHEME:
+        raise Problem(401, "unknown kind of authorization", hint=_HINT)
+    return header[len(_SCHEME) :].strip()
+
+
+class HttpLinks:
+    """The links of all HTTP clients of a router."""
+
+    def __init__(self, router: TcpRouter, connections: HttpConnections) -> None:
+        self._router = router
+        self._connections = connections
+        self._open: set[AsyncClient] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+        connections.on_closed = self._end_shared
+
+    @asynccontextmanager
+    async def shared(self, request: HTTPConnection) -> AsyncIterator[AsyncClient]:
+        """Use the link of an HTTP connection, which its requests share."""
+        connection: HttpConnection = request.state.connection
+        token = bearer_token(request)
+        with self._connections.session(connection):
+            client = connection.links.pop(token, None)
+            if client is None or not client.is_connected:
+                client = await self._opened(connection, token)
+            try:
+                yield client
+            finally:
+                if client.is_connected and not connection.transport.is_closing():
+                    connection.links[token] = client
+                else:
+                    self._end(client)
+
+    @asynccontextmanager
+    async def own(self, request: HTTPConnection, token: str) -> AsyncIterator[AsyncClient]:
+        """Open a link for an event stream or a WebSocket."""
+        connection: HttpConnection = request.state.connection
+        with self._connections.session(connection):
+            client = await self._opened(connection, token)
+            try:
+                yield client
+            finally:
+                self._end(client)
+
+    def rights(self, request: HTTPConnection) -> Rights:
+        """Return the rights of a client that needs no link."""
+        settings = self._router.router.settings
+        hello = Hello(MIN_VERSION, MAX_VERSION, "client", "http", settings.network, 0, 0, "", bearer_token(request))
+        try:
+            names = certificate_names(request.state.connection.transport)
+            return self._router.router.links.access.admit(hello, names).rights
+        except InputError as error:
+            raise Problem(401, error.problem, hint=_HINT) from None
+
+    def needs_token(self, request: HTTPConnection) -> bool:
+        """Return whether a client without a token is refused, as it has no certificate either."""
+        has_certificate = bool(certificate_names(request.state.connection.transport))
+        return self._router.router.links.access.clients is not None and not has_certificate
+
+    async def close(self) -> None:
+        """Close all links."""
+        for client in [*self._open]:
+            self._end(client)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    # --- internals
+
+    async def _opened(self, connection: HttpConnection, token: str) -> AsyncClient:
+        dialler = _dialler(self._router, connection)
+        settings = self._router.router.settings
+        try:
+            client = AsyncClient(
+                name=f"http-{secrets.token_hex(3)}", network=settings.network, token=token or None, dialler=dialler
+            )
+        except InputError as error:
+            raise Problem(401, error.problem, hint=_HINT) from None
+        self._open.add(client)
+        try:
+            await client.connected(_TIMEOUT)
+        except Refused as error:
+            self._end(client)
+            if self._router.is_listening:
+                raise Problem(401, str(error), hint=_HINT) from None
+            raise Problem(503, str(error)) from None
+        except BaseException:
+            self._end(client)
+            raise
+        return client
+
+    def _end_shared(self, connection: HttpConnection) -> None:
+        for client in connection.links.values():
+            self._end(client)
+        connection.links.clear()
+
+    def _end(self, client: AsyncClient) -> None:
+        """Close a link in the background: its user may have been cancelled."""
+        if client in self._open:
+            self._open.discard(client)
+            task = asyncio.get_running_loop().create_task(client.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+
+def _dialler(router: TcpRouter, http: HttpConnection) -> Dial:
+    """Return what connects a client to the router, once."""
+    attempts = 0
+
+    async def dial(protocol: Callable[[], Connection], _: Address) -> Connection:
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            raise Refused("the router has closed the link of this client")
+        connection = protocol()
+        router.connect(connection, http.transport.get_extra_info)
+        return connection
+
+    return dial

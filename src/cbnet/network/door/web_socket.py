@@ -1,0 +1,234 @@
+"""`/ws`: publish, subscribe, request and trace over one WebSocket, by JSON objects in text frames.
+
+    client ──► {"op": "subscribe", "id": 1, "predicate": "price < 5"}   ──► {"op": "subscribed", "id": 1, …}
+                                                                            {"op": "message", "id": 1, "message": {…}, …}
+               {"op": "publish", "number": 2, "message": {"price": 3}}  ──► {"op": "published", "number": 2}
+               {"op": "subscribe", "id": 3, "predicate": "price <"}     ──► {"op": "error", "id": 3, "detail": …, …}
+
+Objects are handled in order, each after the answer to the one before, so that a client which sends faster than the
+router handles is slowed down. A `publish` without a `number` has no answer, unless it is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.language.message import Message
+from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
+from cbnet.network.client.durable_delivery import DurableDelivery
+from cbnet.network.client.message_json import payload_from_members
+from cbnet.network.door.event_stream import confirmation_members, delivery_id, delivery_members, subscribe
+from cbnet.network.door.http_links import HttpLinks, bearer_token
+from cbnet.network.door.problems import Problem, problem_members, problem_of
+from cbnet.network.door.publishing import publish_all
+from cbnet.network.door.queries import REQUEST, TRACE, requested, traced
+from cbnet.network.door.request_input import Options, object_of
+
+_HELLO_TIMEOUT: Final = 5.0  # seconds
+_REFUSED, _ENDED = 1008, 1012  # close codes [RFC 6455 §7.4.1]: policy violation, service restart
+_REFERENCES: Final = ("id", "number")  # members that an answer repeats
+
+
+class WebSockets:
+    """The endpoint of a router for WebSockets."""
+
+    def __init__(self, links: HttpLinks) -> None:
+        self._links = links
+
+    async def __call__(self, socket: WebSocket) -> None:
+        """Serve a client until it or the router ends the connection."""
+        await socket.accept()
+        try:
+            token = bearer_token(socket) or await self._hello_token(socket)
+            async with self._links.own(socket, token) as client:
+                await _Session(socket, client).run()
+        except CbnetError as error:
+            await _fail(socket, error)
+        except (WebSocketDisconnect, RuntimeError):  # Starlette's error after the end of a connection
+            return
+
+    async def _hello_token(self, socket: WebSocket) -> str:
+        """Return the token of the first frame, if the router needs one: web pages cannot set headers."""
+        if not self._links.needs_token(socket):
+            return ""
+        try:
+            async with asyncio.timeout(_HELLO_TIMEOUT):
+                members = object_of(await _text(socket))
+        except TimeoutError:
+            members = {}
+        if members.get("op") != "hello":
+            hint = 'send {"op": "hello", "token": "…"} first, or the header `Authorization: Bearer TOKEN`'
+            raise Problem(401, "a token is required", hint=hint)
+        return Options(members, ("op", "token")).text("token")
+
+
+class _Session:
+    """One WebSocket, and its link."""
+
+    def __init__(self, socket: WebSocket, client: AsyncClient) -> None:
+        self._socket = socket
+        self._client = client
+        self._lost = 0
+        self._subscriptions: dict[int | str, AsyncSubscription] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handlers: Mapping[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]] = {
+            "publish": self._publish,
+            "subscribe": self._subscribe,
+            "unsubscribe": self._unsubscribe,
+            "acknowledge": self._acknowledge,
+            "request": self._request,
+            "trace": self._trace,
+        }
+
+    async def run(self) -> None:
+        """Handle objects until the end of the connection."""
+        await self._send({"op": "welcome", "router": self._client.router})
+        try:
+            while True:
+                await self._handle(await _text(self._socket))
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _handle(self, text: str) -> None:
+        """Handle an object, and send the answer."""
+        reference: dict[str, Any] = {}
+        try:
+            members = object_of(text)
+            reference = {name: members[name] for name in _REFERENCES if name in members}
+            answer = await self._handler(members)(members)
+        except CbnetError as error:
+            if not self._client.is_connected:
+                raise
+            answer = {"op": "error", **problem_members(problem_of(error))}
+        if answer is not None:
+            await self._send({**answer, **reference})
+
+    def _handler(self, members: dict[str, Any]) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]:
+        op = members.pop("op", None)
+        handler = self._handlers.get(op) if isinstance(op, str) else None
+        if handler is None:
+            raise InputError(f"unknown op {op!r}", hint="use one of " + ", ".join(self._handlers))
+        return handler
+
+    # --- operations
+
+    async def _publish(self, members: dict[str, Any]) -> dict[str, Any] | None:
+        options = Options(members, ("number", "message", "payload", "encoding", "durable", "timeout"))
+        message = members.get("message")
+        if not isinstance(message, dict):
+            raise InputError("no message", hint='send {"op": "publish", "message": {"price": 3}}')
+        item = Message.of(message), payload_from_members(members)
+        if "number" not in members and not options.flag("durable"):
+            await self._client.publish(*item, timeout=options.timeout())
+            return None
+        more = await publish_all(
+            self._client, [item], is_durable=options.flag("durable"), timeout=options.timeout()
+        )  # fmt: skip
+        return {"op": "published", **more}
+
+    async def _subscribe(self, members: dict[str, Any]) -> dict[str, Any]:
+        options = Options(members, ("id", "predicate", "dialect", "wait", "timeout", "durable"))
+        id, predicate, durable = _id(members), options.predicate("predicate"), options.text("durable")
+        if id in self._subscriptions:
+            raise InputError(f"the id {id!r} is in use", hint="choose another one, or unsubscribe first")
+        if not predicate and not durable:
+            raise InputError("no predicate", hint='send {"op": "subscribe", "id": 1, "predicate": "price < 5"}')
+        subscription = await subscribe(self._client, predicate, options, durable)
+        self._subscriptions[id] = subscription
+        task = asyncio.get_running_loop().create_task(self._deliver(id, subscription))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return {"op": "subscribed", **confirmation_members(subscription.confirmation)}
+
+    async def _unsubscribe(self, members: dict[str, Any]) -> dict[str, Any]:
+        Options(members, ("id",))
+        await self._subscription(members).unsubscribe()
+        del self._subscriptions[_id(members)]
+        return {"op": "unsubscribed"}
+
+    async def _acknowledge(self, members: dict[str, Any]) -> None:
+        Options(members, ("id", "up_to"))
+        offset = members.get("up_to")
+        if not isinstance(offset, int) or not 0 < offset < 1 << 63:
+            raise InputError("no offset", hint='send {"op": "acknowledge", "id": 1, "up_to": OFFSET}')
+        self._subscription(members).acknowledge_up_to(offset)
+
+    async def _request(self, members: dict[str, Any]) -> dict[str, Any]:
+        wanted = {name: value for name, value in members.items() if name != "number"}
+        Options(wanted, REQUEST)
+        return {"op": "reply", **await requested(self._client, wanted)}
+
+    async def _trace(self, members: dict[str, Any]) -> dict[str, Any]:
+        wanted = {name: value for name, value in members.items() if name != "number"}
+        Options(wanted, TRACE)
+        return {"op": "traced", **await traced(self._client, wanted)}
+
+    def _subscription(self, members: dict[str, Any]) -> AsyncSubscription:
+        subscription = self._subscriptions.get(_id(members))
+        if subscription is None:
+            raise InputError(f"no subscription {members['id']!r}", hint="use the id of a `subscribe`")
+        return subscription
+
+    # --- deliveries
+
+    async def _deliver(self, id: int | str, subscription: AsyncSubscription) -> None:
+        """Send the messages of a subscription."""
+        try:
+            async for delivery in subscription:
+                await self._send({"op": "message", "id": id, **_delivery_members(delivery)})
+                if self._client.lost > self._lost:
+                    lost, self._lost = self._client.lost - self._lost, self._client.lost
+                    await self._send({"op": "lost", "messages": lost})
+        except CbnetError as error:
+            self._subscriptions.pop(id, None)
+            if not self._client.is_connected:
+                await _fail(self._socket, error)
+            else:
+                await self._send({"op": "error", "id": id, **problem_members(problem_of(error))})
+        except (WebSocketDisconnect, RuntimeError):  # `run` ends too
+            return
+
+    async def _send(self, members: Mapping[str, Any]) -> None:
+        await self._socket.send_text(msgspec.json.encode(members).decode())
+
+
+def _delivery_members(delivery: Delivery) -> dict[str, Any]:
+    members = {"event": delivery_id(delivery), **delivery_members(delivery)}
+    if isinstance(delivery, DurableDelivery):
+        members |= {"offset": delivery.offset, "deliveries": delivery.deliveries}
+    return members
+
+
+def _id(members: Mapping[str, Any]) -> int | str:
+    id = members.get("id")
+    if type(id) not in (int, str):
+        raise InputError("no id", hint='choose one for each subscription: {"op": "subscribe", "id": 1, …}')
+    return id  # type: ignore[return-value]
+
+
+async def _text(socket: WebSocket) -> str:
+    """Return the text of the next frame."""
+    event = await socket.receive()
+    if event["type"] != "websocket.receive":
+        raise WebSocketDisconnect(event.get("code", _ENDED))
+    text: str | None = event.get("text")
+    return event["bytes"].decode("utf-8", "replace") if text is None else text
+
+
+async def _fail(socket: WebSocket, error: CbnetError) -> None:
+    """Send an error, and close the connection."""
+    problem = problem_of(error)
+    try:
+        await socket.send_text(msgspec.json.encode({"op": "error", **problem_members(problem)}).decode())
+        await socket.close(_REFUSED if problem.status in (401, 403) else _ENDED)
+    except (WebSocketDisconnect, RuntimeError):
+        return
