@@ -65,6 +65,11 @@ class HttpConnection(H11Protocol):
         if self.cycle is not None:
             self.table.known(self)
 
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self.idle_since = None
+        super().on_response_complete()
+
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """Hand the connection over to a WebSocket."""
         self.table.known(self)

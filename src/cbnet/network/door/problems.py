@@ -31,7 +31,7 @@ _STATUSES: Final = (
 _RETRY: Final = {429: "1", 503: "1"}  # seconds
 
 
-class Problem(CbnetError):
+class Problem(CbnetError):  # noqa: N818
     """An error of an HTTP request."""
 
     def __init__(self, status: int, detail: str, *, hint: str = "", **members: Any) -> None:

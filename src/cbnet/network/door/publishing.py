@@ -32,6 +32,7 @@ _LINES: Final = frozenset(
 )
 _PLAIN: Final = frozenset({"", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded"})
 _EVENTS: Final = "application/cloudevents"
+_EVENT_HEADERS: Final = ("ce-specversion", "ce-id", "ce-type")
 _PATIENCE: Final = 60.0  # seconds that lines wait for a router that does not read, for instance as they are too many
 
 
@@ -134,9 +135,7 @@ def _media_type(request: Request) -> str:
 def _items(request: Request, body: bytes) -> list[Item]:
     """Return the messages of a request, with their payloads."""
     media_type = _media_type(request)
-    if media_type.startswith(_EVENTS) or any(
-        name in request.headers for name in ("ce-id", "ce-type", "ce-specversion")
-    ):
+    if media_type.startswith(_EVENTS) or any(map(request.headers.__contains__, _EVENT_HEADERS)):
         return [(message, b"") for message in messages_from_http(request.headers, body)]
     if media_type not in _PLAIN:
         raise Problem(415, f"content type {media_type} is not supported", hint="send application/json")

@@ -1,7 +1,7 @@
 """`/ws`: publish, subscribe, request and trace over one WebSocket, by JSON objects in text frames.
 
     client ──► {"op": "subscribe", "id": 1, "predicate": "price < 5"}   ──► {"op": "subscribed", "id": 1, …}
-                                                                            {"op": "message", "id": 1, "message": {…}, …}
+                                                                            {"op": "message", "id": 1, "message": …}
                {"op": "publish", "number": 2, "message": {"price": 3}}  ──► {"op": "published", "number": 2}
                {"op": "subscribe", "id": 3, "predicate": "price <"}     ──► {"op": "error", "id": 3, "detail": …, …}
 

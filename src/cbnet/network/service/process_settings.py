@@ -23,12 +23,12 @@ from cbnet.network.protocol.addresses import Address, parse_address
 LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 TYPES: Final[Mapping[str, type]] = {
-    "http": str, "http_origins": tuple, "http_connections": int, "log": str, "log_level": str, "drain": float, "journal": str,
-    "audit": str,
+    "http": str, "http_origins": tuple, "http_connections": int,
+    "log": str, "log_level": str, "drain": float, "journal": str, "audit": str,
 }  # fmt: skip
 DEFAULTS: Final[Mapping[str, Any]] = {
-    "http": "", "http_origins": (), "http_connections": 1_000, "log": "text", "log_level": "info", "drain": 5.0, "journal": "",
-    "audit": "",
+    "http": "", "http_origins": (), "http_connections": 1_000,
+    "log": "text", "log_level": "info", "drain": 5.0, "journal": "", "audit": "",
 }  # fmt: skip
 FILES: Final = ("journal", "audit")  # paths
 _MAX_DRAIN: Final = 3_600.0
