@@ -1,0 +1,323 @@
+"""Publishing, subscribing, requests and traces over HTTP and WebSockets, against real routers."""
+
+import base64
+import json
+import subprocess
+
+import pytest
+from support.http_doors import event_stream, running_door
+from support.waiting import wait_until
+from websockets.sync.client import connect as connect_socket
+
+from cbnet import connect
+from cbnet.network import Item
+
+BINARY = bytes(range(256))
+
+
+@pytest.fixture(scope="module")
+def door():
+    with running_door() as running:
+        yield running
+
+
+@pytest.fixture
+def client(door):
+    with door.client() as opened:
+        yield opened
+
+
+def received(subscription, count):
+    return [subscription.get(timeout=10) for _ in range(count)]
+
+
+# --- publish
+
+
+def test_curl_publishes_a_message(door):
+    with connect(door.address) as native:
+        subscription = native.subscribe("price < 5", wait=True)
+        command = ["curl", "-s", f"{door.url}/publish", "-d", '{"price": 3, "#": ["sale"]}']
+        answer = subprocess.run(command, capture_output=True, check=True, timeout=20).stdout
+        assert json.loads(answer) == {"published": 1, "router": "a"}
+        assert received(subscription, 1)[0].message == {"price": 3, "#": ["sale"]}
+
+
+def test_payload_is_text_or_base64(door, client):
+    with connect(door.address) as native:
+        subscription = native.subscribe("kind = 1", wait=True)
+        for members in ({"payload": "añ"}, {"payload": base64.b64encode(BINARY).decode(), "encoding": "base64"}):
+            assert client.post("/publish", json={"message": {"kind": 1}, **members}).status_code == 200
+        assert [each.payload for each in received(subscription, 2)] == ["añ".encode(), BINARY]
+
+
+EVENT = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.paid"}
+
+
+@pytest.mark.parametrize(
+    ("content", "headers"),
+    [
+        (json.dumps({**EVENT, "data": {"amount": 5}}), {"content-type": "application/cloudevents+json"}),
+        (json.dumps([{**EVENT, "data": {"amount": 5}}]), {"content-type": "application/cloudevents-batch+json"}),
+        ('{"amount": 5}', {**{f"ce-{k}": v for k, v in EVENT.items()}, "content-type": "application/json"}),
+    ],
+    ids=["structured", "batched", "binary"],
+)
+def test_cloud_event_is_a_message_in_every_mode(door, client, content, headers):
+    with connect(door.address) as native:
+        subscription = native.subscribe('type = "order.paid" and data.amount = 5', wait=True)
+        assert client.post("/publish", content=content, headers=headers).json()["published"] == 1
+        assert received(subscription, 1)[0].message["source"] == "/shop"
+
+
+def test_invalid_cloud_event_is_refused_with_the_remedy(client):
+    headers = {"content-type": "application/cloudevents+json"}
+    answer = client.post("/publish", content='{"specversion": "1.0", "id": "1"}', headers=headers)
+    assert answer.status_code == 400
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json() == {
+        "title": "Bad Request",
+        "status": 400,
+        "detail": "the event has no `source`",
+        "hint": "a CloudEvent needs id, source, specversion, type",
+    }
+
+
+LINES = {"content-type": "application/x-ndjson"}
+
+
+def test_json_lines_are_published_while_they_arrive(door, client):
+    with connect(door.address) as native:
+        subscription = native.subscribe("line >= 0", wait=True)
+        seen = []
+
+        def lines():
+            for number in range(1_000):
+                if number == 500:
+                    seen.extend(received(subscription, 400))  # before the body ends
+                yield json.dumps({"line": number}).encode() + (b"\n" if number < 999 else b"")
+
+        answer = client.post("/publish", content=lines(), headers=LINES)
+        assert answer.json() == {"published": 1_000, "router": "a"}
+        seen.extend(received(subscription, 600))
+    assert [each.message["line"] for each in seen] == list(range(1_000))
+
+
+def test_lines_before_an_invalid_one_are_published(door, client):
+    with connect(door.address) as native:
+        subscription = native.subscribe("part >= 0", wait=True)
+        answer = client.post("/publish", content=b'{"part": 1}\n\n{"part": 2}\n{"part": \n{"part": 4}', headers=LINES)
+        assert (answer.status_code, answer.json()["line"], answer.json()["published"]) == (400, 4, 2)
+        assert [each.message["part"] for each in received(subscription, 2)] == [1, 2]
+        assert subscription.get(timeout=0.2) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "headers", "status", "detail"),
+    [
+        ("/publish", '{"x": ', {}, 400, "a value is missing"),
+        ("/publish", "[1]", {}, 400, ""),
+        ("/publish", "", {}, 400, "empty"),
+        ("/publish", "<x/>", {"content-type": "application/xml"}, 415, "application/xml"),
+        ("/publish?durabel=1", '{"x": 1}', {}, 400, "durabel"),
+        ("/publish?durable=maybe", '{"x": 1}', {}, 400, "maybe"),
+        ("/publish?timeout=-1", '{"x": 1}', {}, 400, "timeout"),
+        ("/publish", "x" * (1 << 20) + "x", {}, 413, "1,048,576"),
+        ("/publish", b'{"x": "' + b"y" * (1 << 20) + b'"}', LINES, 413, "line"),
+        ("/request", '{"request": "price <"}', {}, 400, ""),
+        ("/request", "{}", {}, 400, "no request"),
+        ("/trace", '{"message": 3}', {}, 400, "no message"),
+        ("/trace", '{"message": {"x": 1}, "at": "b"}', {}, 400, "`at` needs `of`"),
+        ("/nowhere", "", {}, 404, ""),
+        ("/status", "", {}, 405, ""),
+    ],
+)
+def test_invalid_request_gets_a_problem_document(client, path, content, headers, status, detail):
+    answer = client.post(path, content=content, headers=headers)
+    assert answer.status_code == answer.json()["status"] == status
+    assert detail in answer.json()["detail"]
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+# --- subscribe
+
+
+def test_event_stream_has_the_messages_that_match(door, client):
+    with event_stream(client, "price < 5", wait=True) as events, connect(door.address) as native:
+        native.publish({"price": 9})
+        native.publish({"price": 3, "#": ["sale"]}, b"text", wait=True)
+        native.publish({"price": 4}, BINARY, wait=True)
+        first, second = next(events), next(events)
+    assert first[2] == {"message": {"price": 3, "#": ["sale"]}, "payload": "text", "source": "a"}
+    assert base64.b64decode(second[2]["payload"]) == BINARY
+    assert second[2]["encoding"] == "base64"
+
+
+def test_id_of_an_event_is_that_of_its_message(client):
+    with event_stream(client, "n >= 0") as one, event_stream(client, "n >= 0") as other:
+        for number in range(3):
+            client.post("/publish", json={"n": number})
+        ids = [next(one)[1] for _ in range(3)]
+        assert ids == [next(other)[1] for _ in range(3)]
+    assert len(set(ids)) == 3
+
+
+@pytest.mark.parametrize(
+    ("dialect", "rule"),
+    [
+        ("cbnet", 'kind = "paid"'),
+        ("eventbridge", '{"kind": ["paid"]}'),
+        ("cloudevents", '{"exact": {"kind": "paid"}}'),
+        ("cesql", "kind = 'paid'"),
+        ("selector", "kind = 'paid'"),
+    ],
+)
+def test_every_dialect_is_accepted(client, dialect, rule):
+    with event_stream(client, rule, dialect=dialect) as events:
+        client.post("/publish", json={"kind": "open"})
+        client.post("/publish", json={"kind": "paid"})
+        assert next(events)[2]["message"] == {"kind": "paid"}
+
+
+def test_invalid_predicate_is_a_problem_with_its_place(client):
+    answer = client.get("/subscribe", params={"predicate": "price <"})
+    assert (answer.status_code, answer.json()["line"]) == (400, 1)
+    assert client.get("/subscribe").json()["detail"] == "no predicate"
+    answer = client.get("/subscribe", params={"predicate": "x", "dialect": "sql"}).json()
+    assert answer["detail"] == "unknown dialect 'sql'"
+    assert "selector" in answer["hint"]
+
+
+def test_end_of_an_event_stream_ends_its_subscription(door, client):
+    before = len(door.router.router.subscriptions)
+    with event_stream(client, "x = 1", wait=True):
+        assert len(door.router.router.subscriptions) == before + 1
+    wait_until(lambda: len(door.router.router.subscriptions) == before)
+
+
+# --- request, trace, status
+
+
+def test_request_is_answered_by_a_holder(door, client):
+    with connect(door.address) as native:
+        native.offer('symbol = "A"', lambda _: Item({"symbol": "A", "price": 3}, b"quote"), wait=True)
+        answer = client.post("/request", json={"request": 'symbol = "A"', "fresh": True}).json()
+        assert (answer["message"], answer["payload"], answer["holder"]) == ({"symbol": "A", "price": 3}, "quote", "a")
+        again = client.post("/request", json={"request": {"symbol": "A"}}).json()
+        assert (again["message"], again["cache"]) == ({"symbol": "A", "price": 3}, "a")
+
+
+def test_request_that_nobody_answers_is_not_found(client):
+    answer = client.post("/request", json={"request": "nothing = 1"})
+    assert (answer.status_code, answer.json()["detail"]) == (404, "no reply: no client offers it")
+
+
+def test_trace_names_the_subscribers_and_delivers_nothing_if_it_is_dry(door, client):
+    with connect(door.address) as native:
+        subscription = native.subscribe("price < 5", wait=True)
+        answer = client.post("/trace", json={"message": {"price": 3}, "dry": True}).json()
+        assert [hop["router"] for hop in answer["hops"]] == ["a"]
+        assert "price < 5" in answer["hops"][0]["delivered"][0]
+        assert subscription.get(timeout=0.2) is None
+
+
+def test_status_is_that_of_the_native_protocol(door, client):
+    with connect(door.address) as native:
+        theirs, ours = native.status(), client.get("/status").json()
+    assert (ours["router"], ours["life"], ours["network"]) == (theirs.router, theirs.life, theirs.network)
+
+
+def test_description_names_all_paths(door, client):
+    described = client.get("/openapi.json").json()
+    routes = {route.path: route for route in door.door._server.config.app.routes}
+    assert described["openapi"].startswith("3.1")
+    assert described["paths"].keys() == routes.keys()
+    for path, route in routes.items():
+        methods = {"get"} if path == "/ws" else {method.lower() for method in route.methods} - {"head"}
+        assert described["paths"][path].keys() == methods
+
+
+# --- WebSockets
+
+
+class Socket:
+    """A WebSocket of a client."""
+
+    def __init__(self, door, **options):
+        self._connecting = connect_socket(f"ws://{door.http}/ws", **options)
+
+    def __enter__(self):
+        self._socket = self._connecting.__enter__()
+        return self
+
+    def __exit__(self, *details):
+        self._connecting.__exit__(*details)
+
+    def send(self, **members):
+        self._socket.send(json.dumps(members))
+
+    def receive(self, timeout=10):
+        return json.loads(self._socket.recv(timeout=timeout))
+
+    def ask(self, **members):
+        self.send(**members)
+        return self.receive()
+
+
+def test_web_socket_publishes_and_receives(door):
+    with Socket(door) as one, Socket(door) as other:
+        assert one.receive() == other.receive() == {"op": "welcome", "router": "a"}
+        answer = one.ask(op="subscribe", id="prices", predicate="price < 5", wait=True)
+        assert answer == {"op": "subscribed", "id": "prices", "confirmed": True, "routers": 1, "missing": []}
+        other.send(op="publish", message={"price": 9})
+        assert other.ask(op="publish", number=7, message={"price": 3}, payload="p") == {"op": "published", "number": 7}
+        message = one.receive()
+        assert message.pop("event").startswith("a:")
+        assert message == {"op": "message", "id": "prices", "message": {"price": 3}, "payload": "p", "source": "a"}
+        assert one.ask(op="unsubscribe", id="prices") == {"op": "unsubscribed", "id": "prices"}
+        other.ask(op="publish", number=8, message={"price": 3})
+        assert one.ask(op="request", number=9, request="nothing = 1")["detail"] == "no reply: no client offers it"
+
+
+def test_mistake_on_a_web_socket_keeps_it_open(door):
+    with Socket(door) as socket:
+        socket.receive()
+        for members, detail in (
+            ({"op": "subscribe", "id": 1, "predicate": "price <"}, ""),
+            ({"op": "subscribe", "predicate": "price < 5"}, "no id"),
+            ({"op": "dance"}, "unknown op 'dance'"),
+            ({"op": "publish", "number": 2, "message": 3}, "no message"),
+            ({"op": "unsubscribe", "id": 5}, "no subscription 5"),
+        ):
+            answer = socket.ask(**members)
+            assert (answer["op"], answer["status"]) == ("error", 400)
+            assert detail in answer["detail"]
+            assert {name: answer[name] for name in ("id", "number") if name in answer} == {
+                name: members[name] for name in ("id", "number") if name in members
+            }
+        socket._socket.send("not JSON")
+        assert socket.receive()["detail"].startswith("not JSON")
+        assert socket.ask(op="trace", number=3, message={"price": 3}, dry=True)["op"] == "traced"
+
+
+def test_durable_messages_come_again_until_they_are_acknowledged(tmp_path):
+    with running_door(journal=tmp_path) as door, door.client() as client:
+        with Socket(door) as socket:
+            socket.receive()
+            assert socket.ask(op="subscribe", id=1, predicate="x > 0", durable="jobs", wait=True)["op"] == "subscribed"
+        for number in (1, 2, 3):
+            assert client.post("/publish?durable=true", json={"x": number}).json()["subscriptions"] == [1]
+        offsets = []
+        with Socket(door) as socket:
+            socket.receive()
+            socket.ask(op="subscribe", id=1, durable="jobs")
+            for number in (1, 2, 3):
+                message = socket.receive()
+                assert message["message"] == {"x": number}
+                offsets.append(message["offset"])
+            socket.send(op="acknowledge", id=1, up_to=offsets[1])
+            socket.ask(op="trace", number=1, message={"x": 0}, dry=True)  # after it was handled
+        with Socket(door) as socket:
+            socket.receive()
+            socket.ask(op="subscribe", id=1, durable="jobs")
+            assert socket.receive()["message"] == {"x": 3}

@@ -1,0 +1,91 @@
+"""A router with an HTTP door, in a thread, and a reader of server-sent events."""
+
+import asyncio
+import json
+import threading
+from contextlib import contextmanager
+
+import httpx
+
+from cbnet.network import Settings, TcpRouter
+from cbnet.network.door.http_door import HttpDoor
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.security.policy import OPEN_POLICY
+
+HERE = Address("127.0.0.1", 0)
+
+
+class RunningDoor:
+    """A router, its door, and the event loop in which they run."""
+
+    def __init__(self, loop, router, door):
+        self.loop = loop
+        self.router = router
+        self.door = door
+        self.address = str(router.address)
+        self.http = door.address
+        self.url = f"http://{door.address}"
+
+    def call(self, coroutine):
+        """Run a coroutine in the loop of the router, and return its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout=20)
+
+    def client(self, token=None, **options):
+        """Return an HTTP client."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=20, **options)
+
+    def is_healthy(self):
+        """Return whether the health check succeeds within a second."""
+        return httpx.get(f"{self.url}/healthz", timeout=1).json() == {"healthy": True}
+
+
+@contextmanager
+def running_door(security=OPEN_POLICY, *, origins=(), sessions=100, http=HERE, journal=None):
+    """Run a router with a door."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def start():
+        router = TcpRouter(Settings("a"), HERE, {}, security, journal=journal)
+        await router.start()
+        door = HttpDoor(router, http, origins=origins, sessions=sessions)
+        await door.start()
+        return RunningDoor(loop, router, door)
+
+    async def stop():
+        await running.door.stop()
+        await running.router.stop()
+
+    try:
+        running = asyncio.run_coroutine_threadsafe(start(), loop).result(timeout=20)
+        try:
+            yield running
+        finally:
+            running.call(stop())
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@contextmanager
+def event_stream(client, predicate, **params):
+    """Subscribe, and yield an iterator over events: (name, id, data)."""
+    with client.stream("GET", "/subscribe", params={"predicate": predicate, **params}) as response:
+        assert response.status_code == 200, response.read()
+        events = _events(response.iter_lines())
+        assert next(events)[0] == "subscribed"
+        yield events
+
+
+def _events(lines):
+    members = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(": ")
+            members[name] = value
+        elif "data" in members:
+            yield members.get("event", "message"), members.get("id"), json.loads(members["data"])
+            members = {}
