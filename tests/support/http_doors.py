@@ -75,17 +75,19 @@ def event_stream(client, predicate, **params):
     """Subscribe, and yield an iterator over events: (name, id, data)."""
     with client.stream("GET", "/subscribe", params={"predicate": predicate, **params}) as response:
         assert response.status_code == 200, response.read()
-        events = _events(response.iter_lines())
+        events = _events(response.iter_bytes())
         assert next(events)[0] == "subscribed"
         yield events
 
 
-def _events(lines):
-    members = {}
-    for line in lines:
-        if line:
-            name, _, value = line.partition(": ")
-            members[name] = value
-        elif "data" in members:
-            yield members.get("event", "message"), members.get("id"), json.loads(members["data"])
-            members = {}
+def _events(parts):
+    waiting = []
+    for part in parts:
+        *ended, rest = part.split(b"\n\n")
+        for block in ended:
+            lines = b"".join((*waiting, block)).decode().split("\n")
+            waiting = []
+            members = dict(line.split(": ", 1) for line in lines)
+            if "data" in members:
+                yield members.get("event", "message"), members.get("id"), json.loads(members["data"])
+        waiting.append(rest)

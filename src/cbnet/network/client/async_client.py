@@ -177,6 +177,11 @@ class AsyncClient:
         return self._interruption.missed
 
     @property
+    def problem(self) -> str:
+        """Why the last connection was closed, or could not be opened."""
+        return self._link.problem
+
+    @property
     def reconnects(self) -> int:
         """Number of connections after the first."""
         return self._link.reconnects

@@ -19,7 +19,7 @@ from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.network.client.client_events import ClientEvent, EventKind, Newest
-from cbnet.network.errors import NotConnected, NotTrusted, Refused
+from cbnet.network.errors import NetworkError, NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
@@ -126,6 +126,11 @@ class ClientLink:
         self._disconnected(problem)
         connection.close("the client needs another router")
         return True
+
+    @property
+    def problem(self) -> str:
+        """Why the last connection was closed, or could not be opened."""
+        return self._problem
 
     # --- sending
 
@@ -366,7 +371,7 @@ class ClientLink:
             began = self._loop.time()
             try:
                 await self._connect(address, is_new=attempt > 0)
-            except (NotTrusted, Refused) as error:
+            except NetworkError as error:
                 self._refusal = error
             except OSError as error:
                 self._problem = error.strerror or str(error) or "no answer"

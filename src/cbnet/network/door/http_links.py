@@ -17,10 +17,9 @@ from starlette.requests import HTTPConnection
 
 from cbnet.errors import InputError
 from cbnet.network.client.async_client import AsyncClient
-from cbnet.network.client.client_link import Dial
 from cbnet.network.door.http_connection import HttpConnection, HttpConnections
 from cbnet.network.door.problems import Problem
-from cbnet.network.errors import Refused
+from cbnet.network.errors import NotConnected, Refused
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Hello
 from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
@@ -82,13 +81,7 @@ class HttpLinks:
 
     def rights(self, request: HTTPConnection) -> Rights:
         """Return the rights of a client that needs no link."""
-        settings = self._router.router.settings
-        hello = Hello(MIN_VERSION, MAX_VERSION, "client", "http", settings.network, 0, 0, "", bearer_token(request))
-        try:
-            names = certificate_names(request.state.connection.transport)
-            return self._router.router.links.access.admit(hello, names).rights
-        except InputError as error:
-            raise Problem(401, error.problem, hint=_HINT) from None
+        return self._rights(request.state.connection, bearer_token(request))
 
     def needs_token(self, request: HTTPConnection) -> bool:
         """Return whether a client without a token is refused, as it has no certificate either."""
@@ -104,26 +97,33 @@ class HttpLinks:
     # --- internals
 
     async def _opened(self, connection: HttpConnection, token: str) -> AsyncClient:
-        dialler = _dialler(self._router, connection)
-        settings = self._router.router.settings
+        dialler = _Dialler(self._router, connection)
+        name, network = f"http-{secrets.token_hex(3)}", self._router.router.settings.network
         try:
-            client = AsyncClient(
-                name=f"http-{secrets.token_hex(3)}", network=settings.network, token=token or None, dialler=dialler
-            )
+            client = AsyncClient(name=name, network=network, token=token or None, dialler=dialler)
         except InputError as error:
             raise Problem(401, error.problem, hint=_HINT) from None
+        dialler.client = client
         self._open.add(client)
         try:
             await client.connected(_TIMEOUT)
         except Refused as error:
             self._end(client)
-            if self._router.is_listening:
-                raise Problem(401, str(error), hint=_HINT) from None
-            raise Problem(503, str(error)) from None
+            self._rights(connection, token)
+            raise Problem(403 if self._router.is_listening else 503, str(error)) from None
         except BaseException:
             self._end(client)
             raise
         return client
+
+    def _rights(self, connection: HttpConnection, token: str) -> Rights:
+        """Return the rights of a client; raise a `Problem` if it is unknown."""
+        network = self._router.router.settings.network
+        hello = Hello(MIN_VERSION, MAX_VERSION, "client", "http", network, 0, 0, "", token)
+        try:
+            return self._router.router.links.access.admit(hello, certificate_names(connection.transport)).rights
+        except InputError as error:
+            raise Problem(401, error.problem, hint=_HINT) from None
 
     def _end_shared(self, connection: HttpConnection) -> None:
         for client in connection.links.values():
@@ -139,17 +139,19 @@ class HttpLinks:
             task.add_done_callback(self._closing.discard)
 
 
-def _dialler(router: TcpRouter, http: HttpConnection) -> Dial:
-    """Return what connects a client to the router, once."""
-    attempts = 0
+class _Dialler:
+    """Connects a client to the router, once."""
 
-    async def dial(protocol: Callable[[], Connection], _: Address) -> Connection:
-        nonlocal attempts
-        attempts += 1
-        if attempts > 1:
-            raise Refused("the router has closed the link of this client")
+    def __init__(self, router: TcpRouter, http: HttpConnection) -> None:
+        self.client: AsyncClient
+        self._router = router
+        self._http = http
+        self._is_used = False
+
+    async def __call__(self, protocol: Callable[[], Connection], _: Address) -> Connection:
+        if self._is_used:
+            raise NotConnected(f"{self.client.router} closed the connection: {self.client.problem}")
+        self._is_used = True
         connection = protocol()
-        router.connect(connection, http.transport.get_extra_info)
+        self._router.connect(connection, self._http.transport.get_extra_info)
         return connection
-
-    return dial

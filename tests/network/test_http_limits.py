@@ -1,0 +1,309 @@
+"""Rights, limits and slow or vanishing clients of the HTTP door."""
+
+import json
+import socket
+import ssl
+import threading
+import time
+
+import httpx
+import pytest
+from support.certificates import Authority
+from support.http_doors import event_stream, running_door
+from support.waiting import wait_until
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect as connect_socket
+
+from cbnet import connect, parse
+from cbnet.network.door import http_connection
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.security.access import Access, Account
+from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.rights import ALL_RIGHTS, Rights
+from cbnet.network.security.tokens import new_token
+
+TOKENS = {name: new_token(name) for name in ("boss", "eu", "slow")}
+RIGHTS = {
+    "boss": ALL_RIGHTS,
+    "eu": Rights(parse('region = "EU"'), parse('region = "EU"'), watch=False, links=2),
+    "slow": Rights(messages_per_second=50),
+}
+ACCOUNTS = {name: Account(RIGHTS[name], TOKENS[name].hash) for name in TOKENS}
+SECURED = SecurityPolicy(Access(ACCOUNTS, frozenset()))
+
+
+@pytest.fixture(scope="module")
+def secured():
+    with running_door(SECURED) as running:
+        yield running
+
+
+# --- tokens and rights
+
+
+@pytest.mark.parametrize("token", [None, "nonsense", "eu.wrong"])
+def test_client_without_a_valid_token_is_refused(secured, token):
+    with secured.client(token) as client:
+        for answer in (
+            client.post("/publish", json={"region": "EU"}),
+            client.get("/subscribe", params={"predicate": 'region = "EU"'}),
+            client.get("/status"),
+            client.get("/metrics"),
+        ):
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+            assert "cbnet token" in answer.json()["hint"]
+            assert token is None or token not in answer.text
+        assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
+
+
+def test_client_has_the_rights_of_its_token(secured):
+    with secured.client(TOKENS["eu"].token) as client:
+        assert client.post("/publish", json={"region": "EU"}).status_code == 200
+        answer = client.post("/publish", json={"region": "US"})
+        assert (answer.status_code, "publish" in answer.json()["detail"]) == (403, True)
+        answer = client.get("/subscribe", params={"predicate": "region = 'US'", "dialect": "selector"})
+        assert answer.status_code == 403
+        assert client.post("/trace", json={"message": {"region": "EU"}}).status_code == 403
+        assert client.get("/metrics").status_code == 403
+        assert client.get("/status").json()["peers"] == []
+        lines = b'{"region": "EU"}\n{"region": "US"}\n{"region": "EU"}\n'
+        answer = client.post("/publish", content=lines, headers={"content-type": "application/jsonl"})
+        assert (answer.status_code, answer.json()["published"], answer.json()["refused"]) == (403, 2, 1)
+    with secured.client(TOKENS["boss"].token) as client:
+        assert "cbnet_uptime_seconds" in client.get("/metrics").text
+
+
+def test_links_of_an_account_are_limited(secured):
+    eu = 'region = "EU"'
+    with secured.client(TOKENS["eu"].token) as client, event_stream(client, eu), event_stream(client, eu):
+        answer = client.get("/status")
+        assert (answer.status_code, "links" in answer.json()["detail"]) == (403, True)
+
+
+def test_client_is_slowed_down_to_its_rate(secured):
+    lines = b"".join(b'{"n": %d}\n' % number for number in range(150))
+    with secured.client(TOKENS["slow"].token) as client:
+        began = time.monotonic()
+        answer = client.post("/publish", content=lines, headers={"content-type": "application/x-ndjson"})
+        assert answer.json()["published"] == 150
+        assert time.monotonic() - began > 1.5  # 50 at once, then 50 per second
+
+
+def test_web_page_sends_its_token_in_the_first_frame(secured):
+    with connect_socket(f"ws://{secured.http}/ws") as page:
+        page.send(json.dumps({"op": "hello", "token": TOKENS["eu"].token}))
+        assert json.loads(page.recv(timeout=10)) == {"op": "welcome", "router": "a"}
+    with connect_socket(f"ws://{secured.http}/ws") as page:
+        page.send(json.dumps({"op": "subscribe", "id": 1, "predicate": "x = 1"}))
+        assert json.loads(page.recv(timeout=10))["status"] == 401
+        with pytest.raises(ConnectionClosed) as closed:
+            page.recv(timeout=10)
+        assert closed.value.rcvd.code == 1008
+    headers = {"Authorization": f"Bearer {TOKENS['eu'].token}"}
+    with connect_socket(f"ws://{secured.http}/ws", additional_headers=headers) as client:
+        assert json.loads(client.recv(timeout=10))["op"] == "welcome"
+
+
+def test_rights_that_are_taken_away_end_an_event_stream():
+    with running_door(SECURED) as door, door.client(TOKENS["eu"].token) as client:
+        with event_stream(client, 'region = "EU"') as events:
+            access = Access({"boss": ACCOUNTS["boss"]}, frozenset())
+
+            async def reload():
+                router = door.router
+                router.reload(router.router.settings, {}, access, router._contexts)
+
+            door.call(reload())
+            name, _, problem = next(events)
+            assert (name, problem["status"]) == ("error", 503)
+            assert "the client 'eu' was removed" in problem["detail"]
+            with pytest.raises(StopIteration):
+                next(events)
+        assert client.get("/status").status_code == 401
+
+
+def test_address_of_other_machines_is_served_with_tls(tmp_path):
+    authority = Authority(tmp_path, "ours")
+    tls = authority.tls("localhost")
+    policy = SecurityPolicy(Access(ACCOUNTS, frozenset()), tls)
+    trusting = ssl.create_default_context(cafile=str(authority.file))
+    with running_door(policy, http=Address("0.0.0.0", 0)) as door:
+        url = f"https://localhost:{door.http.port}"
+        assert httpx.get(f"{url}/healthz", verify=trusting).status_code == 200
+        headers = {"Authorization": f"Bearer {TOKENS['eu'].token}"}
+        answer = httpx.post(f"{url}/publish", json={"region": "EU"}, headers=headers, verify=trusting)
+        assert answer.json() == {"published": 1, "router": "a"}
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(f"http://localhost:{door.http.port}/healthz")
+
+
+def test_certificate_identifies_an_http_client(tmp_path):
+    authority = Authority(tmp_path, "ours")
+    policy = SecurityPolicy(Access({"card": Account(RIGHTS["eu"])}, frozenset()), authority.tls("localhost"))
+    context = ssl.create_default_context(cafile=str(authority.file))
+    context.load_cert_chain(authority.issue("card"))
+    with running_door(policy, http=Address("0.0.0.0", 0)) as door:
+        url = f"https://localhost:{door.http.port}"
+        assert httpx.post(f"{url}/publish", json={"region": "EU"}, verify=context).status_code == 200
+        assert httpx.post(f"{url}/publish", json={"region": "US"}, verify=context).status_code == 403
+
+
+# --- web pages of other origins
+
+
+def test_pages_of_other_origins_may_not_use_a_router():
+    with running_door(origins=["https://good.example"]) as door, door.client() as client:
+        evil, good = {"Origin": "https://evil.example"}, {"Origin": "https://good.example"}
+        assert client.post("/publish", json={"x": 1}, headers=evil).status_code == 403
+        answer = client.post("/publish", json={"x": 1}, headers=good)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://good.example")
+        preflight = {**good, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+        assert client.options("/publish", headers=preflight).headers["access-control-allow-headers"] == "authorization"
+        assert client.post("/publish", json={"x": 1}, headers={"Origin": door.url}).status_code == 200
+        assert client.get("/status", headers={"Host": "evil.example:80"}).status_code == 403  # a name made to resolve
+        with pytest.raises(InvalidStatus) as refused, connect_socket(f"ws://{door.http}/ws", origin=evil["Origin"]):
+            pass
+        assert refused.value.response.status_code == 403
+
+
+def test_no_origin_is_allowed_by_default():
+    with running_door() as door, door.client() as client:
+        answer = client.get("/status", headers={"Origin": "https://good.example"})
+        assert (answer.status_code, "access-control-allow-origin" in answer.headers) == (403, False)
+
+
+# --- slow and vanishing clients
+
+
+def plain(door, request=b""):
+    """Open a TCP connection to the door, with small buffers, and send a part of a request."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    client.connect(tuple(door.http))
+    client.sendall(request)
+    return client
+
+
+def test_slow_connections_never_make_the_health_check_fail(monkeypatch):
+    monkeypatch.setattr(http_connection, "HEAD_TIMEOUT", 2.0)
+    with running_door() as door:
+        parts = (b"", b"GET /metrics HT", b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        slow = [plain(door, parts[number % 3]) for number in range(150)]
+        for _ in range(20):
+            assert door.is_healthy()
+        for client in slow[0::3] + slow[1::3]:  # without a whole head
+            client.settimeout(10)
+            assert client.recv(1_000) == b""
+        for client in slow:
+            client.close()
+
+
+def test_client_that_does_not_read_is_disconnected_in_the_end(monkeypatch):
+    monkeypatch.setattr(http_connection, "STALL_TIMEOUT", 2.0)
+    with running_door() as door, connect(door.address) as native:
+        idle = plain(door, b"GET /subscribe?predicate=x%3E0&wait=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        wait_until(lambda: len(door.router.router.subscriptions) == 1)
+        for _ in range(400):
+            native.publish({"x": 1}, b"." * 100_000, wait=True)
+        wait_until(lambda: len(door.router.router.subscriptions) == 0, timeout=20)
+        idle.close()
+
+
+def test_slow_subscriber_costs_a_bounded_queue_and_hinders_nobody():
+    count, size = 600, 60_000  # 36 MB, of which the queue of a client holds 16 MiB
+    with running_door() as door, door.client() as client, connect(door.address) as native:
+        slow = plain(door, b"GET /subscribe?predicate=x%3E%3D0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        wait_until(lambda: len(door.router.router.subscriptions) == 1)
+        with event_stream(client, "x >= 0", wait=True) as events:
+            seen = []
+            reading = threading.Thread(target=lambda: seen.extend(next(events) for _ in range(count)))
+            reading.start()
+            peak = 0
+            for number in range(count):
+                native.publish({"x": number}, b"." * size, wait=True)
+                peak = max(peak, *(each.queued for each in list(door.router._links)))
+                assert number % 100 or door.is_healthy()
+            reading.join(timeout=60)
+        assert [data["message"]["x"] for _, _, data in seen] == list(range(count))
+        assert 1 << 23 < peak < 1 << 25
+        assert count // 10 < read_lost(slow, native) < count
+        slow.close()
+
+
+def read_lost(client, native):
+    """Read an event stream until it reports lost messages; return their number."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    client.settimeout(20)
+    lines = client.makefile("rb")
+    native.publish({"x": 0})  # the report comes with the next message, or after a pause
+    while not lines.readline().startswith(b"event: lost"):
+        pass
+    return json.loads(lines.readline().removeprefix(b"data: "))["messages"]
+
+
+def test_web_socket_that_never_reads_hinders_nobody():
+    with running_door() as door, door.client() as client, connect(door.address) as native:
+        url = f"ws://{door.http}/ws"
+        with connect_socket(url, max_queue=1, close_timeout=0.1) as idle:
+            idle.send(json.dumps({"op": "subscribe", "id": 1, "predicate": "x >= 0"}))
+            wait_until(lambda: len(door.router.router.subscriptions) == 1)
+            with event_stream(client, "x >= 0", wait=True) as events:
+                for number in range(300):
+                    native.publish({"x": number}, b"." * 20_000, wait=True)
+                assert [next(events)[2]["message"]["x"] for _ in range(300)] == list(range(300))
+            assert door.is_healthy()
+
+
+def test_vanished_client_leaves_nothing_behind():
+    with running_door() as door:
+        clients = [
+            plain(door, b"GET /subscribe?predicate=x%3E0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+            plain(door, b"POST /publish HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"),
+        ]
+        wait_until(lambda: len(door.door._links._open) == 2)
+        for client in clients:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, not an end
+            client.close()
+        wait_until(lambda: not door.door._links._open and not door.router._links)
+        assert not door.door._connections._all()
+
+
+def test_number_of_sessions_is_limited_and_health_checks_are_not():
+    with running_door(sessions=2) as door, door.client() as client:
+        with event_stream(client, "x = 1"), event_stream(client, "x = 2"):
+            answer = client.post("/publish", json={"x": 1})
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+            assert "http_connections" in answer.json()["hint"]
+            assert door.is_healthy()
+        wait_until(lambda: client.post("/publish", json={"x": 1}).status_code == 200)
+
+
+def test_idle_connections_are_closed_oldest_first(monkeypatch):
+    monkeypatch.setattr(http_connection, "MAX_IDLE", 5)
+    with running_door() as door:
+        head = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        idle = [plain(door, head) for _ in range(8)]
+        for client in idle:
+            client.settimeout(10)
+            assert client.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200"
+        with idle[0].makefile("rb") as rest:
+            assert rest.read().endswith(b'{"healthy":true}\n')  # to the end
+        assert door.is_healthy()
+        for client in idle:
+            client.close()
+
+
+def test_stop_ends_event_streams_and_web_sockets():
+    with (
+        running_door() as door,
+        door.client() as client,
+        connect_socket(f"ws://{door.http}/ws") as page,
+        event_stream(client, "x = 1") as events,
+    ):
+        assert json.loads(page.recv(timeout=10))["op"] == "welcome"
+        door.call(door.router.drain(2.0))
+        assert client.get("/readyz").json()["reasons"] == ["the router is draining"]
+        assert client.post("/publish", json={"x": 1}).status_code == 503
+        name, _, problem = next(events)
+        assert (name, problem["status"]) == ("error", 503)
+        assert "the router is draining" in problem["detail"]
