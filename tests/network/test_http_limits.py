@@ -115,7 +115,7 @@ def test_rights_that_are_taken_away_end_an_event_stream():
 
             door.call(reload())
             name, _, problem = next(events)
-            assert (name, problem["status"]) == ("error", 503)
+            assert (name, problem["status"]) == ("error", 403)
             assert "the client 'eu' was removed" in problem["detail"]
             with pytest.raises(StopIteration):
                 next(events)
@@ -282,10 +282,11 @@ def test_idle_connections_are_closed_oldest_first(monkeypatch):
     monkeypatch.setattr(http_connection, "MAX_IDLE", 5)
     with running_door() as door:
         head = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        idle = [plain(door, head) for _ in range(8)]
-        for client in idle:
-            client.settimeout(10)
-            assert client.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200"
+        idle = []
+        for _ in range(8):
+            idle.append(plain(door, head))
+            idle[-1].settimeout(10)
+            assert idle[-1].recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200"
         with idle[0].makefile("rb") as rest:
             assert rest.read().endswith(b'{"healthy":true}\n')  # to the end
         assert door.is_healthy()

@@ -107,14 +107,15 @@ def test_router_is_ready_when_it_has_its_neighbours():
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", 404),
-        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 405),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", 405),
         (b"GET /healthz?now HTTP/1.0\r\n\r\n", 200),
         (b"nonsense\r\n\r\n", 400),
-        (b"\xff\xfe\x00 \x00 HTTP/1.1\r\n\r\n", 404),
+        (b"\xff\xfe\x00 \x00 HTTP/1.1\r\n\r\n", 400),
         (b"GET /healthz HTTP/2\r\n\r\n", 400),
-        (b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 5_000 + b"\r\n", 431),
-        (b"G" * 100_000, 431),
+        (b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 5_000 + b"\r\n", 400),
+        (b"G" * 100_000, 400),
     ],
 )
 def test_invalid_http_request_gets_an_error_status(pair, request_, status):
@@ -138,19 +139,6 @@ def test_health_command(pair, cbnet):
 def test_head_request_gets_no_body(pair):
     status, headers, body = pair["a"].get("/healthz", "HEAD")
     assert (status, int(headers["Content-Length"]) > 0, body) == (200, True, "")
-
-
-def test_slow_http_clients_block_others_only_for_seconds(pair):
-    idle = [socket.create_connection(("127.0.0.1", pair["a"].http_port)) for _ in range(40)]
-    try:
-        for client in idle[::2]:
-            client.sendall(b"GET /metrics HT")
-        with connect(pair["a"].address) as client:  # the network is not affected
-            client.publish({"x": 1}, wait=True, timeout=2)
-        wait_until(lambda: is_healthy(pair["a"]))  # idle connections are closed after 5 s
-    finally:
-        for client in idle:
-            client.close()
 
 
 def test_log_is_json_lines_without_messages_or_secrets():

@@ -117,7 +117,8 @@ class HttpConnections:
         self.acceptor.forget(connection)
         self._idle[connection] = None
         if len(self._idle) > MAX_IDLE:
-            next(iter(self._idle)).transport.abort()
+            oldest = next((each for each in self._idle if not each.is_busy), next(iter(self._idle)))
+            oldest.transport.abort()
 
     def closed(self, connection: HttpConnection) -> None:
         """Remove a connection."""
