@@ -162,13 +162,6 @@ def test_log_is_json_lines_without_messages_or_secrets():
     assert "of the message" not in str(events)
 
 
-def is_healthy(router):
-    try:
-        return router.state("/healthz")[0] == 200
-    except OSError:
-        return False
-
-
 def stream(publishing, receiving, ending):
     """Publish continuously at some routers and receive at another; end a router; return the missed messages."""
     counts, is_over = dict.fromkeys(range(len(publishing)), 0), threading.Event()

@@ -21,14 +21,23 @@ def health(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for an answer, in seconds.")
     ] = 3.0,
+    authority: Annotated[
+        str | None,
+        typer.Option(
+            "--authority",
+            metavar="FILE",
+            help="Use TLS, and trust the authority in this file; `system`: those of this system.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print a router's health; fail (exit 1) if it is not healthy or does not answer.
 
     Example: cbnet health 127.0.0.1:9090 --ready
     """
-    is_healthy, problems, _ = _query(http_address, "/healthz", "healthy", timeout)
-    is_ready, obstacles, notes = _query(http_address, "/readyz", "ready", timeout)
+    is_healthy, problems, _ = _query(http_address, "/healthz", "healthy", timeout, authority)
+    is_ready, obstacles, notes = _query(http_address, "/readyz", "ready", timeout, authority)
     if json:
         print_json({"healthy": is_healthy, "ready": is_ready, "reasons": problems or obstacles, "notes": notes})
     else:
@@ -38,16 +47,23 @@ def health(
         raise typer.Exit(1)
 
 
-def _query(http_address: str, path: str, key: str, timeout: float) -> tuple[bool, list[str], list[str]]:
+def _query(
+    http_address: str, path: str, key: str, timeout: float, authority: str | None
+) -> tuple[bool, list[str], list[str]]:
     """Return the state that a router reports under a path, the reasons if it is false, and notes."""
-    from http.client import HTTPConnection, HTTPException
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
     from msgspec import DecodeError
     from msgspec.json import decode
 
     from cbnet.network.protocol.addresses import parse_address
+    from cbnet.network.security.tls import Tls, client_context
 
-    connection = HTTPConnection(*parse_address(http_address), timeout=timeout)
+    address = parse_address(http_address)
+    connection = HTTPConnection(*address, timeout=timeout)
+    if authority is not None:
+        tls = Tls(None if authority == "system" else authority)
+        connection = HTTPSConnection(*address, timeout=timeout, context=client_context(tls))
     try:
         connection.request("GET", path)
         answer: Any = decode(connection.getresponse().read(_MAX_RESPONSE))

@@ -85,6 +85,7 @@ def test_printed_configuration_can_be_read_again(file):
         ('name = "a"\n[weights]\nb = "x"', {}, {}, "'x' is not a whole number"),
         ('name = "a"\nscheme = "best"', {}, {}, "unknown scheme 'best'"),
         ('name = "a"\nlisten = "0.0.0.0:4001"', {}, {}, "0.0.0.0:4001 is reachable from other machines"),
+        ('name = "a"\nhttp = "0.0.0.0:9090"', {}, {}, "0.0.0.0:9090 is reachable from other machines, but has no TLS"),
         ("name = ", {}, {}, "not TOML: Invalid value"),
         (
             'name = "a"',
