@@ -278,6 +278,19 @@ def test_number_of_sessions_is_limited_and_health_checks_are_not():
         wait_until(lambda: client.post("/publish", json={"x": 1}).status_code == 200)
 
 
+def test_many_subscribers_may_come_at_once():
+    with running_door(sessions=200) as door, connect(door.address) as native:
+        request = b"GET /subscribe?predicate=x%3E0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        clients = [plain(door, request) for _ in range(200)]
+        wait_until(lambda: len(door.router.router.subscriptions) == 200)
+        native.publish({"x": 1}, wait=True)
+        for client in clients:
+            client.settimeout(10)
+            with client.makefile("rb") as lines:
+                assert any(line.startswith(b'data: {"message"') for line in lines)
+            client.close()
+
+
 def test_idle_connections_are_closed_oldest_first(monkeypatch):
     monkeypatch.setattr(http_connection, "MAX_IDLE", 5)
     with running_door() as door:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
@@ -44,6 +45,7 @@ class HttpConnection(H11Protocol):
         super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
         self.table: HttpConnections = app_state["connections"]
         self.links: dict[str, AsyncClient] = {}  # by token; they end with the connection
+        self._is_upgraded = False
         self.idle_since: float | None = None
         self.unsent = 0  # bytes at the last check
         self.read_at = 0.0  # when fewer bytes waited than before
@@ -72,6 +74,7 @@ class HttpConnection(H11Protocol):
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """Hand the connection over to a WebSocket."""
+        self._is_upgraded = True
         self.table.known(self)
         super().handle_websocket_upgrade(event)
 
@@ -89,8 +92,8 @@ class HttpConnection(H11Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is being answered."""
-        return self.cycle is not None and not self.cycle.response_complete
+        """Whether a request is being answered, or the connection is a WebSocket."""
+        return self._is_upgraded or (self.cycle is not None and not self.cycle.response_complete)
 
 
 class HttpConnections:
@@ -110,15 +113,20 @@ class HttpConnections:
         self._new.add(connection)
 
     def known(self, connection: HttpConnection) -> None:
-        """Handle the first request of a connection; if too many have no session, close the oldest."""
+        """Handle the first request of a connection; if too many have no session, close the oldest that has no request.
+
+        One with a request may become a session in this turn of the event loop.
+        """
         if connection not in self._new:
             return
         self._new.discard(connection)
         self.acceptor.forget(connection)
         self._idle[connection] = None
-        if len(self._idle) > MAX_IDLE:
-            oldest = next((each for each in self._idle if not each.is_busy), next(iter(self._idle)))
-            oldest.transport.abort()
+        surplus = len(self._idle) - MAX_IDLE
+        if surplus > 0:
+            waiting = (each for each in self._idle if surplus > self._most or not each.is_busy)
+            for oldest in islice(waiting, 1):
+                oldest.transport.abort()
 
     def closed(self, connection: HttpConnection) -> None:
         """Remove a connection."""
