@@ -1,9 +1,10 @@
 """The path of a message as text: which side of each tree link wants it, and by which filter."""
 
 from cbnet import Message
-from cbnet.cli.network.trace_output import print_trace, trace_row
+from cbnet.cli.network.trace_output import print_trace
 from cbnet.network.client.async_client import Traced
 from cbnet.network.protocol.fields import CAME_FROM_THERE, LINK_DOWN, NOT_KNOWN
+from cbnet.network.protocol.frame_json import json_of
 from cbnet.network.protocol.frames import Branch, Hop
 
 
@@ -44,7 +45,7 @@ def test_each_branch_has_the_filter_or_the_reason(capsys):
 
 
 def test_json_has_all_members_of_a_hop():
-    row = trace_row(HOPS[1])
+    row = json_of(HOPS[1])
     assert (row["tree"], row["root"], row["hops"]) == (1, "b", 1)
     assert row["branches"][2] == {"neighbour": "e", "is_sent": False, "routers": 1, "why": MISS.why}
 
@@ -90,7 +91,7 @@ def test_a_network_without_a_report_is_named(capsys):
 
 
 def test_json_has_the_networks_it_was_passed_to():
-    row = trace_row(NETWORKS[1])
+    row = json_of(NETWORKS[1])
     assert row["passed_to"] == [{"neighbour": "south", "is_sent": True, "routers": 0, "why": ["x > 5"]}]
 
 
