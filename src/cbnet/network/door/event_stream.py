@@ -2,11 +2,12 @@
 
     event: subscribed       data: {"router": "a", "confirmed": true, "routers": 3, "missing": []}
     id: a:4611:17           data: {"message": {"price": 3}, "payload": "…", "source": "a"}
-    event: lost             data: {"messages": 12}
+    event: lost             data: {"messages": 12, "text": "…"}
     event: error            data: a problem document; the stream ends
 
 The id of an event is that of its message, in all networks and for all subscribers. While the client does not read, the
-router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`.
+router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`. After that, or
+after failures of routers, `missed` bounds the messages of one source that did not arrive.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
+from cbnet.network.client.client_events import ClientEvent, EventKind
 from cbnet.network.client.message_json import payload_members
 from cbnet.network.door.http_links import HttpLinks, bearer_token
 from cbnet.network.door.problems import problem_members, problem_of
@@ -53,6 +55,23 @@ class EventStreams:
         async with self._links.own(request, bearer_token(request)) as client:
             subscription = await subscribe(client, predicate, options)
             await wait_first(_write(client, subscription, send), _disconnected(receive))
+
+
+class Losses:
+    """What a client has lost since the last report."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._events: list[ClientEvent] = []
+        client.on_event = self._add
+
+    def take(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the names of new events, and the members of their JSON objects."""
+        events, self._events = self._events, []
+        return [(event.kind.value, {"messages": event.messages, "text": event.text}) for event in events]
+
+    def _add(self, event: ClientEvent) -> None:
+        if event.kind in (EventKind.LOST, EventKind.MISSED):
+            self._events.append(event)
 
 
 async def subscribe(client: AsyncClient, predicate: str, options: Options, durable: str = "") -> AsyncSubscription:
@@ -88,15 +107,12 @@ async def _write(client: AsyncClient, subscription: AsyncSubscription, send: Sen
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
     members = {"router": client.router, **confirmation_members(subscription.confirmation)}
     await _send(send, b"retry: 1000\n" + _event("subscribed", members))
-    lost = 0
+    losses = Losses(client)
     try:
         while not subscription.has_ended:
             batch = await subscription.take(_KEEP_ALIVE)
             data = b"".join(map(_message_event, batch)) or b": keep-alive\n\n"
-            if client.lost > lost:
-                data += _event("lost", {"messages": client.lost - lost})
-                lost = client.lost
-            await _send(send, data)
+            await _send(send, data + b"".join(_event(name, members) for name, members in losses.take()))
     except CbnetError as error:
         await _send(send, _event("error", problem_members(problem_of(error))))
     await send({"type": "http.response.body", "body": b""})

@@ -24,7 +24,7 @@ from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
 from cbnet.network.client.durable_delivery import DurableDelivery
 from cbnet.network.client.message_json import payload_from_members
-from cbnet.network.door.event_stream import confirmation_members, delivery_id, delivery_members, subscribe
+from cbnet.network.door.event_stream import Losses, confirmation_members, delivery_id, delivery_members, subscribe
 from cbnet.network.door.http_links import HttpLinks, bearer_token
 from cbnet.network.door.problems import Problem, problem_members, problem_of
 from cbnet.network.door.publishing import publish_all
@@ -75,7 +75,7 @@ class _Session:
     def __init__(self, socket: WebSocket, client: AsyncClient) -> None:
         self._socket = socket
         self._client = client
-        self._lost = 0
+        self._losses = Losses(client)
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._handlers: Mapping[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]] = {
@@ -185,9 +185,8 @@ class _Session:
         try:
             async for delivery in subscription:
                 await self._send({"op": "message", "id": id, **_delivery_members(delivery)})
-                if self._client.lost > self._lost:
-                    lost, self._lost = self._client.lost - self._lost, self._client.lost
-                    await self._send({"op": "lost", "messages": lost})
+                for name, members in self._losses.take():
+                    await self._send({"op": name, **members})
         except CbnetError as error:
             self._subscriptions.pop(id, None)
             if not self._client.is_connected:
