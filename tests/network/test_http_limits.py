@@ -99,6 +99,7 @@ def test_web_page_sends_its_token_in_the_first_frame(secured):
         with pytest.raises(ConnectionClosed) as closed:
             page.recv(timeout=10)
         assert closed.value.rcvd.code == 1008
+    wait_until(lambda: not secured.door._connections._all())
     headers = {"Authorization": f"Bearer {TOKENS['eu'].token}"}
     with connect_socket(f"ws://{secured.http}/ws", additional_headers=headers) as client:
         assert json.loads(client.recv(timeout=10))["op"] == "welcome"

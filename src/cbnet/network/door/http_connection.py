@@ -149,15 +149,17 @@ class HttpConnections:
             yield
         finally:
             self._sessions.discard(connection)
-            if connection.transport.is_closing():  # a WebSocket does not report its end to `closed`
-                self.closed(connection)
-            else:
+            if not connection.transport.is_closing():
                 self._idle[connection] = None
+            else:
+                self.closed(connection)
 
     def check(self, now: float) -> None:
-        """Close the connections that are too slow; call it every second."""
+        """Close the connections that are too slow, and remove closed ones; call it every second."""
         for connection in self._all():
-            if self._is_late(connection, now) or _is_stalled(connection, now):
+            if connection.transport.is_closing():  # of a WebSocket, which does not report its end to `closed`
+                self.closed(connection)
+            elif self._is_late(connection, now) or _is_stalled(connection, now):
                 connection.transport.abort()
 
     def abort(self) -> None:
