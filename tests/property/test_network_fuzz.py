@@ -56,6 +56,8 @@ def made(kind):
             return st.sampled_from(kind.values)
         case msgspec.inspect.ListType():
             return st.lists(made(kind.item_type), min_size=kind.min_length or 0, max_size=3)
+        case msgspec.inspect.TupleType():
+            return st.tuples(*map(made, kind.item_types))
         case msgspec.inspect.DictType():
             return st.dictionaries(made(kind.key_type), made(kind.value_type), max_size=3)
         case msgspec.inspect.UnionType():

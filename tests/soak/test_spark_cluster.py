@@ -64,11 +64,10 @@ preset = "followers"
 path = "{top}/follows.txt"
 [applications.web]
 descriptors = 2
-sets = 50
+users = 50
 [applications.social]
 read = "tweets"
 followers = "follows"
-sets = "trace"
 """
 # spark-submit runs a file: here the command, twice in one process.
 SUBMITTED = """

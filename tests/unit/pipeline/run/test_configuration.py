@@ -78,7 +78,7 @@ def test_all_mistakes_are_reported_together_with_their_lines(config):
         'read = "c"\n'
         '[applications.news]\n'
         '[folded]\n'
-        'k = [1, 99]\n'
+        'k = [1, 2000]\n'
     )  # fmt: skip
     assert mistakes(path) == [
         (1, "unknown key 'sead'", "did you mean 'seed'?"),
@@ -88,7 +88,7 @@ def test_all_mistakes_are_reported_together_with_their_lines(config):
         (7, "source: unknown preset 'bookmark'", "did you mean 'bookmarks'?"),
         (11, "no source 'c'", "add a section [sources.c]"),
         (12, "'news' is not a kind of application", "set kind to one of web, blog, video, social"),
-        (13, "k must be a list of numbers from 1 to 63", None),
+        (13, "k must be a list of numbers from 1 to 1024", None),
     ]
 
 

@@ -42,8 +42,8 @@ def test_marks_of_a_set_add_up_to_the_edges_that_keep_it(seed):
     tree = shortest_path_tree(graph, seed)
     rows = crowd(NODES, 80, seed)
     descriptors = DescriptorSets(
-        np.array([node for node, _, _, tags in rows if tags], dtype=np.int32),
-        pa.array([tags for _, _, _, tags in rows if tags], pa.list_(pa.int32())),
+        np.array([node for node, _, _, tags, _ in rows if tags], dtype=np.int32),
+        pa.array([tags for _, _, _, tags, _ in rows if tags], pa.list_(pa.int32())),
     )
     sets, owners, ancestors = descriptors.distinct, descriptors.owner_positions(tree), CommonAncestors.of(tree)
     inner = SubsetOwners.find(sets, owners, sets, owners, ancestors, sets.sizes - 1)

@@ -47,7 +47,8 @@ def use_no_other_side(self, link):
 def test_broken_part_is_detected(monkeypatch, part, name, broken):
     monkeypatch.setattr(part, name, broken)
     verdict = first_failure()
-    assert verdict.missed or verdict.unkept or verdict.packets or verdict.duplicates or verdict.tables
+    found = verdict.missed or verdict.unkept or verdict.packets or verdict.duplicates or verdict.tables
+    assert found or verdict.unsettled
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_broken_part_is_detected(monkeypatch, part, name, broken):
 def test_message_missed_after_confirmation_is_detected(monkeypatch, part, broken):
     for name, function in broken.items():
         monkeypatch.setattr(part, name, function)
-    assert any(GrowingNetwork(seed).run()[0] for seed in range(180, 300))
+    assert any(GrowingNetwork(seed).run()[0] for seed in range(90, 300))
 
 
 def twice(matches):
