@@ -32,7 +32,7 @@ def test_alpha_specific_gives_a_row_for_each_rule_and_number_of_predicates(cbnet
     assert len(alphas) + len(verdicts) == len(rows)
     assert verdicts[0] == {
         "model": "specific", "number": 63, "claim": "(x > 10 and y = 100) or (y > 0) reduces", "paper": "y > 0", "ours": "y > 0",
-        "holds": True,
+        "holds": True, "decides": True,
     }  # fmt: skip
 
 
