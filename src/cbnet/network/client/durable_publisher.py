@@ -44,6 +44,11 @@ class DurablePublisher:
         return next(iter(self._unanswered), self._last + 1)
 
     @property
+    def next(self) -> int:
+        """The number of the next message."""
+        return self._last + 1
+
+    @property
     def is_full(self) -> bool:
         """Whether no further message can be published before an answer arrives."""
         return self._last + 1 >= self.floor + WINDOW or self._bytes > MAX_UNANSWERED

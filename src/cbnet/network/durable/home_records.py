@@ -6,13 +6,15 @@ Every router keeps the newest one, in its journal if it has one, until the owner
 nothing while it is up. Each router acknowledges a record to its owner, so that a new subscription can be confirmed.
 
 A router that has just started may know of no home, and so may its neighbours, if they have just started, too. So it is
-*complete* only when it has the records of a neighbour that is; or after some seconds, as all of them may have started.
+*complete* only when it has the records of a neighbour that is. One with a journal has saved them: it is complete after
+some seconds, as all of them may have started. One without a journal never is on its own: homes may be away, or cut off.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -55,7 +57,7 @@ class HomeRecords:
         self._summarised: set[int] = set()  # links over which a summary was received
         self._requested: dict[int, set[str]] = {}  # owners, by link
         self._is_complete = False
-        self._has_complete_neighbour = False
+        self._complete_links: set[int] = set()  # to neighbours that are complete
         self._acknowledged: dict[str, int] = {}  # sequence number of the own record, by router
         self.on_own: Callable[[RecordVersion], None] = lambda _: None  # called with a newer version of the own record
         for record in map(_decoder.decode, saved.values()):
@@ -92,9 +94,9 @@ class HomeRecords:
         """Tell the neighbours when this router is complete."""
         if self._is_complete or not self._has_all_of_neighbours:
             return
-        is_only_home = self._queue is not None and self._records.keys() <= {self._context.name}
-        is_alone = is_only_home and not self._links.routers()
-        if self._has_complete_neighbour or is_alone or self._context.now >= ALONE:
+        is_only_home = self._records.keys() <= {self._context.name}
+        is_alone = (is_only_home and not self._links.routers()) or self._context.now >= ALONE
+        if self._complete_links or (self._queue is not None and is_alone):
             self._is_complete = True
             self._context.outbox.send_all(self._links.routers(), self._summary())
 
@@ -151,13 +153,15 @@ class HomeRecords:
         """Remove a closed link."""
         self._summarised.discard(link)
         self._requested.pop(link, None)
+        self._complete_links.discard(link)  # its records may not have arrived
 
     # --- frames
 
     def summary(self, link: int, frame: HomeSummary) -> None:
         """Request the records that this router lacks."""
         self._summarised.add(link)
-        self._has_complete_neighbour |= frame.is_complete
+        if frame.is_complete:
+            self._complete_links.add(link)
         lacking = [entry for entry in frame.entries if self._lacks(entry.owner, _version(entry))]
         if lacking:
             self._requested[link] = {entry.owner for entry in lacking}
@@ -187,7 +191,15 @@ class HomeRecords:
         else:
             self._install(record)
             self._flood(record, except_link=link)
-            self._unicast.send(HomeAck(record.owner, 0, self._context.name, record.sequence))
+            self._acknowledge(record)
+
+    def _acknowledge(self, record: HomeRecord) -> None:
+        """Acknowledge a record when it is on disk: after a restart, this router must know it."""
+        send = partial(self._unicast.send, HomeAck(record.owner, 0, self._context.name, record.sequence))
+        if self._queue is None:
+            send()
+        else:
+            self._queue.after(send)
 
     def acknowledged(self, _: int, frame: HomeAck) -> None:
         """Handle the acknowledgement of a record."""

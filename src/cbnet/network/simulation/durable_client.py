@@ -48,6 +48,7 @@ class DurableMemoryClient(MemoryClient):
         self.stored: list[StoredMessage] = []
         self.receipts: dict[int, DurablePublished | None] = {}  # by number; None: no answer in time
         self.acknowledges: Callable[[StoredMessage], bool] = lambda _: True
+        self.on_receipt: Callable[[int, DurablePublished | None], None] = lambda _number, _receipt: None
         self._deadlines: dict[int, float] = {}
         super().__init__(memory, name, router)
         memory.every(TICK, self._give_up)
@@ -129,6 +130,7 @@ class DurableMemoryClient(MemoryClient):
         if self.publisher.settle(number):
             self.receipts[number] = receipt
             self._deadlines.pop(number, None)
+            self.on_receipt(number, receipt)
 
     def _give_up(self) -> None:
         for number in [each for each, deadline in self._deadlines.items() if self._memory.now > deadline]:

@@ -1,0 +1,1 @@
+"""Histories of acknowledged publishing under faults, in simulated time and over real processes, and their check."""

@@ -1,0 +1,129 @@
+"""History of a run: what clients did and saw, and the faults, as events in JSON Lines.
+
+    {"type":"begin","at":0.0,"routers":3,"slack":0.2}
+    {"type":"subscribe","at":5.0,"subscription":"even at r1","home":"r1","predicate":"k in (0, 2)","ack_wait":3.0}
+    {"type":"confirm","at":5.4,"subscription":"even at r1","routers":3}
+    {"type":"publish","at":9.1,"publisher":"p0","number":1,"message":{"k":2},"timeout":10.0}
+    {"type":"fault","at":9.2,"of":"r1","kind":"kill"}
+    {"type":"receipt","at":11.0,"publisher":"p0","number":1,"outcome":"stored","subscriptions":1}
+    {"type":"receive","at":11.1,"client":"c0","subscription":"even at r1","offset":1,"deliveries":1,"publisher":"p0",…}
+    {"type":"acknowledge","at":11.1,"client":"c0","subscription":"even at r1","offset":1}
+    {"type":"end","at":60.0,"waiting":{"even at r1":0}}
+
+Events are in the order in which they happened. A publisher gives its messages numbers in the order of publishing, and
+sends the numbers with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from cbnet.errors import InputError
+
+
+class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
+    at: float  # seconds
+
+
+class Begin(_Event, frozen=True):
+    """The network of the history; slack: seconds by which clients may see events late."""
+
+    routers: int
+    slack: float
+
+
+class Subscribe(_Event, frozen=True):
+    """A client subscribes; several may share a subscription."""
+
+    client: str
+    subscription: str
+    home: str
+    predicate: str
+    ack_wait: float
+
+
+class Confirm(_Event, frozen=True):
+    """A subscription is confirmed by some number of routers."""
+
+    subscription: str
+    routers: int
+
+
+class Publish(_Event, frozen=True):
+    """A publisher publishes a message, and waits for its receipt."""
+
+    publisher: str
+    number: int
+    message: dict[str, int]
+    timeout: float
+
+
+class Receipt(_Event, frozen=True):
+    """The answer to a publisher; silent: some homes, or the router itself, did not answer."""
+
+    publisher: str
+    number: int
+    outcome: Literal["stored", "silent", "refused"]
+    subscriptions: int
+
+
+class Receive(_Event, frozen=True):
+    """A client receives a message of a subscription."""
+
+    client: str
+    subscription: str
+    offset: int
+    deliveries: int
+    publisher: str
+    number: int
+
+
+class Acknowledge(_Event, frozen=True):
+    """A client acknowledges a message."""
+
+    client: str
+    subscription: str
+    offset: int
+
+
+class Fault(_Event, frozen=True):
+    """Something is broken, or mended: of a router, a client, or a link such as r1-r2."""
+
+    of: str
+    kind: str
+
+
+class End(_Event, frozen=True):
+    """The end, after a time without faults; waiting: messages of each subscription that are not acknowledged."""
+
+    waiting: dict[str, int]
+
+
+Event: TypeAlias = Begin | Subscribe | Confirm | Publish | Receipt | Receive | Acknowledge | Fault | End
+
+_decode = msgspec.json.Decoder(Event).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def write_history(path: Path, events: Iterable[Event]) -> None:
+    """Write a history to a file."""
+    path.write_bytes(b"".join(_encode(event) + b"\n" for event in events))
+
+
+def read_history(path: Path) -> list[Event]:
+    """Read a history; raise an `InputError` with the line if it is none."""
+    events: list[Event] = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(f"cannot read the history: {error.strerror}", file=str(path)) from None
+    for number, line in enumerate(lines, 1):
+        try:
+            events.append(_decode(line))
+        except msgspec.DecodeError as error:
+            raise InputError(f"line {number} is no event of a history: {error}", file=str(path)) from None
+    return events
