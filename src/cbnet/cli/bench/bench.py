@@ -10,6 +10,7 @@ from cbnet.cli.bench.clients import clients
 from cbnet.cli.bench.events import events
 from cbnet.cli.bench.files import files
 from cbnet.cli.bench.forwarding import forwarding
+from cbnet.cli.bench.histories import histories
 from cbnet.cli.bench.minimal import minimal
 from cbnet.cli.bench.month import month
 from cbnet.cli.bench.network import network
@@ -37,6 +38,7 @@ for command in (
     announcements,
     month,
     schedules,
+    histories,
     spark,
 ):
     bench.command(cls=CommandHelp)(command)

@@ -68,6 +68,7 @@ class ProcessNetwork:
         self.pids: dict[str, int] = {}
         chosen = free_ports(len(self.settings), taken=(ports or {}).values())
         self.addresses = {name: Address("127.0.0.1", (ports or {}).get(name) or chosen.pop()) for name in self.settings}
+        self.relays: dict[tuple[str, str], Address] = {}  # of links: dialled instead of the second router
         self._events: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._launcher = subprocess.Popen(
             [sys.executable, "-m", "cbnet.network.service.launcher"],
@@ -151,7 +152,7 @@ class ProcessNetwork:
         """Start routers, and wait until they listen."""
         self._send({"gate": "shut"})
         for name in names:
-            dialled = {b: str(self.addresses[b]) for a, b in self.links if a == name}
+            dialled = {b: str(self.relays.get((a, b), self.addresses[b])) for a, b in self.links if a == name}
             listen = str(self.addresses[name])
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
             if self.journals is not None:

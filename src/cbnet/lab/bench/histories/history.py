@@ -1,6 +1,6 @@
 """History of a run: what clients did and saw, and the faults, as events in JSON Lines.
 
-    {"type":"begin","at":0.0,"routers":3,"slack":0.2}
+    {"type":"begin","at":0.0,"routers":3,"slack":0.2,"recovery":15.0}
     {"type":"subscribe","at":5.0,"subscription":"even at r1","home":"r1","predicate":"k in (0, 2)","ack_wait":3.0}
     {"type":"confirm","at":5.4,"subscription":"even at r1","routers":3}
     {"type":"publish","at":9.1,"publisher":"p0","number":1,"message":{"k":2},"timeout":10.0}
@@ -8,6 +8,7 @@
     {"type":"receipt","at":11.0,"publisher":"p0","number":1,"outcome":"stored","subscriptions":1}
     {"type":"receive","at":11.1,"client":"c0","subscription":"even at r1","offset":1,"deliveries":1,"publisher":"p0",…}
     {"type":"acknowledge","at":11.1,"client":"c0","subscription":"even at r1","offset":1}
+    {"type":"heal","at":50.0}
     {"type":"end","at":60.0,"waiting":{"even at r1":0}}
 
 Events are in the order in which they happened. A publisher gives its messages numbers in the order of publishing, and
@@ -16,7 +17,7 @@ sends the numbers with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -24,16 +25,27 @@ import msgspec
 
 from cbnet.errors import InputError
 
+Outcome: TypeAlias = Literal["stored", "silent", "refused"]
+
+
+def outcome_of(silent: Collection[str], refused: Collection[str]) -> Outcome:
+    """Return what a receipt says."""
+    return "silent" if silent else "refused" if refused else "stored"
+
 
 class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
     at: float  # seconds
 
 
 class Begin(_Event, frozen=True):
-    """The network of the history; slack: seconds by which clients may see events late."""
+    """The network of the history.
+
+    slack: seconds by which clients may see events late. recovery: seconds from the heal until all works again.
+    """
 
     routers: int
     slack: float
+    recovery: float
 
 
 class Subscribe(_Event, frozen=True):
@@ -67,8 +79,9 @@ class Receipt(_Event, frozen=True):
 
     publisher: str
     number: int
-    outcome: Literal["stored", "silent", "refused"]
+    outcome: Outcome
     subscriptions: int
+    reason: str = ""  # of a refusal
 
 
 class Receive(_Event, frozen=True):
@@ -91,10 +104,17 @@ class Acknowledge(_Event, frozen=True):
 
 
 class Fault(_Event, frozen=True):
-    """Something is broken, or mended: of a router, a client, or a link such as r1-r2."""
+    """Something is broken, or mended, at a router, a client, or a link such as r1-r2.
+
+    A home may refuse messages from a "full disk" to a "free disk".
+    """
 
     of: str
     kind: str
+
+
+class Heal(_Event, frozen=True):
+    """All is mended, and nothing breaks any more."""
 
 
 class End(_Event, frozen=True):
@@ -103,7 +123,7 @@ class End(_Event, frozen=True):
     waiting: dict[str, int]
 
 
-Event: TypeAlias = Begin | Subscribe | Confirm | Publish | Receipt | Receive | Acknowledge | Fault | End
+Event: TypeAlias = Begin | Subscribe | Confirm | Publish | Receipt | Receive | Acknowledge | Fault | Heal | End
 
 _decode = msgspec.json.Decoder(Event).decode
 _encode = msgspec.json.Encoder().encode

@@ -6,8 +6,9 @@ spurious      a message was received that nobody published, that does not match,
 stored twice  one message has two offsets of a subscription, or one offset two messages
 repeated      a message was received again, though it was acknowledged in time, or before the time was over, and
               neither its home nor a client of the subscription had a fault in between
-order         a later message of a publisher has a lower offset; or a client received it first, and it was not sent again
-unanswered    a publisher got no answer in time
+order         a later message of a publisher has a lower offset, or reached a client first, and was not sent again
+refused       a message was refused though no disk was full
+unanswered    a publisher got no answer in time; or the answer is that homes are silent, though all was mended in time
 waiting       messages were left at the end, or the history has no end
 
 A function of the events alone, so that it can be tested with histories written by hand.
@@ -28,6 +29,7 @@ from cbnet.lab.bench.histories.history import (
     End,
     Event,
     Fault,
+    Heal,
     Publish,
     Receipt,
     Receive,
@@ -163,6 +165,9 @@ class _Checker:
         self._subscriptions: dict[str, _SubscriptionCheck] = {}
         self._published: dict[Identity, Publish] = {}
         self._receipts: dict[Identity, Receipt] = {}
+        self._full: set[str] = set()  # routers whose disk is full
+        self._freed = -inf  # time when the last one was
+        self._recovered = inf  # time since when all must work
         self._is_over = False
 
     def add(self, event: Event) -> None:
@@ -187,21 +192,37 @@ class _Checker:
             case Acknowledge():
                 self._subscriptions[event.subscription].acknowledge(event)
             case Fault():
-                check.faults[event.kind] += 1
-                for own in self._subscriptions.values():
-                    own.fault(event)
+                self._fault(event)
+            case Heal(at):
+                self._recovered = at + self._begin.recovery
             case End(_, waiting):
                 self._is_over = True
                 for name, count in waiting.items():
                     if count:
                         check.violate("waiting", f"{name}: {count} messages at the end")
 
+    def _fault(self, event: Fault) -> None:
+        self.check.faults[event.kind] += 1
+        if event.kind == "full disk":
+            self._full.add(event.of)
+        elif event.kind == "free disk" and event.of in self._full:
+            self._full.discard(event.of)
+            self._freed = event.at
+        for own in self._subscriptions.values():
+            own.fault(event)
+
     def _add_receipt(self, event: Receipt) -> None:
         self.check.outcomes[event.outcome] += 1
         publish = self._published[event.publisher, event.number]
         self._receipts[event.publisher, event.number] = event
-        if event.at - publish.at > publish.timeout + GRACE + self._begin.slack:
-            self.check.violate("unanswered", f"{event.publisher} {event.number}: after {event.at - publish.at:.1f} s")
+        text = f"{event.publisher} {event.number}, published at {publish.at:.2f}, answered at {event.at:.2f}"
+        deadline = publish.at + publish.timeout
+        if event.at > deadline + GRACE + self._begin.slack:
+            self.check.violate("unanswered", text)
+        if event.outcome == "silent" and deadline > max(self._recovered, publish.at + self._begin.recovery):
+            self.check.violate("unanswered", f"{text}: silent")
+        if event.outcome == "refused" and not self._full and self._freed < publish.at - self._begin.recovery:
+            self.check.violate("refused", f"{text}: {event.reason}")
 
     def _receive(self, event: Receive) -> None:
         self.check.received += 1

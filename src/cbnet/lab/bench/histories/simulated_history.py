@@ -19,10 +19,12 @@ from cbnet.lab.bench.histories.history import (
     End,
     Event,
     Fault,
+    Heal,
     Publish,
     Receipt,
     Receive,
     Subscribe,
+    outcome_of,
 )
 from cbnet.lab.bench.routing import Routing
 from cbnet.network.link.settings import Settings
@@ -36,6 +38,7 @@ KEYS = 5  # k is below
 _SECONDS = 40.0  # with faults
 _QUIET = 90.0  # seconds without faults at the end
 _SLACK = 0.5  # seconds: a tick, and the way to a client and back
+_RECOVERY = 15.0  # seconds: a link is dead after some, then dialled again, and messages are sent again
 _ACK_WAIT = 3.0  # seconds
 _CONFIRM = 8.0  # timeout of a confirmation, in seconds
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
@@ -57,7 +60,7 @@ class SimulatedHistory:
         self._clients: list[DurableMemoryClient] = []  # subscribers
         self._build(routing, disk)
         self._memory.run(5)
-        self._record(Begin(self._memory.now, len(self._names), _SLACK))
+        self._record(Begin(self._memory.now, len(self._names), _SLACK, _RECOVERY))
         self._publishers = [self._new_publisher(f"p{n}") for n in range(random.randint(1, 3))]
         self._pending = [partial(self._subscribe_at, home) for home in self._homes]
         if random.random() < 0.7:  # else subscriptions are made under faults
@@ -87,9 +90,12 @@ class SimulatedHistory:
         client = DurableMemoryClient(self._memory, name, self._random.choice(self._names))
 
         def answered(number: int, receipt: DurablePublished | None) -> None:
-            outcome = "silent" if receipt is None or receipt.silent else "refused" if receipt.refused else "stored"
-            count = 0 if receipt is None else receipt.subscriptions
-            self._record(Receipt(self._memory.now, name, number, outcome, count))
+            now = self._memory.now
+            if receipt is None:
+                self._record(Receipt(now, name, number, "silent", 0))
+            else:
+                outcome, reason = outcome_of(receipt.silent, receipt.refused), "; ".join(receipt.refused)
+                self._record(Receipt(now, name, number, outcome, receipt.subscriptions, reason))
 
         client.on_receipt = answered
         return client
@@ -215,8 +221,13 @@ class SimulatedHistory:
         name = self._random.choice(self._names)
         disk = self._memory.hosts[name].disk
         if disk is not None:
-            disk.is_full, disk.delay = self._random.random() < 0.3, self._random.choice((0.001, 0.1, 2.0))
-            self._fault(name, "full disk" if disk.is_full else "slow disk")
+            delay = self._random.choice((0.001, 0.1, 2.0))
+            self._set_disk(name, disk, is_full=self._random.random() < 0.3, delay=delay)
+
+    def _set_disk(self, name: str, disk: MemoryDisk, *, is_full: bool, delay: float) -> None:
+        if disk.is_full != is_full:
+            self._fault(name, "full disk" if is_full else "free disk")
+        disk.is_full, disk.delay = is_full, delay
 
     def _disconnect(self, clients: list[DurableMemoryClient]) -> None:
         if clients:
@@ -248,9 +259,9 @@ class SimulatedHistory:
             client.reconnect()
 
     def _restore_disks(self) -> None:
-        for host in self._memory.hosts.values():
+        for name, host in self._memory.hosts.items():
             if host.disk is not None:
-                host.disk.is_full, host.disk.delay = False, 0.01
+                self._set_disk(name, host.disk, is_full=False, delay=0.01)
 
     def _heal(self) -> None:
         self._is_quiet = True
@@ -261,4 +272,5 @@ class SimulatedHistory:
         self._make_subscriptions()
         self._reconnect()
         self._restore_disks()
+        self._record(Heal(self._memory.now))
         self._memory.run(_QUIET)

@@ -82,10 +82,8 @@ def failing_network(
         near, far = _link(graph)  # the first dials the other
         relay = Relay(network.addresses[far])
         stack.callback(relay.close)
-        network.start(*(name for name in network.settings if name != near))
-        own, network.addresses[far] = network.addresses[far], relay.address
-        network.start(near)
-        network.addresses[far] = own
+        network.relays[near, far] = relay.address
+        network.start(*network.settings)
         network.wait(_TIMEOUT)
         yield network, _acts(_link_acts(network, relay, (near, far), is_silent=kind == "silent-link"))
 

@@ -3,13 +3,14 @@
     router a ──► relay ──► router b
 
 `cut` closes connections and refuses new ones; `silence` keeps them open but forwards nothing, like an unplugged
-cable; `repair` forwards again.
+cable; `slow` delays all data; `repair` forwards again.
 """
 
 from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import suppress
 
 from cbnet.network.protocol.addresses import Address
@@ -26,6 +27,7 @@ class Relay:
         self._open: list[socket.socket] = []
         self._lock = threading.Lock()
         self._is_cut = False
+        self._delay = 0.0  # seconds
         self._is_flowing = threading.Event()
         self._is_flowing.set()
         threading.Thread(target=self._accept, daemon=True, name="cbnet-relay").start()
@@ -43,8 +45,13 @@ class Relay:
         """Stop forwarding without closing connections."""
         self._is_flowing.clear()
 
+    def slow(self, seconds: float) -> None:
+        """Delay everything by some time; up to 64 KiB are forwarded at once, so it limits the throughput, too."""
+        self._delay = seconds
+
     def repair(self) -> None:
-        """Forward again; silenced connections are closed, and their withheld data is lost."""
+        """Forward again, without delay; silenced connections are closed, and their withheld data is lost."""
+        self._delay = 0.0
         if not self._is_flowing.is_set():
             self.cut()
             self._is_flowing.set()
@@ -93,6 +100,7 @@ class Relay:
         with suppress(OSError):
             while data := source.recv(1 << 16):
                 self._is_flowing.wait()
+                time.sleep(self._delay)
                 target.sendall(data)
         for each in (source, target):
             with suppress(OSError):
