@@ -1,4 +1,5 @@
 import socket
+import time
 
 import pytest
 
@@ -62,3 +63,16 @@ def test_in_silence_nothing_comes_and_nothing_ends(relay, far):
         relay.repair()
         other.settimeout(10)
         assert near.recv(1) == b""
+
+
+def test_a_slow_link_delays_what_it_forwards(relay, far):
+    near, other = through(relay, far)
+    with near, other:
+        relay.slow(0.3)
+        began = time.monotonic()
+        near.sendall(b"late")
+        assert other.recv(10) == b"late"
+        assert time.monotonic() - began >= 0.3
+        relay.repair()
+        near.sendall(b"again")
+        assert other.recv(10) == b"again"

@@ -100,6 +100,53 @@ def test_a_source_without_a_journal_learns_from_its_neighbours_before_it_answers
     assert payloads(carol) == [b"0"]
 
 
+def test_a_source_without_a_journal_answers_nothing_while_it_cannot_know_the_homes():
+    net, alice, carol = chain(diskless="a")
+    net.kill("a")
+    net.memory.cut("a", "b")
+    net.start("a")
+    early = alice.publish_durable({"x": 1}, b"0", timeout=10)
+    net.run(12)
+    assert receipt(alice, early) == (0, ["a"], [])
+    late = alice.publish_durable({"x": 1}, b"1", timeout=20)
+    net.memory.repair("a", "b")
+    net.run(10)
+    assert receipt(alice, late) == (1, [], [])
+    assert payloads(carol) == [b"1"]
+
+
+def test_a_neighbour_that_is_lost_before_its_records_arrive_does_not_count():
+    net, alice, _ = chain(diskless="ab")
+    net.kill("a")
+    net.start("a")
+    records = net.memory.router("a").durable.records
+    while not records._complete_links:
+        net.run(0.01)
+    net.memory.cut("a", "b")
+    number = alice.publish_durable({"x": 1}, b"0", timeout=5)
+    net.run(8)
+    assert receipt(alice, number) in ((0, ["a"], []), (0, ["c"], []))
+
+
+def test_a_router_confirms_a_home_when_its_record_is_on_disk():
+    net = DurableLab("a-b")
+    alice, bob = net.client("a"), net.client("b")
+    net.disks["a"].delay = 3.0
+    bob.subscribe_durable(1, "billing", "x > 0", wait=8.0)
+    net.run(2.5)
+    assert answers(bob, Subscribed) == []
+    net.kill("a")
+    net.memory.cut("a", "b")
+    net.start("a")
+    net.run(5)
+    net.memory.repair("a", "b")
+    net.disks["a"].delay = 0.01
+    net.run(10)
+    assert receipt(alice, alice.publish_durable({"x": 1}, b"0")) is None
+    net.run(3)
+    assert payloads(bob) == [b"0"]
+
+
 def test_lost_packets_are_sent_again_and_stored_once():
     net, alice, carol = chain()
     sent = [alice.publish_durable({"x": 1}, payload, timeout=30) for payload in numbers(20)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import resource
 import signal
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ _NO_LIMIT = resource.RLIM_INFINITY
 
 
 class ProcessFaults:
-    """Breaks and mends parts of a network, one at a time."""
+    """Breaks and mends parts of a network."""
 
     def __init__(self, network: ProcessNetwork, relays: Mapping[str, Relay], journals: Path, seed: int) -> None:
         """Initialise; relays: by link, such as r0-r1."""
@@ -27,19 +26,9 @@ class ProcessFaults:
         self._relays = relays
         self._journals = journals
         self._random = Random(f"torn {seed}")
-        self._lock = asyncio.Lock()
 
-    async def begin(self, kind: str, of: str) -> None:
+    def begin(self, kind: str, of: str) -> None:
         """Break a part."""
-        async with self._lock:
-            await asyncio.to_thread(self._begin, kind, of)
-
-    async def end(self, kind: str, of: str) -> None:
-        """Mend a part."""
-        async with self._lock:
-            await asyncio.to_thread(self._end, kind, of)
-
-    def _begin(self, kind: str, of: str) -> None:
         match kind:
             case "kill" | "torn write":
                 self._network.kill(of)
@@ -54,7 +43,8 @@ class ProcessFaults:
             case "full disk":
                 self._limit_files(of, 1)
 
-    def _end(self, kind: str, of: str) -> None:
+    def end(self, kind: str, of: str) -> None:
+        """Mend a part."""
         match kind:
             case "kill" | "torn write":
                 if kind == "torn write":

@@ -36,7 +36,8 @@ from cbnet.network.simulation.memory_network import MemoryNetwork
 PREDICATES = ("k >= 0", "k in (0, 2, 4)", "k < 2")
 KEYS = 5  # k is below
 _SECONDS = 40.0  # with faults
-_QUIET = 90.0  # seconds without faults at the end
+_QUIET = 90.0  # seconds without faults at the end, at most
+_STEP = 10.0  # seconds; the last one is without anything left to do
 _SLACK = 0.5  # seconds: a tick, and the way to a client and back
 _RECOVERY = 15.0  # seconds: a link is dead after some, then dialled again, and messages are sent again
 _ACK_WAIT = 3.0  # seconds
@@ -153,9 +154,7 @@ class SimulatedHistory:
             self._memory.run(self._random.expovariate(8))
             self._step()
         self._heal()
-        homes = (self._memory.router(home) for home in self._homes)
-        reports = (each for home in homes for each in home.durable.report(0, None).subscriptions)
-        self._record(End(self._memory.now, {each.name: each.messages for each in reports}))
+        self._record(End(self._memory.now, self._waiting()))
         return self.events
 
     def _step(self) -> None:
@@ -273,4 +272,17 @@ class SimulatedHistory:
         self._reconnect()
         self._restore_disks()
         self._record(Heal(self._memory.now))
-        self._memory.run(_QUIET)
+        end = self._memory.now + _QUIET
+        is_idle = was_idle = False
+        while self._memory.now < end and not (is_idle and was_idle):
+            self._memory.run(_STEP)
+            is_idle, was_idle = self._is_idle(), is_idle
+
+    def _is_idle(self) -> bool:
+        """Return whether all messages are answered, delivered and acknowledged."""
+        return not any(self._waiting().values()) and not any(len(each.publisher) for each in self._publishers)
+
+    def _waiting(self) -> dict[str, int]:
+        homes = (self._memory.router(home) for home in self._homes)
+        reports = (each for home in homes for each in home.durable.report(0, None).subscriptions)
+        return {each.name: each.messages for each in reports}

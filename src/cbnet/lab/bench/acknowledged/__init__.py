@@ -1,0 +1,1 @@
+"""Acknowledged publishing beside plain publishing, and beside JetStream."""

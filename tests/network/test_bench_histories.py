@@ -1,0 +1,68 @@
+"""Histories over real processes: kill -9, SIGSTOP, broken links, full disks and torn journals, each checked."""
+
+import json
+
+from cbnet.lab.bench.histories import histories, process_history
+from cbnet.lab.bench.histories.history_check import check_history
+from cbnet.lab.bench.histories.process_faults import ProcessFaults
+from cbnet.lab.bench.histories.process_history import run_process_history
+from cbnet.lab.bench.histories.process_plan import PlannedFault, PlannedSubscription, ProcessPlan
+from cbnet.lab.bench.histories.torn_write import committed_end
+from cbnet.lab.bench.routing import Routing
+from cbnet.network.transport.sqlite_journal import FILE
+
+HOME = PlannedSubscription("all", "r1", "k >= 0", ["c0"])
+
+
+def plan(*faults):
+    """Return a plan of two routers: publishers at r0, a durable subscription at r1."""
+    return ProcessPlan(["r0", "r1"], [("r0", "r1")], [HOME], {"p0": ["r0"]}, faults)
+
+
+def test_no_fault_of_processes_links_and_disks_loses_what_was_acknowledged(monkeypatch):
+    faults = [
+        PlannedFault(at, kind, of, 0.7)
+        for at, kind, of in (
+            (0.5, "torn write", "r1"), (2.0, "full disk", "r1"), (2.2, "slow link", "r0-r1"), (3.5, "stop", "r1"),
+            (3.6, "leave", "c0"), (5.0, "cut", "r0-r1"), (5.1, "kill", "r0"),
+        )
+    ]  # fmt: skip
+    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(*faults))
+    monkeypatch.setattr(process_history, "SECONDS", 6.0)
+    check = check_history(run_process_history(0, Routing(1)))
+    assert check.violations == {}
+    assert check.outcomes["stored"] > 20
+    assert check.due == check.outcomes["stored"]
+    assert {"torn write", "full disk", "slow link", "stop", "leave", "cut", "kill"} <= set(check.faults)
+
+
+def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
+    def lose(self, _kind, of):
+        log = self._journals / of / f"{FILE}-wal"
+        data = log.read_bytes()
+        log.write_bytes(data[: committed_end(data) // 2])
+        self._network.start(of)
+
+    away, kill = PlannedFault(0.1, "leave", "c0", 2.7), PlannedFault(2.0, "kill", "r1", 0.5)
+
+    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(away, kill))
+    monkeypatch.setattr(process_history, "SECONDS", 3.0)
+    monkeypatch.setattr(process_history, "_DRAIN", 3.0)
+    monkeypatch.setattr(ProcessFaults, "end", lose)
+    check = check_history(run_process_history(0, Routing(1)))
+    assert "lost" in check.violations
+
+
+def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch, tmp_path):
+    def garble(self, _kind, of):
+        (self._journals / of / FILE).write_bytes(b"garbage" * 1000)
+        (self._journals / of / f"{FILE}-wal").unlink()
+        self._network.start(of)
+
+    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(PlannedFault(0.5, "kill", "r1", 0.2)))
+    monkeypatch.setattr(ProcessFaults, "end", garble)
+    outcome = cbnet("bench", "histories", "--histories", 1, "--trees", "1", "--json", "--keep", tmp_path)
+    assert outcome.code == 1
+    row = json.loads(outcome.out)
+    assert (row["kind"], list(row["violations"])) == (histories.PROCESSES, ["failed"])
+    assert "damaged" in row["violations"]["failed"][0]
