@@ -23,12 +23,12 @@ def test_no_fault_of_processes_links_and_disks_loses_what_was_acknowledged(monke
     faults = [
         PlannedFault(at, kind, of, 0.7)
         for at, kind, of in (
-            (0.5, "torn write", "r1"), (2.0, "full disk", "r1"), (2.2, "slow link", "r0-r1"), (3.5, "stop", "r1"),
-            (3.6, "leave", "c0"), (5.0, "cut", "r0-r1"), (5.1, "kill", "r0"),
+            (3.5, "torn write", "r1"), (5.0, "full disk", "r1"), (5.2, "slow link", "r0-r1"), (6.5, "stop", "r1"),
+            (6.6, "leave", "c0"), (8.0, "cut", "r0-r1"), (8.1, "kill", "r0"),
         )
     ]  # fmt: skip
     monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(*faults))
-    monkeypatch.setattr(process_history, "SECONDS", 6.0)
+    monkeypatch.setattr(process_history, "SECONDS", 9.0)
     check = check_history(run_process_history(0, Routing(1)))
     assert check.violations == {}
     assert check.outcomes["stored"] > 20
@@ -43,10 +43,11 @@ def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
         log.write_bytes(data[: committed_end(data) // 2])
         self._network.start(of)
 
-    away, kill = PlannedFault(0.1, "leave", "c0", 2.7), PlannedFault(2.0, "kill", "r1", 0.5)
+    # Routers that have just started answer after 3 s.
+    away, kill = PlannedFault(0.1, "leave", "c0", 6.0), PlannedFault(5.0, "kill", "r1", 0.5)
 
     monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(away, kill))
-    monkeypatch.setattr(process_history, "SECONDS", 3.0)
+    monkeypatch.setattr(process_history, "SECONDS", 7.0)
     monkeypatch.setattr(process_history, "_DRAIN", 3.0)
     monkeypatch.setattr(ProcessFaults, "end", lose)
     check = check_history(run_process_history(0, Routing(1)))
@@ -63,6 +64,6 @@ def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch, t
     monkeypatch.setattr(ProcessFaults, "end", garble)
     outcome = cbnet("bench", "histories", "--histories", 1, "--trees", "1", "--json", "--keep", tmp_path)
     assert outcome.code == 1
-    row = json.loads(outcome.out)
+    row = json.loads(outcome.out.splitlines()[0])
     assert (row["kind"], list(row["violations"])) == (histories.PROCESSES, ["failed"])
     assert "damaged" in row["violations"]["failed"][0]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-SECONDS: Final = 15.0  # with faults
+SECONDS: Final = 18.0  # until the last fault
+_FIRST = 4.0  # seconds to the first: routers that have just started answer after 3
 FAULTS: Final = ("kill", "torn write", "stop", "cut", "silence", "slow link", "full disk", "leave")
 _PREDICATES = ("k >= 0", "k in (0, 2, 4)", "k < 2")
 _MAX_PAUSE = 2.5  # seconds from a fault to the next
@@ -79,7 +80,7 @@ def _faults(
     """Return faults in order; no two of one part overlap, and no two of routers that share its process."""
     faults: list[PlannedFault] = []
     busy: dict[str, float] = {}  # until when
-    at = 1.0
+    at = _FIRST
     while at < SECONDS:
         kind = random.choice(FAULTS)
         if kind == "leave":
