@@ -7,7 +7,7 @@ stored twice  one message has two offsets of a subscription, or one offset two m
 repeated      a message was received again, though it was acknowledged in time, or before the time was over, and
               neither its home nor a client of the subscription had a fault in between
 order         a later message of a publisher has a lower offset, or reached a client first, and was not sent again
-refused       a message was refused though no disk was full
+refused       a message was refused though no disk was full, and all routers had confirmed all homes
 unanswered    a publisher got no answer in time; or the answer is that homes are silent, though all was mended in time
 waiting       messages were left at the end, or the history has no end
 
@@ -221,8 +221,17 @@ class _Checker:
             self.check.violate("unanswered", text)
         if event.outcome == "silent" and deadline > max(self._recovered, publish.at + self._begin.recovery):
             self.check.violate("unanswered", f"{text}: silent")
-        if event.outcome == "refused" and not self._full and self._freed < publish.at - self._begin.recovery:
+        if event.outcome == "refused" and not self._may_refuse(publish):
             self.check.violate("refused", f"{text}: {event.reason}")
+
+    def _may_refuse(self, publish: Publish) -> bool:
+        """Return whether a disk was full, or a home was not known to all routers.
+
+        One router may have stored later messages there before another, which knows the home, sends this one.
+        """
+        was_full = bool(self._full) or self._freed >= publish.at - self._begin.recovery
+        matching = (each for each in self._subscriptions.values() if each.matches(publish))
+        return was_full or any(each.confirmed >= publish.at for each in matching)
 
     def _receive(self, event: Receive) -> None:
         self.check.received += 1

@@ -130,6 +130,8 @@ def test_only_a_full_disk_refuses():
     freed = (Fault(10, "r1", "full disk"), Fault(20, "r1", "free disk"))
     assert violations(*freed, publish(50, 1), refused) == {"refused": 1}
     assert violations(freed[0], publish(50, 1), refused) == {}
+    some = [*SUBSCRIBED[:2], Confirm(2.0, "even", routers=2)]  # or a home that a router does not know
+    assert violations(publish(50, 1), refused, begin=some) == {}
 
 
 def test_what_is_left_at_the_end_is_found():
