@@ -41,7 +41,8 @@ def made(kind):
             high = kind.le if kind.le is not None else 2**63 - 1 if kind.lt is None else kind.lt - 1
             return st.integers(low, min(high, low + 5)) | st.integers(low, high)
         case msgspec.inspect.FloatType():
-            return st.floats(kind.ge, kind.le, allow_nan=False, allow_infinity=False)
+            low = kind.gt if kind.ge is None else kind.ge
+            return st.floats(low, kind.le, exclude_min=kind.gt is not None, allow_nan=False, allow_infinity=False)
         case msgspec.inspect.StrType():
             return _NAMES if kind.min_length else _TEXTS
         case msgspec.inspect.BytesType():

@@ -18,6 +18,7 @@ from functools import partial
 
 import msgspec
 
+from cbnet.errors import InputError
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.announce.timed_table import empty_table
@@ -31,6 +32,7 @@ from cbnet.network.logs import log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_HOMES
 from cbnet.network.protocol.frames import HomeAck, HomeRecord, HomeRequest, HomeSummary, RecordEntry
+from cbnet.network.protocol.wire import WireError
 
 _encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(HomeRecord)
@@ -136,9 +138,13 @@ class HomeRecords:
         before = self._records.get(record.owner)
         old = set() if before is None else set(before.filters)
         new = set(record.filters)
+        try:
+            added = [*map(tests_from_bytes, new - old)]
+        except InputError as error:
+            raise WireError(error.summary) from None
         self._records[record.owner] = record
         self._table.remove_tests(record.owner, [*map(tests_from_bytes, old - new)])
-        self._table.add_tests(record.owner, [*map(tests_from_bytes, new - old)])
+        self._table.add_tests(record.owner, added)
 
     def _flood(self, record: HomeRecord, except_link: int | None = None) -> None:
         self._context.outbox.send_all([link for link in self._links.routers() if link != except_link], record)
