@@ -25,4 +25,4 @@ def test_missing_messages_are_an_error(cbnet, monkeypatch):
     outcome = cbnet("bench", "durable", *SMALL)
     assert outcome.code == 1
     assert "wrong answers: cbnet, 1 router: 304 of 305 messages stored" in outcome.err
-    assert "messages/s" in outcome.out
+    assert "messages" in outcome.out
