@@ -137,16 +137,15 @@ class Flooding:
             self._answer(link, record)
 
     def _answer(self, link: int, record: LinkRecord) -> None:
-        """Send back the present record where a neighbour has a very different one, which it may take for newer.
+        """Send back the present record where a neighbour has an older one: it may have refused the present one.
 
-        Versions close to each other need no answer: the newer one is on its way to the neighbour. There is one answer a
-        tick, as of three forged versions each may be newer than another.
+        There is one answer a tick, as of three forged versions each may be newer than another.
         """
         present = self._database.record(record.owner, self._context.now)
         if present is None:
             return
         newer, older = version_of(present), version_of(record)
-        if newer.is_newer(older) and older.steps_to(newer) > _MAX_STEP and (link, record.owner) not in self._answered:
+        if newer.is_newer(older) and (link, record.owner) not in self._answered:
             self._answered.add((link, record.owner))
             self._context.outbox.send(link, present)
 
