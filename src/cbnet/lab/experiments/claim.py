@@ -75,7 +75,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Rule:
+class ClaimRule:
     """The condition under which a claim holds; it makes the findings about the claim."""
 
     claim: int

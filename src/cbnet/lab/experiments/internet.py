@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.experiment import ExperimentContext, Tables
 from cbnet.topology import Graph, topology
 
@@ -53,7 +53,9 @@ def on_generated(tables: Tables) -> str:
     return "" if is_from_file(tables) else f"on a generated graph of {nodes:,} nodes; use --topology"
 
 
-def internet_finding(tables: Tables, rule: Rule, ours: str, holds: bool, reason: str, condition: str = "") -> Finding:
+def internet_finding(
+    tables: Tables, rule: ClaimRule, ours: str, holds: bool, reason: str, condition: str = ""
+) -> Finding:
     """Return the finding for a claim about the Internet.
 
     reason: why it does not hold. condition: under which it holds; empty if it simply holds.

@@ -27,7 +27,7 @@ class DurableDelivery(Delivery):
         self._acknowledge = acknowledge
 
     def acknowledge(self) -> None:
-        """Tell the router that the message is done; may be called in any thread."""
+        """Acknowledge the message, so that it does not come again; may be called in any thread."""
         self._acknowledge(self.offset)
 
     def __reduce__(self) -> tuple[Any, ...]:

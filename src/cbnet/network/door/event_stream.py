@@ -26,7 +26,7 @@ from cbnet.network.client.client_events import ClientEvent, EventKind
 from cbnet.network.client.message_json import payload_members
 from cbnet.network.door.http_links import HttpLinks, bearer_token
 from cbnet.network.door.problems import problem_members, problem_of
-from cbnet.network.door.request_input import Options
+from cbnet.network.door.request_input import RequestOptions
 from cbnet.network.errors import NotConfirmed
 from cbnet.network.transport.event_loop import wait_first
 
@@ -48,7 +48,7 @@ class EventStreams:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Subscribe, and send events until the client or the router ends the stream."""
         request = Request(scope, receive)
-        options = Options(request.query_params, ("predicate", "dialect", "wait", "timeout"))
+        options = RequestOptions(request.query_params, ("predicate", "dialect", "wait", "timeout"))
         predicate = options.predicate("predicate")
         if not predicate:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
@@ -74,7 +74,9 @@ class Losses:
             self._events.append(event)
 
 
-async def subscribe(client: AsyncClient, predicate: str, options: Options, durable: str = "") -> AsyncSubscription:
+async def subscribe(
+    client: AsyncClient, predicate: str, options: RequestOptions, durable: str = ""
+) -> AsyncSubscription:
     """Subscribe; the option `wait` waits until all routers have the subscription, or for the timeout."""
     wait, timeout = options.flag("wait"), options.timeout()
     try:

@@ -24,7 +24,7 @@ from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.message_json import message_and_payload
 from cbnet.network.door.http_links import HttpLinks
 from cbnet.network.door.problems import Problem, json_response, problem_of
-from cbnet.network.door.request_input import MAX_BODY, Options, body_of, body_parts
+from cbnet.network.door.request_input import MAX_BODY, RequestOptions, body_of, body_parts
 
 Item: TypeAlias = tuple[Message, bytes]
 _LINES: Final = frozenset(
@@ -44,7 +44,7 @@ class Publishing:
 
     async def __call__(self, request: Request) -> Response:
         """Publish the messages of a request."""
-        options = Options(request.query_params, ("durable", "timeout"))
+        options = RequestOptions(request.query_params, ("durable", "timeout"))
         is_durable, timeout = options.flag("durable"), options.timeout()
         async with self._links.shared(request) as client:
             if _media_type(request) in _LINES:

@@ -14,7 +14,7 @@ from cbnet.network.client.async_pull import DEFAULT_HOLDERS
 from cbnet.network.client.message_json import payload_from_members, payload_members
 from cbnet.network.door.http_links import HttpLinks
 from cbnet.network.door.problems import json_response
-from cbnet.network.door.request_input import Options, json_object
+from cbnet.network.door.request_input import RequestOptions, json_object
 from cbnet.network.protocol.fields import MAX_HOLDERS
 from cbnet.network.protocol.frame_json import json_of
 
@@ -48,7 +48,7 @@ class Queries:
 
 async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
     """Request an item by the members of a JSON object."""
-    options = Options(members, REQUEST)
+    options = RequestOptions(members, REQUEST)
     wanted = members.get("request", "")
     if not isinstance(wanted, str | dict) or not wanted:
         raise InputError("no request", hint='send {"request": "symbol = \\"A\\""}, or an object of values')
@@ -66,7 +66,7 @@ async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, A
 
 async def traced(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
     """Trace the message in the members of a JSON object."""
-    options = Options(members, TRACE)
+    options = RequestOptions(members, TRACE)
     message = members.get("message")
     if not isinstance(message, dict):
         raise InputError("no message", hint='send {"message": {"price": 3}, "dry": true}')

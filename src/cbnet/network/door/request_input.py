@@ -21,7 +21,7 @@ _BODY_TIMEOUT: Final = 30.0  # seconds between two parts of a body
 _FLAGS: Final = {"true": True, "1": True, "": True, "false": False, "0": False, True: True, False: False}
 
 
-class Options:
+class RequestOptions:
     """The options of a request, by name."""
 
     def __init__(self, values: Mapping[str, Any], known: Collection[str]) -> None:

@@ -29,7 +29,7 @@ from cbnet.network.door.http_links import HttpLinks, bearer_token
 from cbnet.network.door.problems import Problem, problem_members, problem_of
 from cbnet.network.door.publishing import publish_all
 from cbnet.network.door.queries import REQUEST, TRACE, requested, traced
-from cbnet.network.door.request_input import Options, object_of
+from cbnet.network.door.request_input import RequestOptions, object_of
 
 _HELLO_TIMEOUT: Final = 5.0  # seconds
 _REFUSED, _ENDED = 1008, 1012  # close codes [RFC 6455 §7.4.1]: policy violation, service restart
@@ -66,7 +66,7 @@ class WebSockets:
         if members.get("op") != "hello":
             hint = 'send {"op": "hello", "token": "…"} first, or the header `Authorization: Bearer TOKEN`'
             raise Problem(401, "a token is required", hint=hint)
-        return Options(members, ("op", "token")).text("token")
+        return RequestOptions(members, ("op", "token")).text("token")
 
 
 class _Session:
@@ -122,7 +122,7 @@ class _Session:
     # --- operations
 
     async def _publish(self, members: dict[str, Any]) -> dict[str, Any] | None:
-        options = Options(members, ("number", "message", "payload", "encoding", "durable", "timeout"))
+        options = RequestOptions(members, ("number", "message", "payload", "encoding", "durable", "timeout"))
         message = members.get("message")
         if not isinstance(message, dict):
             raise InputError("no message", hint='send {"op": "publish", "message": {"price": 3}}')
@@ -136,7 +136,7 @@ class _Session:
         return {"op": "published", **more}
 
     async def _subscribe(self, members: dict[str, Any]) -> dict[str, Any]:
-        options = Options(members, ("id", "predicate", "dialect", "wait", "timeout", "durable"))
+        options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable"))
         id, predicate, durable = _id(members), options.predicate("predicate"), options.text("durable")
         if id in self._subscriptions:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or unsubscribe first")
@@ -150,13 +150,13 @@ class _Session:
         return {"op": "subscribed", **confirmation_members(subscription.confirmation)}
 
     async def _unsubscribe(self, members: dict[str, Any]) -> dict[str, Any]:
-        Options(members, ("id",))
+        RequestOptions(members, ("id",))
         await self._subscription(members).unsubscribe()
         del self._subscriptions[_id(members)]
         return {"op": "unsubscribed"}
 
     async def _acknowledge(self, members: dict[str, Any]) -> None:
-        Options(members, ("id", "up_to"))
+        RequestOptions(members, ("id", "up_to"))
         offset = members.get("up_to")
         if not isinstance(offset, int) or not 0 < offset < 1 << 63:
             raise InputError("no offset", hint='send {"op": "acknowledge", "id": 1, "up_to": OFFSET}')
@@ -164,12 +164,12 @@ class _Session:
 
     async def _request(self, members: dict[str, Any]) -> dict[str, Any]:
         wanted = {name: value for name, value in members.items() if name != "number"}
-        Options(wanted, REQUEST)
+        RequestOptions(wanted, REQUEST)
         return {"op": "reply", **await requested(self._client, wanted)}
 
     async def _trace(self, members: dict[str, Any]) -> dict[str, Any]:
         wanted = {name: value for name, value in members.items() if name != "number"}
-        Options(wanted, TRACE)
+        RequestOptions(wanted, TRACE)
         return {"op": "traced", **await traced(self._client, wanted)}
 
     def _subscription(self, members: dict[str, Any]) -> AsyncSubscription:

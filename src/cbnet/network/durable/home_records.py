@@ -93,7 +93,7 @@ class HomeRecords:
         return self._summarised.issuperset(self._links.routers()) and not self._requested
 
     def check(self) -> None:
-        """Tell the neighbours when this router is complete."""
+        """Inform the neighbours once this router is complete."""
         if self._is_complete or not self._has_all_of_neighbours:
             return
         is_only_home = self._records.keys() <= {self._context.name}
@@ -152,7 +152,7 @@ class HomeRecords:
     # --- links
 
     def greet(self, link: int) -> None:
-        """Tell a new neighbour which records this router has."""
+        """Send a new neighbour a summary of all records."""
         self._context.outbox.send(link, self._summary())
 
     def remove_link(self, link: int) -> None:

@@ -121,7 +121,7 @@ class SourceFilters:
                 yield row
 
     def _unmatch(self, rows: Iterable[int]) -> None:
-        """Take filters out of the match table."""
+        """Remove filters from the match table."""
         tests: dict[int, list[EncodedFilter]] = {}  # by slot
         for row in rows:
             tests.setdefault(self._slot_of[row], []).append(tests_from_bytes(self.filters[row]))

@@ -1,6 +1,6 @@
 import pytest
 
-from cbnet.lab.experiments.claim import VERDICTS, Finding, Rule, claims
+from cbnet.lab.experiments.claim import VERDICTS, ClaimRule, Finding, claims
 
 
 def test_ninety_claims_are_numbered_in_order():
@@ -37,7 +37,7 @@ def test_open_claims_name_what_was_missing():
 
 
 def test_rule_makes_findings_that_show_it():
-    rule = Rule(5, "at most 400 ms with 8,192,000 filters")
+    rule = ClaimRule(5, "at most 400 ms with 8,192,000 filters")
     assert rule.decide("300 ms", True, "too slow") == Finding(5, "300 ms", "holds", rule=rule.text)
     assert rule.decide("500 ms", False, "too slow") == Finding(5, "500 ms", "fails", "too slow", rule=rule.text)
     found = rule.unmeasured("30 ms", "measured up to 512,000 filters")

@@ -1,10 +1,10 @@
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.experiments.claim import Rule
+from cbnet.lab.experiments.claim import ClaimRule
 from cbnet.lab.experiments.internet import internet_finding
 
-RULE = Rule(76, "a condition")
+RULE = ClaimRule(76, "a condition")
 
 
 def graph(nodes, from_file):

@@ -1,7 +1,7 @@
 """History of a run: what clients did and saw, and the faults, as events in JSON Lines.
 
     {"type":"begin","at":0.0,"routers":3,"slack":0.2,"recovery":15.0}
-    {"type":"subscribe","at":5.0,"subscription":"even at r1","home":"r1","predicate":"k in (0, 2)","ack_wait":3.0}
+    {"type":"subscribe","at":5.0,"client":"c0","subscription":"even at r1","home":"r1","predicate":"k in (0, 2)",…}
     {"type":"confirm","at":5.4,"subscription":"even at r1","routers":3}
     {"type":"publish","at":9.1,"publisher":"p0","number":1,"message":{"k":2},"timeout":10.0}
     {"type":"fault","at":9.2,"of":"r1","kind":"kill"}
@@ -33,11 +33,15 @@ def outcome_of(silent: Collection[str], refused: Collection[str]) -> Outcome:
     return "silent" if silent else "refused" if refused else "stored"
 
 
-class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
+def _tag(name: str) -> str:
+    return name.removesuffix("Event").lower()
+
+
+class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=_tag):
     at: float  # seconds
 
 
-class Begin(_Event, frozen=True):
+class BeginEvent(_Event, frozen=True):
     """The network of the history.
 
     slack: seconds by which clients may see events late. recovery: seconds from the heal until all works again.
@@ -48,7 +52,7 @@ class Begin(_Event, frozen=True):
     recovery: float
 
 
-class Subscribe(_Event, frozen=True):
+class SubscribeEvent(_Event, frozen=True):
     """A client subscribes; several may share a subscription."""
 
     client: str
@@ -58,14 +62,14 @@ class Subscribe(_Event, frozen=True):
     ack_wait: float
 
 
-class Confirm(_Event, frozen=True):
+class ConfirmEvent(_Event, frozen=True):
     """A subscription is confirmed by some number of routers."""
 
     subscription: str
     routers: int
 
 
-class Publish(_Event, frozen=True):
+class PublishEvent(_Event, frozen=True):
     """A publisher publishes a message, and waits for its receipt."""
 
     publisher: str
@@ -74,7 +78,7 @@ class Publish(_Event, frozen=True):
     timeout: float
 
 
-class Receipt(_Event, frozen=True):
+class ReceiptEvent(_Event, frozen=True):
     """The answer to a publisher; silent: some homes, or the router itself, did not answer."""
 
     publisher: str
@@ -84,7 +88,7 @@ class Receipt(_Event, frozen=True):
     reason: str = ""  # of a refusal
 
 
-class Receive(_Event, frozen=True):
+class ReceiveEvent(_Event, frozen=True):
     """A client receives a message of a subscription."""
 
     client: str
@@ -95,7 +99,7 @@ class Receive(_Event, frozen=True):
     number: int
 
 
-class Acknowledge(_Event, frozen=True):
+class AcknowledgeEvent(_Event, frozen=True):
     """A client acknowledges a message."""
 
     client: str
@@ -103,7 +107,7 @@ class Acknowledge(_Event, frozen=True):
     offset: int
 
 
-class Fault(_Event, frozen=True):
+class FaultEvent(_Event, frozen=True):
     """Something is broken, or mended, at a router, a client, or a link such as r1-r2.
 
     A home may refuse messages from a "full disk" to a "free disk".
@@ -113,17 +117,28 @@ class Fault(_Event, frozen=True):
     kind: str
 
 
-class Heal(_Event, frozen=True):
+class HealEvent(_Event, frozen=True):
     """All is mended, and nothing breaks any more."""
 
 
-class End(_Event, frozen=True):
+class EndEvent(_Event, frozen=True):
     """The end, after a time without faults; waiting: messages of each subscription that are not acknowledged."""
 
     waiting: dict[str, int]
 
 
-Event: TypeAlias = Begin | Subscribe | Confirm | Publish | Receipt | Receive | Acknowledge | Fault | Heal | End
+Event: TypeAlias = (
+    BeginEvent
+    | SubscribeEvent
+    | ConfirmEvent
+    | PublishEvent
+    | ReceiptEvent
+    | ReceiveEvent
+    | AcknowledgeEvent
+    | FaultEvent
+    | HealEvent
+    | EndEvent
+)
 
 _decode = msgspec.json.Decoder(Event).decode
 _encode = msgspec.json.Encoder().encode

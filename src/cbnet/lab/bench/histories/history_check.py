@@ -23,17 +23,17 @@ from math import inf
 from typing import TypeAlias
 
 from cbnet.lab.bench.histories.history import (
-    Acknowledge,
-    Begin,
-    Confirm,
-    End,
+    AcknowledgeEvent,
+    BeginEvent,
+    ConfirmEvent,
+    EndEvent,
     Event,
-    Fault,
-    Heal,
-    Publish,
-    Receipt,
-    Receive,
-    Subscribe,
+    FaultEvent,
+    HealEvent,
+    PublishEvent,
+    ReceiptEvent,
+    ReceiveEvent,
+    SubscribeEvent,
 )
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
@@ -77,7 +77,7 @@ class _Stored:
 class _SubscriptionCheck:
     """The check of one durable subscription."""
 
-    def __init__(self, first: Subscribe, slack: float) -> None:
+    def __init__(self, first: SubscribeEvent, slack: float) -> None:
         self.name = first.subscription
         self._home = first.home
         self._predicate: Predicate = parse(first.predicate)
@@ -94,16 +94,16 @@ class _SubscriptionCheck:
     def add_client(self, client: str) -> None:
         self._parts.add(client)
 
-    def fault(self, event: Fault) -> None:
+    def fault(self, event: FaultEvent) -> None:
         if event.of in self._parts:
             self._faults = event.at
         if event.of == self._home:
             self._home_faults = event.at
 
-    def matches(self, publish: Publish) -> bool:
+    def matches(self, publish: PublishEvent) -> bool:
         return self._predicate.matches(Message(publish.message))
 
-    def receive(self, event: Receive, publish: Publish | None, check: HistoryCheck) -> None:
+    def receive(self, event: ReceiveEvent, publish: PublishEvent | None, check: HistoryCheck) -> None:
         text = f"{self.name}, offset {event.offset}: {event.publisher} {event.number}, at {event.at:.2f}"
         if publish is None or not self.matches(publish):
             check.violate("spurious", f"{text}, {'was not published' if publish is None else 'does not match'}")
@@ -128,7 +128,7 @@ class _SubscriptionCheck:
         is_late = stored.acknowledged - stored.received >= self._ack_wait
         return is_late and now - stored.received >= self._ack_wait
 
-    def _check_order(self, event: Receive, check: HistoryCheck, text: str) -> None:
+    def _check_order(self, event: ReceiveEvent, check: HistoryCheck, text: str) -> None:
         """Check that a client receives the messages of a publisher in order, unless this one was sent before."""
         key = event.client, event.publisher
         offset, at = self._highest.get(key, (0, -inf))
@@ -137,7 +137,7 @@ class _SubscriptionCheck:
         elif event.deliveries == 1 and self._home_faults < at:
             check.violate("order", f"{text}, after offset {offset}")
 
-    def acknowledge(self, event: Acknowledge) -> None:
+    def acknowledge(self, event: AcknowledgeEvent) -> None:
         stored = self.offsets.get(event.offset)
         if stored is not None:
             stored.acknowledged = min(stored.acknowledged, event.at)
@@ -159,12 +159,12 @@ class _SubscriptionCheck:
 
 
 class _Checker:
-    def __init__(self, begin: Begin) -> None:
+    def __init__(self, begin: BeginEvent) -> None:
         self.check = HistoryCheck()
         self._begin = begin
         self._subscriptions: dict[str, _SubscriptionCheck] = {}
-        self._published: dict[Identity, Publish] = {}
-        self._receipts: dict[Identity, Receipt] = {}
+        self._published: dict[Identity, PublishEvent] = {}
+        self._receipts: dict[Identity, ReceiptEvent] = {}
         self._full: set[str] = set()  # routers whose disk is full
         self._freed = -inf  # time when the last one was
         self._recovered = inf  # time since when all must work
@@ -173,35 +173,35 @@ class _Checker:
     def add(self, event: Event) -> None:
         check = self.check
         match event:
-            case Subscribe():
+            case SubscribeEvent():
                 own = self._subscriptions.get(event.subscription)
                 if own is None:
                     own = self._subscriptions[event.subscription] = _SubscriptionCheck(event, self._begin.slack)
                 own.add_client(event.client)
-            case Confirm():
+            case ConfirmEvent():
                 own = self._subscriptions[event.subscription]
                 if event.routers == self._begin.routers:
                     own.confirmed = min(own.confirmed, event.at)
-            case Publish():
+            case PublishEvent():
                 check.published += 1
                 self._published[event.publisher, event.number] = event
-            case Receipt():
+            case ReceiptEvent():
                 self._add_receipt(event)
-            case Receive():
+            case ReceiveEvent():
                 self._receive(event)
-            case Acknowledge():
+            case AcknowledgeEvent():
                 self._subscriptions[event.subscription].acknowledge(event)
-            case Fault():
+            case FaultEvent():
                 self._fault(event)
-            case Heal(at):
+            case HealEvent(at):
                 self._recovered = at + self._begin.recovery
-            case End(_, waiting):
+            case EndEvent(_, waiting):
                 self._is_over = True
                 for name, count in waiting.items():
                     if count:
                         check.violate("waiting", f"{name}: {count} messages at the end")
 
-    def _fault(self, event: Fault) -> None:
+    def _fault(self, event: FaultEvent) -> None:
         self.check.faults[event.kind] += 1
         if event.kind == "full disk":
             self._full.add(event.of)
@@ -211,7 +211,7 @@ class _Checker:
         for own in self._subscriptions.values():
             own.fault(event)
 
-    def _add_receipt(self, event: Receipt) -> None:
+    def _add_receipt(self, event: ReceiptEvent) -> None:
         self.check.outcomes[event.outcome] += 1
         publish = self._published[event.publisher, event.number]
         self._receipts[event.publisher, event.number] = event
@@ -224,7 +224,7 @@ class _Checker:
         if event.outcome == "refused" and not self._may_refuse(publish):
             self.check.violate("refused", f"{text}: {event.reason}")
 
-    def _may_refuse(self, publish: Publish) -> bool:
+    def _may_refuse(self, publish: PublishEvent) -> bool:
         """Return whether a disk was full, or a home was not known to all routers.
 
         One router may have stored later messages there before another, which knows the home, sends this one.
@@ -233,7 +233,7 @@ class _Checker:
         matching = (each for each in self._subscriptions.values() if each.matches(publish))
         return was_full or any(each.confirmed >= publish.at for each in matching)
 
-    def _receive(self, event: Receive) -> None:
+    def _receive(self, event: ReceiveEvent) -> None:
         self.check.received += 1
         own = self._subscriptions.get(event.subscription)
         if own is None:
@@ -253,7 +253,7 @@ class _Checker:
                 self._check_receipt(publish, receipt, stored)
         return self.check
 
-    def _check_receipt(self, publish: Publish, receipt: Receipt, stored: Mapping[str, set[Identity]]) -> None:
+    def _check_receipt(self, publish: PublishEvent, receipt: ReceiptEvent, stored: Mapping[str, set[Identity]]) -> None:
         check, text = self.check, f"{publish.publisher} {publish.number}, published at {publish.at:.2f}"
         matching = [each for each in self._subscriptions.values() if each.matches(publish)]
         due = [each for each in matching if each.confirmed < publish.at]
@@ -266,10 +266,10 @@ class _Checker:
 
 
 def check_history(events: Sequence[Event] | Iterable[Event]) -> HistoryCheck:
-    """Return the check of a history, which begins with `Begin`."""
+    """Return the check of a history, which begins with `BeginEvent`."""
     iterator = iter(events)
     begin = next(iterator, None)
-    if not isinstance(begin, Begin):
+    if not isinstance(begin, BeginEvent):
         check = HistoryCheck()
         check.violate("waiting", "the history has no beginning")
         return check

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.histories.history import (
-    Acknowledge,
-    Confirm,
+    AcknowledgeEvent,
+    ConfirmEvent,
     Event,
-    Fault,
-    Publish,
-    Receipt,
-    Receive,
-    Subscribe,
+    FaultEvent,
+    PublishEvent,
+    ReceiptEvent,
+    ReceiveEvent,
+    SubscribeEvent,
     outcome_of,
 )
 from cbnet.lab.bench.histories.process_plan import PlannedSubscription
 from cbnet.network import Client, Delivery, NotConnected, NotStored, Refused, connect
 from cbnet.network.client.client import Subscription
 from cbnet.network.client.durable_delivery import DurableDelivery
-from cbnet.network.client.durable_publishing import Receipt as ClientReceipt
+from cbnet.network.client.durable_publishing import Receipt
 
 ACK_WAIT: Final = 8.0  # seconds
 _TIMEOUTS = (3.0, 10.0, 30.0)  # seconds, of publishers
@@ -48,10 +49,10 @@ class HistoryLog:
 
     def fault(self, of: str, kind: str) -> None:
         """Record a fault, or the end of one."""
-        self.events.append(Fault(self.now, of, kind))
+        self.events.append(FaultEvent(self.now, of, kind))
 
 
-class HistoryThread(threading.Thread):
+class HistoryThread(threading.Thread, ABC):
     """A client in a thread; `result` raises the error that ended it."""
 
     def __init__(self, log: HistoryLog, name: str, addresses: Sequence[str]) -> None:
@@ -69,9 +70,9 @@ class HistoryThread(threading.Thread):
         except CbnetError as error:
             self._error = error
 
+    @abstractmethod
     def work(self) -> None:
         """Publish or receive."""
-        raise NotImplementedError
 
     def result(self, timeout: float) -> None:
         """Wait for the end."""
@@ -113,14 +114,14 @@ class HistorySubscriber(HistoryThread):
     def _join(self, client: Client) -> Subscription:
         planned, log = self._subscription, self.log
         log.events.append(
-            Subscribe(log.now, self.client_name, planned.name, planned.home, planned.predicate, ACK_WAIT)
+            SubscribeEvent(log.now, self.client_name, planned.name, planned.home, planned.predicate, ACK_WAIT)
         )  # fmt: skip
         wait = not self.confirmed.is_set()
         joined = client.subscribe(
             planned.predicate, durable=planned.name, ack_wait=ACK_WAIT, wait=wait, timeout=_CONNECT
         )  # fmt: skip
         if wait:
-            log.events.append(Confirm(log.now, planned.name, joined.confirmation.routers))
+            log.events.append(ConfirmEvent(log.now, planned.name, joined.confirmation.routers))
             self.confirmed.set()
         return joined
 
@@ -134,7 +135,7 @@ class HistorySubscriber(HistoryThread):
         log, name = self.log, self._subscription.name
         publisher, number = delivery.payload.decode().split()
         log.events.append(
-            Receive(
+            ReceiveEvent(
                 at=log.now,
                 client=self.client_name,
                 subscription=name,
@@ -146,7 +147,7 @@ class HistorySubscriber(HistoryThread):
         )
         if self.is_patient.is_set() or self._random.random() < 0.95:
             delivery.acknowledge()
-            log.events.append(Acknowledge(log.now, self.client_name, name, delivery.offset))
+            log.events.append(AcknowledgeEvent(log.now, self.client_name, name, delivery.offset))
 
 
 class HistoryPublisher(HistoryThread):
@@ -170,21 +171,21 @@ class HistoryPublisher(HistoryThread):
         self._last += count
         contents = [{"k": self._random.randrange(5)} for _ in numbers]
         for number, content in zip(numbers, contents, strict=True):
-            log.events.append(Publish(log.now, name, number, content, timeout))
+            log.events.append(PublishEvent(log.now, name, number, content, timeout))
         payloads = [f"{name} {number}".encode() for number in numbers]
         receipts = _receipts(lambda: client.publish_durably(contents, payloads, timeout=timeout), count)
         for number, receipt in zip(numbers, receipts, strict=True):
             outcome, reason = outcome_of(receipt.silent, receipt.refused), "; ".join(receipt.refused)
-            log.events.append(Receipt(log.now, name, number, outcome, receipt.subscriptions, reason))
+            log.events.append(ReceiptEvent(log.now, name, number, outcome, receipt.subscriptions, reason))
 
 
-def _receipts(publish: Callable[[], list[ClientReceipt]], count: int) -> list[ClientReceipt]:
+def _receipts(publish: Callable[[], list[Receipt]], count: int) -> list[Receipt]:
     """Return the receipts of messages, also if they are not stored."""
     try:
         return publish()
     except NotStored as error:
         return list(error.receipts)
     except NotConnected as error:
-        return [ClientReceipt(0, 0, [str(error)], [])] * count
+        return [Receipt(0, 0, [str(error)], [])] * count
     except Refused as error:
-        return [ClientReceipt(0, 0, [], [str(error)])] * count
+        return [Receipt(0, 0, [], [str(error)])] * count

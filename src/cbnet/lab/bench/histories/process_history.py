@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.histories.history import Begin, End, Event, Heal
+from cbnet.lab.bench.histories.history import BeginEvent, EndEvent, Event, HealEvent
 from cbnet.lab.bench.histories.process_clients import HistoryLog, HistoryPublisher, HistorySubscriber
 from cbnet.lab.bench.histories.process_faults import ProcessFaults
 from cbnet.lab.bench.histories.process_plan import SECONDS, PlannedFault, ProcessPlan
@@ -69,13 +69,13 @@ class _ProcessHistory:
     def run(self) -> list[Event]:
         """Run to the end; return the events."""
         log = self._log
-        log.events.append(Begin(log.now, len(self._plan.routers), _SLACK, _RECOVERY))
+        log.events.append(BeginEvent(log.now, len(self._plan.routers), _SLACK, _RECOVERY))
         try:
             self._start()
             self._break()
             for subscriber in self._subscribers.values():
                 subscriber.is_patient.set()
-            log.events.append(Heal(log.now))
+            log.events.append(HealEvent(log.now))
             time.sleep(_AFTER)
             for publisher in self._publishers:
                 publisher.is_over.set()
@@ -87,7 +87,7 @@ class _ProcessHistory:
                 client.is_over.set()
         for subscriber in self._subscribers.values():
             subscriber.result(_END)
-        log.events.append(End(log.now, waiting))
+        log.events.append(EndEvent(log.now, waiting))
         return log.events
 
     def _start(self) -> None:

@@ -13,17 +13,17 @@ from random import Random
 from typing import TypeAlias
 
 from cbnet.lab.bench.histories.history import (
-    Acknowledge,
-    Begin,
-    Confirm,
-    End,
+    AcknowledgeEvent,
+    BeginEvent,
+    ConfirmEvent,
+    EndEvent,
     Event,
-    Fault,
-    Heal,
-    Publish,
-    Receipt,
-    Receive,
-    Subscribe,
+    FaultEvent,
+    HealEvent,
+    PublishEvent,
+    ReceiptEvent,
+    ReceiveEvent,
+    SubscribeEvent,
     outcome_of,
 )
 from cbnet.lab.bench.routing import Routing
@@ -61,7 +61,7 @@ class SimulatedHistory:
         self._clients: list[DurableMemoryClient] = []  # subscribers
         self._build(routing, disk)
         self._memory.run(5)
-        self._record(Begin(self._memory.now, len(self._names), _SLACK, _RECOVERY))
+        self._record(BeginEvent(self._memory.now, len(self._names), _SLACK, _RECOVERY))
         self._publishers = [self._new_publisher(f"p{n}") for n in range(random.randint(1, 3))]
         self._pending = [partial(self._subscribe_at, home) for home in self._homes]
         if random.random() < 0.7:  # else subscriptions are made under faults
@@ -93,10 +93,10 @@ class SimulatedHistory:
         def answered(number: int, receipt: DurablePublished | None) -> None:
             now = self._memory.now
             if receipt is None:
-                self._record(Receipt(now, name, number, "silent", 0))
+                self._record(ReceiptEvent(now, name, number, "silent", 0))
             else:
                 outcome, reason = outcome_of(receipt.silent, receipt.refused), "; ".join(receipt.refused)
-                self._record(Receipt(now, name, number, outcome, receipt.subscriptions, reason))
+                self._record(ReceiptEvent(now, name, number, outcome, receipt.subscriptions, reason))
 
         client.on_receipt = answered
         return client
@@ -116,11 +116,11 @@ class SimulatedHistory:
 
         def confirmed(frame: Frame) -> None:
             if isinstance(frame, Subscribed) and frame.is_confirmed:
-                self._record(Confirm(self._memory.now, subscription, frame.routers))
+                self._record(ConfirmEvent(self._memory.now, subscription, frame.routers))
 
         client.on_answer = confirmed
         self._clients.append(client)
-        self._record(Subscribe(self._memory.now, name, subscription, home, predicate, _ACK_WAIT))
+        self._record(SubscribeEvent(self._memory.now, name, subscription, home, predicate, _ACK_WAIT))
         window = self._random.choice((1, 5, 100))
         client.subscribe_durable(1, subscription, predicate, wait=_CONFIRM, window=window, ack_wait=_ACK_WAIT)
 
@@ -128,7 +128,7 @@ class SimulatedHistory:
         """Record a message; return whether the client acknowledges it."""
         publisher, number = stored.payload.decode().split()
         self._record(
-            Receive(
+            ReceiveEvent(
                 at=self._memory.now,
                 client=client,
                 subscription=subscription,
@@ -140,7 +140,7 @@ class SimulatedHistory:
         )
         acknowledges = self._is_quiet or self._random.random() < 0.9
         if acknowledges:
-            self._record(Acknowledge(self._memory.now, client, subscription, stored.offset))
+            self._record(AcknowledgeEvent(self._memory.now, client, subscription, stored.offset))
         return acknowledges
 
     # --- the schedule
@@ -154,7 +154,7 @@ class SimulatedHistory:
             self._memory.run(self._random.expovariate(8))
             self._step()
         self._heal()
-        self._record(End(self._memory.now, self._waiting()))
+        self._record(EndEvent(self._memory.now, self._waiting()))
         return self.events
 
     def _step(self) -> None:
@@ -174,7 +174,7 @@ class SimulatedHistory:
                 return
             k, timeout = self._random.randrange(KEYS), self._random.choice((3.0, 10.0, 30.0))
             number = client.publisher.next
-            self._record(Publish(self._memory.now, client.name, number, {"k": k}, timeout))
+            self._record(PublishEvent(self._memory.now, client.name, number, {"k": k}, timeout))
             client.publish_durable({"k": k}, f"{client.name} {number}".encode(), timeout)
 
     def _break(self) -> None:
@@ -235,7 +235,7 @@ class SimulatedHistory:
             self._fault(client.name, "disconnect")
 
     def _fault(self, of: str, kind: str) -> None:
-        self._record(Fault(self._memory.now, of, kind))
+        self._record(FaultEvent(self._memory.now, of, kind))
 
     def _mend(self) -> None:
         kind = self._random.randrange(4)
@@ -271,7 +271,7 @@ class SimulatedHistory:
         self._make_subscriptions()
         self._reconnect()
         self._restore_disks()
-        self._record(Heal(self._memory.now))
+        self._record(HealEvent(self._memory.now))
         end = self._memory.now + _QUIET
         is_idle = was_idle = False
         while self._memory.now < end and not (is_idle and was_idle):

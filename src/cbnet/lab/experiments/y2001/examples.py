@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
 from cbnet.lab.bench.oracle import Oracle
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.example_table import example_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
@@ -38,13 +38,13 @@ _CONSTRAINTS = (
     *(f"quantity > {bound}" for bound in (0, 3, 50, 200)),
 )
 _SELECTED = {"quantity < 20", "quantity < 350", "quantity > 3", "quantity > 0"}
-_EXAMPLE = Rule(1, "3 interfaces, filters of these sizes, and the interfaces found by hand from every engine")
-_LOOK_UP = Rule(
+_EXAMPLE = ClaimRule(1, "3 interfaces, filters of these sizes, and the interfaces found by hand from every engine")
+_LOOK_UP = ClaimRule(
     2,
     "the index of each operator selects the paper's two constraints, with one binary search each, and < and > never "
     "select a constant equal to the value",
 )
-_SWITCHES = Rule(3, "no answer differs from the reference, with all switches on and off")
+_SWITCHES = ClaimRule(3, "no answer differs from the reference, with all switches on and off")
 _METHODS = (
     COUNTING, SELECTIVE, MatchMethod("counting, no short-circuit", short_circuit=False),
     MatchMethod("counting, 10 rounds, no short-circuit", rounds=10, short_circuit=False), PIVOT,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -29,13 +29,13 @@ _NOTHING = 0.01
 _FEW = 0.1  # of the interfaces
 _INTERFACES = 50  # our choice; the paper does not state I
 _MOST, _HIGH = 0.5, 1 / 3  # of the messages
-_DISTRIBUTION = Rule(
+_DISTRIBUTION = ClaimRule(
     8,
     f"with {_MANY_NAMES:,} names more than {_MOST:.0%} of the messages match at most {_FEW:.0%} of the interfaces, for "
     f"all numbers of filters; with 50 and 100 names and {_LARGE:,} filters at least {_HIGH:.0%} match all, for I = 50",
 )
-_IGNORED_OF_MANY = Rule(9, f"{_IGNORED - _AROUND:.0%} to {_IGNORED + _AROUND:.0%} at every number of filters")
-_IGNORED_OF_FEW = Rule(
+_IGNORED_OF_MANY = ClaimRule(9, f"{_IGNORED - _AROUND:.0%} to {_IGNORED + _AROUND:.0%} at every number of filters")
+_IGNORED_OF_FEW = ClaimRule(
     10,
     "{2:.0%} to {3:.0%} of the messages match nothing at {0:,} filters, with 50 or 100 names, and with either at most "
     "{4:.0%} at {1:,}".format(_SMALL, _MIDDLE, *_FIRST_IGNORED, _NOTHING),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import (
     Interval,
     Row,
@@ -41,15 +41,15 @@ _PROPORTIONAL = (0.8, 1.2)  # exponent of I
 _ORDERS = 100.0  # two orders of magnitude
 
 _AT_SIZE = f"with {_PAPER_FILTERS:,} filters"
-_WORST = Rule(5, f"at most {_WORST_US // 1000} ms per message {_AT_SIZE} and as many interfaces")
-_WORST_BY_FAR = Rule(
+_WORST = ClaimRule(5, f"at most {_WORST_US // 1000} ms per message {_AT_SIZE} and as many interfaces")
+_WORST_BY_FAR = ClaimRule(
     6,
     f"{_AT_SIZE} I = F takes at least {_FAR:.0f} times as long as the next (400 / 25 ms in the paper: "
     f"{_PAPER_RATIO:.0f}), and over the last decade of filters each fixed I has a slope of at most {_FLAT}",
 )
-_FASTER = Rule(7, f"more than {_ORDERS:.0f} times as fast at some number of filters and interfaces")
-_FIXED = Rule(11, f"at most {_FIXED_US // 1000} ms per message {_AT_SIZE} and 500 interfaces")
-_LEVEL = Rule(
+_FASTER = ClaimRule(7, f"more than {_ORDERS:.0f} times as fast at some number of filters and interfaces")
+_FIXED = ClaimRule(11, f"at most {_FIXED_US // 1000} ms per message {_AT_SIZE} and 500 interfaces")
+_LEVEL = ClaimRule(
     12,
     f"{_AT_SIZE} and over the last decade each fixed I has a slope of at most {_FLAT}, and the time is I to the power "
     f"{_PROPORTIONAL[0]} to {_PROPORTIONAL[1]}",
@@ -113,7 +113,7 @@ def _curves(rows: list[Row], value: str = "us") -> dict[str, dict[Any, float]]:
     return {case: medians(group, "filters", value) for (case,), group in grouped(rows, "case").items()}
 
 
-def _limit(rule: Rule, rows: list[Row], case: str, limit: float) -> Finding:
+def _limit(rule: ClaimRule, rows: list[Row], case: str, limit: float) -> Finding:
     """Compare the time of the largest table with the paper's; a smaller table decides nothing."""
     curves = _curves(where(rows, method=COUNTING.name))
     curve = curves[case]

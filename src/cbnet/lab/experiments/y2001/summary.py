@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import BenchInput, bench_input
 from cbnet.lab.bench.oracle import Oracle
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import (
     Interval,
     Row,
@@ -42,22 +42,22 @@ _MANY = 10  # matching filters per interface
 _PAR = 2.0
 _PASSES = 5
 
-_FAILED_SEARCHES = Rule(
+_FAILED_SEARCHES = ClaimRule(
     4,
     f"no posting and no match; 100 times the filters cost at most {_SAME} times the time, and growing attributes and "
     f"names at most {_LINEAR} times what attributes × log(names) grows by; look-up of the names included",
 )
-_CHEAP_INDEX = Rule(
+_CHEAP_INDEX = ClaimRule(
     13,
     f"no names in common cost at most {_CHEAP:.0%} of 10 names in common, and at most {_SCANNED:.0%} of a scan of the "
     "names of all filters; look-up of the names included",
 )
-_SHORT_CIRCUIT = Rule(
+_SHORT_CIRCUIT = ClaimRule(
     14,
     f"where a message matches {_MANY} filters per interface or more, matching without it takes at least {_SAVES:.0f} "
     "times as long, and the factor is largest in the largest table, for every I",
 )
-_ON_A_PAR = Rule(15, f"counting takes at most {_PAR:.0f} times as long as the best matchers of 2001, with I = F")
+_ON_A_PAR = ClaimRule(15, f"counting takes at most {_PAR:.0f} times as long as the best matchers of 2001, with I = F")
 
 
 @dataclass(frozen=True)

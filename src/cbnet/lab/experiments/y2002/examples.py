@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.example_table import example_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
@@ -29,10 +29,10 @@ _COUNTED = ("filters", "constraints")
 _MAX_ERRORS = 4.0  # standard errors that chance explains
 _ABOUT = 0.01
 
-_FLIGHT = Rule(20, "the filter matches the message with price 600, by every engine and the reference")
-_COMMON_NAME = Rule(22, "r is the only determinant")
-_TABLE = Rule(23, "the selectivity table has exactly these entries")
-_SIZE = Rule(
+_FLIGHT = ClaimRule(20, "the filter matches the message with price 600, by every engine and the reference")
+_COMMON_NAME = ClaimRule(22, "r is the only determinant")
+_TABLE = ClaimRule(23, "the selectivity table has exactly these entries")
+_SIZE = ClaimRule(
     28,
     f"filters and constraints of the built tables, after merging equal constraints, are within {_ABOUT:.0%} of the "
     f"formulas, or within {_MAX_ERRORS:.0f} standard errors of the draw",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import (
     Row,
     as_table,
@@ -32,10 +32,10 @@ _SMALL = 2000  # filters; in smaller tables a gain is a few nanoseconds
 _CENTRAL = "I = F"
 _WHOLE = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, _PAPER_FILTERS)
 
-_THIRD_OF_A_SECOND = Rule(
+_THIRD_OF_A_SECOND = ClaimRule(
     29, f"at most {_PAPER_US // 1000} ms per message with {_PAPER_FILTERS:,} filters or more, and 10 rounds"
 )
-_UP_TO = Rule(
+_UP_TO = ClaimRule(
     30,
     f"up to {_PAPER_FILTERS:,} filters, the largest gain of 10 rounds with I = F is {_GAIN - _AROUND:.0%} to "
     f"{_GAIN + _AROUND:.0%}",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, last_decade, medians, ratio, slope, summary, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -22,12 +22,12 @@ _SUBLINEAR = 0.8  # slope: ten times the filters take at most 6.3 times as long
 _MANY = 100  # filters per interface
 _SAME = 0.05
 
-_MUCH_FASTER = Rule(
+_MUCH_FASTER = ClaimRule(
     31,
     f"with {_PAPER_FILTERS:,} filters {_PAPER_CASE}, the only I in the paper, is at least {_FASTER:.0f} times as fast "
     f"as I = F, and has a slope of at most {_SUBLINEAR} over the last decade of filters",
 )
-_COINCIDE = Rule(
+_COINCIDE = ClaimRule(
     32,
     f"with {_PAPER_FILTERS:,} filters and wherever there are {_MANY} filters per interface or more, the median of "
     f"t(10 rounds) / t(0 rounds) is within {_SAME:.0%} of 1",

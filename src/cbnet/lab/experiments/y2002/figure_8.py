@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, medians, ratio, summary, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -20,12 +20,12 @@ _HELPS = 0.05
 _PAPER_FILTERS = 1_000_000  # with 5 million constraints
 _RISE = 1.1  # factor that counts as noise in a falling curve
 
-_BEST_LAST = Rule(
+_BEST_LAST = ClaimRule(
     33,
     f"with {_PAPER_FILTERS:,} filters the largest disjunctions are the fastest, and no step to larger ones takes more "
     f"than {_RISE - 1:.0%} longer",
 )
-_ONLY_FEW = Rule(
+_ONLY_FEW = ClaimRule(
     34,
     f"with {_PAPER_FILTERS:,} filters 10 rounds gain {_HELPS:.0%} or more with at most {_FEW} filters per interface, "
     f"and less than that from {_MANY} filters on",

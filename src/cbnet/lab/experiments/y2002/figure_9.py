@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Interval, Row, as_table, grouped, ratio
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -18,12 +18,12 @@ _PAPER_FILTERS = 1_000_000  # with 5 million constraints
 _LOSS_ROUNDS = (50, 70)
 _NEAR = 10  # rounds
 
-_RISES_AND_FADES = Rule(
+_RISES_AND_FADES = ClaimRule(
     35,
     f"in both tables, the larger of 5 million constraints, some number of rounds gains time, and it turns into a loss "
     f"between {_LOSS_ROUNDS[0] - _NEAR} and {_LOSS_ROUNDS[1] + _NEAR} rounds",
 )
-_LARGER_GAINS = Rule(
+_LARGER_GAINS = ClaimRule(
     36, "the 10th percentile of the largest gain of the larger table is above the 90th of the smaller one"
 )
 

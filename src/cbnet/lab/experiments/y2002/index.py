@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -29,17 +29,17 @@ _STRING_OPS = (Op.EQ, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING, Op.LT, Op.GT)
 _SEARCHES = len(_NUMBER_OPS) + 1  # one per operator, and one for the rank among all constants
 _FLAT = 0.1  # exponent of N by which work divided by its bound may grow
 
-_OPTIMAL = Rule(
+_OPTIMAL = ClaimRule(
     24,
     f"the steps of all searches, that for the rank among all constants included, are at most {_SEARCHES} (log2 N + 1) "
     "and independent of the output",
 )
-_ONE_TRIE = Rule(
+_ONE_TRIE = ClaimRule(
     25,
     f"at most l (log2 N + l) nodes for every length l and N strings, and this share grows with N to a power of at most "
     f"{_FLAT}",
 )
-_UNITED = Rule(26, "one index visits fewer nodes than one per operator, with the same answers")
+_UNITED = ClaimRule(26, "one index visits fewer nodes than one per operator, with the same answers")
 
 
 @dataclass(frozen=True)

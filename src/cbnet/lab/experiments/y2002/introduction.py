@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, median, summary, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -28,17 +28,17 @@ _NOISE = 1.1
 _BY_TEXT = ((250_000, 1, 10), (1_000_000, 1, 10))
 _READINGS = (*_BY_TEXT, (250_000, 1, 40), (250_000, 11, 30))
 
-_MILLISECONDS = Rule(
+_MILLISECONDS = ClaimRule(
     16,
     f"at most {_PAPER_US // 1000} ms per message of {_ATTRIBUTES} attributes, with 10 rounds, in all four readings of "
     "the paper's numbers",
 )
-_NEARLY_ALL = Rule(
+_NEARLY_ALL = ClaimRule(
     17,
     f"{_PAPER_MATCHED} of {_INTERFACES} is between the {_LOW}th and the {_HIGH}th percentile of messages of "
     f"{_ATTRIBUTES} attributes, with 250,000 and with 1 million filters of 1 to 9 constraints",
 )
-_FEWER_MATCHES = Rule(
+_FEWER_MATCHES = ClaimRule(
     18,
     f"the time falls at every step to a smaller share of matching interfaces, or rises by at most {_NOISE - 1:.0%}",
 )

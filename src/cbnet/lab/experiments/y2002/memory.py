@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -20,7 +20,9 @@ from cbnet.matching.storage.arrow_filters import columns_from_arrow
 
 _PAPER_BYTES = 48
 _PAPER_FILTERS = 250_000
-_BYTES = Rule(19, f"at most {_PAPER_BYTES} bytes per constraint by counting, with {_PAPER_FILTERS:,} filters or more")
+_BYTES = ClaimRule(
+    19, f"at most {_PAPER_BYTES} bytes per constraint by counting, with {_PAPER_FILTERS:,} filters or more"
+)
 _SMALL = 1000  # filters; in a smaller table the names take most bytes
 
 

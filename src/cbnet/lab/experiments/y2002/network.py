@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import BenchInput, bench_input
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, duration, grouped, median, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -36,12 +36,12 @@ _PAPER_TIMES = 350 / 40  # does not depend on the machine
 _METHODS = (SELECTIVE, PIVOT)
 _SERVER, _ROUTER, _ALL = "one server", "router", "one router, all filters"
 
-_HOPS = Rule(
+_HOPS = ClaimRule(
     37,
     f"in a tree of routers with {_PAPER_INTERFACES} interfaces, one to the parent, a message crosses at most "
     f"{_PAPER_HOPS} routers between any two of {_DESTINATIONS:,} destinations",
 )
-_NETWORK = Rule(
+_NETWORK = ClaimRule(
     38,
     f"with {_DESTINATIONS:,} destinations both the paper's hops × t(I = {_PAPER_INTERFACES}) and the sum along a path "
     f"take at most 1/{_PAPER_TIMES / 2:.1f} of one server's time; in the paper 40 of 350 ms, 1/{_PAPER_TIMES:.1f}",

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.lab.bench.bench_input import bench_input
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import dictionary
@@ -26,12 +26,12 @@ _CLOSE = 0.1  # of it
 _PAPER_INTERFACES, _ENOUGH = 200_000, 100  # messages
 _BLOCK = 5  # rounds; from one to the next, chance may let the benefit rise
 
-_EXCLUDED = Rule(
+_EXCLUDED = ClaimRule(
     21,
     f"with {_PAPER_INTERFACES:,} interfaces, {_PAPER_SHARE * (1 - _CLOSE):.0%} to {_PAPER_SHARE * (1 + _CLOSE):.0%} "
     f"are excluded after {_ROUNDS} rounds, on average over {_ENOUGH} messages or more",
 )
-_FALLING = Rule(
+_FALLING = ClaimRule(
     27,
     f"each {_BLOCK} rounds exclude fewer interfaces than the {_BLOCK} before, and with 0 rounds one counter is updated "
     "per constraint that holds",

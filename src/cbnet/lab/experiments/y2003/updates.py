@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cbnet.lab import workload
 from cbnet.lab.bench.matching.updates import bench_updates
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Interval, Row, as_table, duration
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
@@ -24,7 +24,7 @@ _LOW, _AT_LOW_RATES = 5000, 0.5  # changes per second; seconds
 _MAX_SLOWDOWN = 3.0  # while the table changes
 _MAX_DELAY_US = 10_000
 
-_MANAGEABLE = Rule(
+_MANAGEABLE = ClaimRule(
     39,
     f"right answers, at least {_ENOUGH:.0%} of the requested changes, messages at most {_MAX_SLOWDOWN:.0f} times "
     f"slower, and half of the changes effective within {_MAX_DELAY_US // 1000} ms; the paper has no numbers",

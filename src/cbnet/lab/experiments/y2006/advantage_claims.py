@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.y2006.monte_carlo import READINGS, RULES, SHARE, UNIVERSES
 from cbnet.language import reduce
 from cbnet.routing.sizing.advantage import expected
@@ -33,21 +33,25 @@ _NAMES = {"distinct": "k distinct messages", "draws": "k draws", "pairwise": "pa
 
 
 _SIZES = "in universes of 10^4, 10^5 and 10^6 messages"
-_RULES: Mapping[int, Rule] = {
+_RULES: Mapping[int, ClaimRule] = {
     rule.claim: rule
     for rule in (
-        Rule(60, f"medians are within {_CLOSE} of the closed form and of (1 - e^-x) / x, {_SIZES}"),
-        Rule(61, f"Zipf's median is below the uniform one at every ratio and by both readings of size k, {_SIZES}"),
-        Rule(62, f"predicates of k distinct messages shrink by {_HALF - _ABOUT:.0%} to {_HALF + _ABOUT:.0%}, {_SIZES}"),
-        Rule(
+        ClaimRule(60, f"medians are within {_CLOSE} of the closed form and of (1 - e^-x) / x, {_SIZES}"),
+        ClaimRule(
+            61, f"Zipf's median is below the uniform one at every ratio and by both readings of size k, {_SIZES}"
+        ),
+        ClaimRule(
+            62, f"predicates of k distinct messages shrink by {_HALF - _ABOUT:.0%} to {_HALF + _ABOUT:.0%}, {_SIZES}"
+        ),
+        ClaimRule(
             64,
             "in all scenarios the median falls with ten times as many predicates, and p5 to p95 halves from its widest",
         ),
-        Rule(
+        ClaimRule(
             65, "with 500 names and 10 predicates or more, Zipf's median is never above the uniform one, by both rules"
         ),
-        Rule(66, f"in every scenario the 95th percentile at {_RELIABLY} predicates is above {_HALF}"),
-        Rule(
+        ClaimRule(66, f"in every scenario the 95th percentile at {_RELIABLY} predicates is above {_HALF}"),
+        ClaimRule(
             67,
             "by pairwise rules the median falls below {} from {:,} to {:,} predicates".format(_HALF, *_SEVEN_THOUSAND),
         ),

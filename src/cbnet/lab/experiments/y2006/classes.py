@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
@@ -17,7 +17,7 @@ from cbnet.topology import Graph, topology
 
 _FROM_FILE = "--topology"
 _MANY = 0.5  # of the sources; more classes than that are many
-_RULE = Rule(49, f"at the median router of every network, classes are at most {_MANY:.0%} of the sources")
+_RULE = ClaimRule(49, f"at the median router of every network, classes are at most {_MANY:.0%} of the sources")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
@@ -16,7 +16,7 @@ from cbnet.topology import average_distance, topology
 
 _FROM_FILE = "--topology"
 _STEADY = 0.25  # allowed change of d / ln ln n over the sizes
-_LOG_LOG = Rule(
+_LOG_LOG = ClaimRule(
     45, f"from the smallest to the largest generated network of a kind, d / ln ln n grows by at most {_STEADY:.0%}"
 )
 

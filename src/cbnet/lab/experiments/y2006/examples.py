@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.small_networks import RING, TWELVE, TWELVE_TIED, NamedNetwork
@@ -30,17 +30,17 @@ _HIGHWAY = 'alert = "congestion" and severity > 2 or alert = "accident"'
 _REDUCIBLE = "(x > 10 and y = 100) or (y > 0)"
 _MAX_PACKETS = 1000
 _NEAR = 10  # filters of a disjunction near which messages are matched; the reference is slow
-_RULES: Mapping[int, Rule] = {
+_RULES: Mapping[int, ClaimRule] = {
     rule.claim: rule
     for rule in (
-        Rule(40, "the size is 3, and every engine and the reference match the message"),
-        Rule(
+        ClaimRule(40, "the size is 3, and every engine and the reference match the message"),
+        ClaimRule(
             41,
             "α of the example is 1/2, and no reduced disjunction of random predicates answers a message otherwise; "
             "α ≤ 1 alone follows from the definition, as reduction only removes filters",
         ),
-        Rule(51, f"F* alone exceeds {_MAX_PACKETS:,} packets, and PIF sends at most one per node"),
-        Rule(63, "the reduced predicate is y > 0"),
+        ClaimRule(51, f"F* alone exceeds {_MAX_PACKETS:,} packets, and PIF sends at most one per node"),
+        ClaimRule(63, "the reduced predicate is y > 0"),
     )
 }
 

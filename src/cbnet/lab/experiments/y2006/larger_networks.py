@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row
 from cbnet.language.message import Message
 from cbnet.routing import Network, deliver, judge
@@ -36,31 +36,31 @@ from cbnet.topology import Graph, Tree, distances, shortest_path_tree, topology
 _SOURCES = 40  # of which trees are checked link by link, at most
 _RECEIVERS = 10  # interested processors of a message
 _SPURIOUS = 0.01  # share of the packets
-_RULES: Mapping[int, Rule] = {
+_RULES: Mapping[int, ClaimRule] = {
     rule.claim: rule
     for rule in (
-        Rule(
+        ClaimRule(
             42,
             "both sets are the paper's, and at every link of larger networks, with random lengths, T_v/(u, w) has the "
             "nodes whose shortest path from v crosses it",
         ),
-        Rule(
+        ClaimRule(
             48,
             "the classes and R_6 are the paper's, and at every router of larger networks classes and R follow their "
             "definitions",
         ),
-        Rule(50, "F*_6(9) is the paper's, and at every link of larger networks F* is the union over all sources"),
-        Rule(
+        ClaimRule(50, "F*_6(9) is the paper's, and at every link of larger networks F* is the union over all sources"),
+        ClaimRule(
             53,
             "only processor 3 gets a spurious packet on the ring, and on every larger network at least "
             f"{_SPURIOUS:.0%} of PIF's packets are spurious",
         ),
-        Rule(
+        ClaimRule(
             55,
             "both groups are the paper's, every router of larger networks puts each destination into the group of its "
             "next hop, and headers per next hop take fewer bytes than common ones",
         ),
-        Rule(57, "7 gets at least 2 packets, and on every larger network some message reaches a processor twice"),
+        ClaimRule(57, "7 gets at least 2 packets, and on every larger network some message reaches a processor twice"),
     )
 }
 FITTED = tuple(_RULES)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.small_networks import MESSAGES, TIES, TRIANGLE, NamedNetwork, random_graph, random_network
@@ -24,15 +24,17 @@ from cbnet.topology import Graph, Tree, bridges
 _CONSTANT = 2.5  # the edges of a tree count twice, plus identifiers
 _GROWS = 0.1  # exponent of n by which the share of the formula may grow
 _SCHEMES = ("psf", "ips", "pif", "drp")
-_PSF = Rule(43, "every delivery of PSF is correct and latency-minimal, and ideal where shortest paths are unique")
-_BRIDGES = Rule(46, "no router distinguishes sources beyond a bridge")
-_IPS = Rule(
+_PSF = ClaimRule(43, "every delivery of PSF is correct and latency-minimal, and ideal where shortest paths are unique")
+_BRIDGES = ClaimRule(46, "no router distinguishes sources beyond a bridge")
+_IPS = ClaimRule(
     47,
     "on every tree a node has one class per neighbour and one of its own, no header is kept and no bit of R stored; "
     f"and the state is at most {_CONSTANT} times the formula and grows by at most n^{_GROWS} more than it",
 )
-_PIF = Rule(52, "every delivery of PIF is correct and uses all links of PSF's")
-_DRP = Rule(56, "every delivery of DRP is correct, and ideal where shortest paths are unique; with ties some are not")
+_PIF = ClaimRule(52, "every delivery of PIF is correct and uses all links of PSF's")
+_DRP = ClaimRule(
+    56, "every delivery of DRP is correct, and ideal where shortest paths are unique; with ties some are not"
+)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from math import log2
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table, grouped, slope, where
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.inputs import news_terms
@@ -31,14 +31,16 @@ _PRODUCT = 0.75  # exponent of both from which state counts as growing with send
 _INTERNET = "--topology"
 _WITHIN = f"state is at most {_CONSTANT} times the formula, and grows by at most n^{_GROWS} more than it"
 _ABOUT = 0.1  # the formula with means against the sum over all pairs
-_ONCE_PER_HOP = Rule(
+_ONCE_PER_HOP = ClaimRule(
     44,
     "for every source, the tables hold each receiver once per hop of its distance, exactly, in predicates and words; "
     f"and s log n + s r M_p d, with means of M_p and d, is within {_ABOUT:.0%} of the sum",
 )
-_PIF = Rule(54, f"{_WITHIN}, without the n that is one too many")
-_DRP = Rule(58, f"{_WITHIN}; and next hops along one tree take fewer identifiers but lengthen paths")
-_ORDER = Rule(59, f"PSF's state, and no other, grows with senders and with receivers, each by at least n^{_PRODUCT}")
+_PIF = ClaimRule(54, f"{_WITHIN}, without the n that is one too many")
+_DRP = ClaimRule(58, f"{_WITHIN}; and next hops along one tree take fewer identifiers but lengthen paths")
+_ORDER = ClaimRule(
+    59, f"PSF's state, and no other, grows with senders and with receivers, each by at least n^{_PRODUCT}"
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from math import expm1, log1p
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart
@@ -23,7 +23,7 @@ _CLAIMED = 1e-9
 _PAPER_LARGEST = 1_145_713  # descriptors of the largest predicate
 _CLOSE = 3.0  # factor by which measured and predicted rates may differ
 _ENOUGH = 20  # false positives; with fewer, the measured rate means little
-_RULE = Rule(
+_RULE = ClaimRule(
     89,
     f"the predicted rate of a predicate of {_PAPER_LARGEST:,} descriptors is below 10^-9 for messages of 1 to 20 "
     f"tags, and measured rates are within a factor of {_CLOSE:g} of predicted ones",

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.report.chart import Chart, PublishedValue
@@ -32,11 +32,11 @@ _ROUTER = "b"  # whose tables Figure 3 shows
 _DESCRIPTORS = (("networking",), ("conference", "networking"))
 _PAPER_FOLDED = {"c": 3, "f": 3, "e": 8}  # terms of the folded table in Figure 3, by interface
 _FAR = 4  # hops between i and j on T1
-_LONGER = Rule(
+_LONGER = ClaimRule(
     68, f"i and j are {_FAR} hops apart on T1 and 1 in the graph, and so are the ends of a link of each larger network"
 )
-_REDUNDANT = Rule(70, "of both descriptors {networking} alone is kept")
-_FOLDED = Rule(71, "20 terms are folded into 14, and routers of larger networks have fewer terms together")
+_REDUNDANT = ClaimRule(70, "of both descriptors {networking} alone is kept")
+_FOLDED = ClaimRule(71, "20 terms are folded into 14, and routers of larger networks have fewer terms together")
 _BUILT = (
     "the figure is not in the text, so the network of eleven was built to fit what the text states and cannot "
     "contradict it; the larger networks are generated"
@@ -166,7 +166,7 @@ def _folded(terms: pa.Table, larger: list[Row]) -> Finding:
     return _fitted(_FOLDED, ours, (separate, counts["folded"]) == (20, 14), saves)
 
 
-def _fitted(rule: Rule, ours: str, is_equal: bool, is_true: bool) -> Finding:
+def _fitted(rule: ClaimRule, ours: str, is_equal: bool, is_true: bool) -> Finding:
     """Return the finding for an example on the network that was built to fit; is_true: on the larger networks."""
     if not is_equal:
         return rule.fails(ours, "the example differs from the paper's")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import (
@@ -40,16 +40,18 @@ _CLOSE = 0.05  # of the paper's nodes and edges
 _KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}
 _AVERAGED = "pairs, averaged over the selections"
 _PERCENTILES = (1, 25, 50, 75, 99)
-_GRAPH = Rule(73, f"nodes and edges are within {_CLOSE:.0%} of the paper's")
+_GRAPH = ClaimRule(73, f"nodes and edges are within {_CLOSE:.0%} of the paper's")
 _MEAN_RULE, _WORST_RULE = (
-    Rule(
+    ClaimRule(
         claim,
         f"of all pairs, averaged over the selections, the middle half is {low} to {high} hops longer; with a "
         f"difference if the 1st or 99th percentile is more than {_LITTLE} hops beyond",
     )
     for claim, (low, high) in ((74, _MEAN), (75, _WORST))
 )
-_ENOUGH = Rule(76, f"the mean over all pairs changes by at most {_LITTLE} hops from {_FEW} trees to any larger number")
+_ENOUGH = ClaimRule(
+    76, f"the mean over all pairs changes by at most {_LITTLE} hops from {_FEW} trees to any larger number"
+)
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def _graph(tables: Tables) -> Finding:
     return _GRAPH.differs(ours, f"{graph}: the paper's is not available")
 
 
-def _within(tables: Tables, rule: Rule, rows: dict[Any, Any], of: str, limits: tuple[float, float]) -> Finding:
+def _within(tables: Tables, rule: ClaimRule, rows: dict[Any, Any], of: str, limits: tuple[float, float]) -> Finding:
     averaged, pairs, sources = (rows[_FEW, of, over] for over in (_AVERAGED, "pairs", "sources"))
     low, high = limits
     ours = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import PAPER_NODES, TABLE, graph_table, internet, internet_finding
@@ -22,8 +22,8 @@ _PAPER_MAX, _PAPER_TREES = 90, 128
 _CLOSE = 0.2  # of the paper's number
 _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
 _OURS = _RULES[Ties.SMALLEST]  # the rule of all our other results
-_FEW = Rule(77, f"99 % of the interfaces have at most {_HANDFUL} distinct trees, for every number of trees")
-_MOST = Rule(
+_FEW = ClaimRule(77, f"99 % of the interfaces have at most {_HANDFUL} distinct trees, for every number of trees")
+_MOST = ClaimRule(
     78,
     f"the largest number over the selections is within {_CLOSE:.0%} of {_PAPER_MAX} with {_PAPER_TREES} trees and the "
     f"{_OURS}, the tie rule of all our results",

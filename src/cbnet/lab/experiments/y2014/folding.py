@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import PAPER_NODES, TABLE, graph_table, internet, on_generated, too_small
@@ -37,12 +37,12 @@ _PAPER_BYTES = 50  # per descriptor
 _PAPER_TREES = 128  # the largest number of trees in the paper
 _SAVES = 0.01  # share of the separate tables that folding has to save
 _HANDFUL = 10  # distinct trees per interface, as in Figure 5
-_RULE_SAME = Rule(
+_RULE_SAME = ClaimRule(
     72,
     f"no decision changes, and folding saves at least {_SAVES:.0%} of the separate tables at every number of trees "
     f"from 2 to {_PAPER_TREES}",
 )
-_RULE_MANAGEABLE = Rule(
+_RULE_MANAGEABLE = ClaimRule(
     90, f"the folded table of {_PAPER_TREES} trees has at most {_HANDFUL} times the entries of one tree"
 )
 _TAGS, _MAX_FILTER_TAGS, _MAX_MESSAGE_TAGS = 12, 3, 5  # on small networks

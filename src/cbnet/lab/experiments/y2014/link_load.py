@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.internet import PAPER_NODES, TABLE, graph_table, internet, internet_finding
 from cbnet.lab.report.chart import Chart
 
-_RULE = Rule(69, "the largest number of trees uses more links than one tree, and its busiest link carries less")
+_RULE = ClaimRule(69, "the largest number of trees uses more links than one tree, and its busiest link carries less")
 
 
 @dataclass(frozen=True)

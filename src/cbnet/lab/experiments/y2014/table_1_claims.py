@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row
 from cbnet.lab.experiments.experiment import Tables
 from cbnet.lab.experiments.internet import graph_size, on_generated, too_small
@@ -25,21 +25,23 @@ _CLOSE, _TAGS_CLOSE = 0.2, 0.1  # relative to the paper's
 _OVERHEAD = 0.1  # of a whole table beyond 50 bytes per descriptor
 _ENOUGH = 100_000  # descriptors; in a smaller table, parts of a fixed size dominate
 _READINGS = {"descriptors": "all sets", "announced": "sets that users announce"}
-_INTERFACES = Rule(
+_INTERFACES = ClaimRule(
     84, f"over the drawn trees the median number of interfaces of the most central router is within {_CLOSE:.0%} of 325"
 )
-_LOAD = Rule(
+_LOAD = ClaimRule(
     85,
     f"the text's own numbers of clusters, users and descriptors per user give {users.PAPER_DESCRIPTORS:,} descriptors "
     f"within {_TAGS_CLOSE:.0%}, with 3.23 tags each within {_TAGS_CLOSE:.0%}",
 )
-_KEPT = Rule(86, f"with {users.PAPER_CLUSTERS:,} clusters the share kept of all sets is within {_CLOSE:.0%} of 12.7 %")
-_LARGEST = Rule(
+_KEPT = ClaimRule(
+    86, f"with {users.PAPER_CLUSTERS:,} clusters the share kept of all sets is within {_CLOSE:.0%} of 12.7 %"
+)
+_LARGEST = ClaimRule(
     87,
     f"its shares of destinations and of descriptors kept are within {_CLOSE:.0%} of 15.6 % and 10.7 %, its tags per "
     f"descriptor within {_TAGS_CLOSE:.0%} of 3.34, and it keeps a smaller share than all interfaces together",
 )
-_MEMORY = Rule(
+_MEMORY = ClaimRule(
     88,
     f"{_BYTES} bytes per descriptor kept give the paper's sizes, and our whole table of Bloom filters takes at most "
     f"{_OVERHEAD:.0%} more",

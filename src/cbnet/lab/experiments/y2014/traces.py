@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cbnet.lab.experiments.claim import Finding, Rule
+from cbnet.lab.experiments.claim import ClaimRule, Finding
 from cbnet.lab.experiments.curves import Row, as_table
 from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tables
 from cbnet.lab.experiments.y2014 import users
@@ -33,10 +33,12 @@ _FOLLOWERS = 1_470e6 / 41.7e6  # relations per user [2014 §4.2.1]
 _FOLLOWERS_NAME = "followers per user"
 _FOLLOWERS_FILE = "followers/edges.txt.gz"
 _RULES = {
-    claim: Rule(claim, f"every share and mean that the paper's trace has too is within a factor of {_FACTOR} of it")
+    claim: ClaimRule(
+        claim, f"every share and mean that the paper's trace has too is within a factor of {_FACTOR} of it"
+    )
     for claim in _CLAIMS
 }
-_ELECTED = Rule(
+_ELECTED = ClaimRule(
     83,
     f"the shares follow from the numbers of users in the text, and the elected ones are within {_DEVIATIONS} standard "
     "deviations of them",
