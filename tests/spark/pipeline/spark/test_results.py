@@ -120,6 +120,13 @@ def test_rows_that_are_lost_before_the_manifest_is_written_are_noticed(spark, nu
     assert read_result(spark, folder) == old
 
 
+def test_warning_when_the_rows_written_are_not_counted(spark, numbers, tmp_path, monkeypatch):
+    monkeypatch.setattr("cbnet.pipeline.spark.snapshots._observed_rows", lambda *_: None)
+    with pytest.warns(UserWarning, match="has not counted the rows written"):
+        written = write_result(spark, numbers, str(tmp_path / "fib"), PROVENANCE)
+    assert written.rows == 3
+
+
 def test_failed_write_leaves_the_old_result(spark, frame, numbers, tmp_path):
     folder = str(tmp_path / "fib")
     old = write_result(spark, numbers, folder, PROVENANCE)
