@@ -20,7 +20,8 @@
     │   ├── NotTrusted                failed authentication of a router or client
     │   ├── Refused                   the router rejected the request or the client, with a reason
     │   └── TooSlow                   a subscription ended by its overflow policy
-    └── WireError                     bytes that are not a valid frame
+    ├── WireError                     bytes that are not a valid frame
+    └── Problem                       an HTTP request that is answered with an error (network/door/problems.py)
 
 An `InputError` names the problem, the location (`file`, `line`, `column`, counted from 1, or None where they do not
 apply) and the remedy (`hint`). An expected outcome, such as "no interface matches", is a value and never an exception.

@@ -18,7 +18,8 @@ def test_histories_are_checked_and_written_as_they_end(cbnet, tmp_path):
         (1, "2", {}),
         (2, "pif", {}),
     ]
-    assert all(row["counts"]["due"] > 0 for row in rows)
+    assert all(row["counts"]["received"] > 0 for row in rows)
+    assert any(row["counts"]["due"] > 0 for row in rows)
 
 
 def test_a_run_is_continued_where_it_ended(cbnet, tmp_path):

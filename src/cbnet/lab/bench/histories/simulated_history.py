@@ -114,9 +114,17 @@ class SimulatedHistory:
         client = DurableMemoryClient(self._memory, name, home)
         client.acknowledges = partial(self._received, name, subscription)
 
+        def again() -> None:
+            self._record(FaultEvent(self._memory.now, name, "subscribe again"))  # what waits is delivered again
+            client.send(client.durable[1])
+
         def confirmed(frame: Frame) -> None:
-            if isinstance(frame, Subscribed) and frame.is_confirmed:
+            if not isinstance(frame, Subscribed):
+                return
+            if frame.is_confirmed:
                 self._record(ConfirmEvent(self._memory.now, subscription, frame.routers))
+            if not frame.is_confirmed or frame.routers < len(self._names):
+                self._memory.after(_CONFIRM, again)
 
         client.on_answer = confirmed
         self._clients.append(client)
