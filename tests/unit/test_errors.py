@@ -23,7 +23,7 @@ def test_module_docstring_draws_every_error_class():
         for child in root.__subclasses__():
             yield from drawn(child, depth + 1)
 
-    assert {NetworkError, Problem, WireError, Denied} <= {*_subclasses(CbnetError)}  # all modules with errors are imported
+    assert {NetworkError, Problem, WireError, Denied} <= {*_subclasses(CbnetError)}  # all are imported
     lines = [line for line in errors.__doc__.splitlines() if "──" in line]
     names = {line.partition("── ")[2].split()[0]: line.index("──") // 4 for line in lines}
     assert names == {name: depth for depth, name in drawn(CbnetError) if depth}
