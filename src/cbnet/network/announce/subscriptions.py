@@ -172,9 +172,14 @@ class Subscriptions:
 
     def all(self) -> Iterable[tuple[Subscriber, int, Predicate]]:
         """Yield subscriber, id and predicate of each subscription."""
+        for subscriber, id, filters in self.encoded():
+            yield subscriber, id, _predicate(filters)
+
+    def encoded(self) -> Iterable[tuple[Subscriber, int, Sequence[bytes]]]:
+        """Yield subscriber, id and filters, encoded, of each subscription."""
         for subscriber, by_id in self._filters.items():
             for id, filters in by_id.items():
-                yield subscriber, id, _predicate(filters)
+                yield subscriber, id, filters
 
     @property
     def own_filters(self) -> int:

@@ -50,7 +50,12 @@ _log = logging.getLogger("cbnet.network")
 TIMEOUT = 5.0
 ACK_WAIT = 30.0
 Query: TypeAlias = (
-    frames.StatusRequest | frames.TableRequest | frames.FilterRequest | frames.DurableQuery | frames.Reload
+    frames.StatusRequest
+    | frames.SubscriptionRequest
+    | frames.TableRequest
+    | frames.FilterRequest
+    | frames.DurableQuery
+    | frames.Reload
 )
 # The frame that each answer belongs to, and the member that says which one.
 _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
@@ -62,6 +67,7 @@ _ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
     frames.PullReply: (frames.PullFrame, "number"),
     frames.PullFailure: (frames.PullFrame, "number"),
     frames.Status: (frames.StatusRequest, "number"),
+    frames.SubscriptionList: (frames.SubscriptionRequest, "number"),
     frames.TableSummary: (frames.TableRequest, "number"),
     frames.FilterPage: (frames.FilterRequest, "number"),
     frames.DurableReport: (frames.DurableQuery, "number"),
@@ -389,9 +395,14 @@ class AsyncClient:
 
         return reply_of(await self._link.call(frames.PullFrame, number, send, timeout), timeout)
 
-    async def status(self, timeout: float = TIMEOUT) -> Status:
-        """Return the router's status."""
-        answer: Status = await self.query(frames.StatusRequest, timeout=timeout)
+    async def status(self, timeout: float = TIMEOUT, *, at: str = "") -> Status:
+        """Return the status of the router, or of another one in the network; that needs the right `watch`."""
+        answer: Status = await self.query(frames.StatusRequest, at, timeout=timeout)
+        return answer
+
+    async def subscriptions(self, timeout: float = TIMEOUT, *, at: str = "") -> frames.SubscriptionList:
+        """Return the first subscriptions of all clients at the router, or at another one; needs the right `watch`."""
+        answer: frames.SubscriptionList = await self.query(frames.SubscriptionRequest, at, timeout=timeout)
         return answer
 
     async def durable_subscriptions(self, timeout: float = TIMEOUT) -> frames.DurableReport:

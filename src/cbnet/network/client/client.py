@@ -26,7 +26,7 @@ from cbnet.network.client.message_encoding import MessageLike, encode_batch, enc
 from cbnet.network.errors import NetworkError, NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
 from cbnet.network.protocol.durable_frames import DurableLimits, DurableReport
-from cbnet.network.protocol.frames import Status
+from cbnet.network.protocol.frames import Status, SubscriptionList
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls
 from cbnet.network.transport.event_loop import new_loop
@@ -298,9 +298,13 @@ class Client:
         requesting = self._client.request(request, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
         return self._call(requesting)
 
-    def status(self, timeout: float = TIMEOUT) -> Status:
-        """Return the router's status."""
-        return self._call(self._client.status(timeout))
+    def status(self, timeout: float = TIMEOUT, *, at: str = "") -> Status:
+        """Return the status of the router, or of another one in the network; that needs the right `watch`."""
+        return self._call(self._client.status(timeout, at=at))
+
+    def subscriptions(self, timeout: float = TIMEOUT, *, at: str = "") -> SubscriptionList:
+        """Return the first subscriptions of all clients at the router, or at another one; needs the right `watch`."""
+        return self._call(self._client.subscriptions(timeout, at=at))
 
     def durable_subscriptions(self, timeout: float = TIMEOUT) -> DurableReport:
         """Return the durable subscriptions of the router, and the homes that it knows."""

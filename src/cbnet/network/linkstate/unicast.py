@@ -11,9 +11,9 @@ from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_HOPS
-from cbnet.network.protocol.frames import HomeAck, NoItem, ReplyFrame, Stored, TraceReport
+from cbnet.network.protocol.frames import HomeAck, Inquiry, InquiryReport, NoItem, ReplyFrame, Stored, TraceReport
 
-UnicastFrame: TypeAlias = TraceReport | ReplyFrame | NoItem | HomeAck | Stored
+UnicastFrame: TypeAlias = TraceReport | ReplyFrame | NoItem | HomeAck | Stored | Inquiry | InquiryReport
 
 
 class UnicastForwarder:

@@ -57,6 +57,7 @@ _MAX_FLOAT = 1.7976931348623157e308
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)]
 NodeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+OptionalName: TypeAlias = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
 Hops: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOPS)]
 Reason: TypeAlias = Annotated[str, Meta(max_length=MAX_REASON_LENGTH)]
 Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_ROUTERS)]
@@ -241,3 +242,5 @@ class Peer(Part):
     sent: Number  # bytes
     waiting: Number  # bytes in the send queue
     dropped: Number  # messages dropped because the peer reads too slowly
+    messages_received: Number = 0
+    messages_sent: Number = 0

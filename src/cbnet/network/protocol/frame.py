@@ -32,6 +32,8 @@ class FrameNumber(IntEnum):
     REQUEST = 14
     REPLY = 15
     NO_ITEM = 16
+    INQUIRY = 17
+    INQUIRY_REPORT = 18
 
     # client to router
     SUBSCRIBE = 20
@@ -70,6 +72,10 @@ class FrameNumber(IntEnum):
     # a client that operates a router
     RELOAD = 54
     RELOADED = 55
+
+    # a client that asks who wants what
+    SUBSCRIPTION_REQUEST = 56
+    SUBSCRIPTION_LIST = 57
 
     # durable subscriptions: between routers
     HOME_RECORD = 60

@@ -4,12 +4,12 @@ both directions     Hello  Ping  Pong  Close
 between routers     LinkRecord  RecordSummary  RecordRequest  link-state records
 Announce  AnnounceAck  Held               what a router's side of a link wants
 Packet  Credit                            a message; how much of them may be sent
-TraceReport  ReplyFrame  NoItem           unicast to one router, hop by hop
+TraceReport  ReplyFrame  NoItem  Inquiry  InquiryReport    unicast to one router, hop by hop
 Request                                   along a tree, to a holder
 client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRequest
-OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest  Reload
+OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest  Reload  SubscriptionRequest
 router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
-Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage  Reloaded
+Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage  Reloaded  SubscriptionList
 durable             HomeRecord  HomeSummary  HomeRequest  HomeAck  Stored                      between routers
 DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove  ForgetHome          to a router
 DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLost                    to a client
@@ -54,6 +54,13 @@ from cbnet.network.protocol.fields import (
     StreamChange,
     StreamWaiting,
     TraceMark,
+)
+from cbnet.network.protocol.inquiry_frames import (
+    Inquiry,
+    InquiryReport,
+    SubscriptionField,
+    SubscriptionList,
+    SubscriptionRequest,
 )
 from cbnet.network.protocol.link_frames import (
     Close,
@@ -110,19 +117,20 @@ __all__ = [
     "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "DurableDeliver",
     "DurableField", "DurableLimits", "DurableLost", "DurableMark", "DurablePublish", "DurablePublished", "DurableQuery",
     "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe", "FilterPage", "FilterRequest", "ForgetHome",
-    "Frame", "Held", "Hello", "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest", "HomeSummary", "Hop",
-    "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame",
-    "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply",
-    "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "ReplyFrame", "Request",
-    "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck", "StreamChange",
-    "StreamWaiting", "Subscribe", "Subscribed", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
-    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "Frame", "Held", "Hello", "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest", "HomeSummary", "Hop", "Inquiry",
+    "InquiryReport", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem",
+    "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame",
+    "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "ReplyFrame",
+    "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck",
+    "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
+    "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
+    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (
     Hello | Ping | Pong | Close
     | LinkRecord | RecordSummary | RecordRequest | Announce | AnnounceAck | Held
-    | Packet | Credit | TraceReport | Request | ReplyFrame | NoItem
+    | Packet | Credit | TraceReport | Request | ReplyFrame | NoItem | Inquiry | InquiryReport
     | Subscribe | Unsubscribe | Publish | Trace | SlowPolicy | StatusRequest
     | OfferFrame | Withdraw | PullFrame | Answer
     | Subscribed | Unsubscribed | Published | TracedFrame | TraceEnd | RefusedFrame | Deliver | Lost | Status
@@ -131,7 +139,7 @@ Frame: TypeAlias = (
     | HomeRecord | HomeSummary | HomeRequest | HomeAck | Stored
     | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | ForgetHome
     | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLost
-    | Reload | Reloaded
+    | Reload | Reloaded | SubscriptionRequest | SubscriptionList
 )  # fmt: skip
 
 

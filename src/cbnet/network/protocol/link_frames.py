@@ -15,6 +15,7 @@ from cbnet.network.protocol.fields import (
     InterfaceStatus,
     NodeName,
     Number,
+    OptionalName,
     Peer,
     Reason,
     Weights,
@@ -85,9 +86,10 @@ class Lost(FrameBase, tag=FrameNumber.LOST.value):
 
 
 class StatusRequest(FrameBase, tag=FrameNumber.STATUS_REQUEST.value):
-    """Request for the router's status."""
+    """Request for the status of a router."""
 
     number: Number
+    at: OptionalName = ""  # the router; empty: the one that the client is linked to
 
 
 class Status(FrameBase, tag=FrameNumber.STATUS.value):

@@ -8,17 +8,16 @@ from msgspec import Meta
 
 from cbnet.network.protocol.fields import (
     MAX_FRAME_FILTERS,
-    MAX_NAME_LENGTH,
     ContentDigest,
     FilterBytes,
     NodeName,
     Number,
+    OptionalName,
     Part,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
 MAX_INTERFACES = 10_000
-OptionalName = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
 
 
 class InterfaceTable(Part):

@@ -39,7 +39,9 @@ from cbnet.network.protocol.frames import (
     PullFrame,
     RefusedFrame,
     Reload,
+    StatusRequest,
     Subscribe,
+    SubscriptionRequest,
     TableRequest,
     Trace,
     Unsubscribe,
@@ -65,6 +67,8 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Trace: Denial.TRACE,
     TableRequest: Denial.TRACE,
     FilterRequest: Denial.TRACE,
+    StatusRequest: Denial.TRACE,
+    SubscriptionRequest: Denial.TRACE,
     DurableSubscribe: Denial.SUBSCRIBE,
     DurablePublish: Denial.PUBLISH,
     ForgetHome: Denial.TRACE,
@@ -170,7 +174,9 @@ class ClientHandler:
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
 
-    def may_watch(self, link: int, frame: TableRequest | FilterRequest) -> bool:
+    def may_watch(
+        self, link: int, frame: TableRequest | FilterRequest | StatusRequest | SubscriptionRequest
+    ) -> bool:  # fmt: skip
         """Return whether a client may see what others subscribe to; if not, refuse its request."""
         try:
             self._rights(link).check_watch()

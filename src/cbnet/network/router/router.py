@@ -50,6 +50,7 @@ from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.durable_clients import DurableClientHandler
 from cbnet.network.router.gateway_port import GatewayPort
+from cbnet.network.router.inquiries import Inquiries
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.router.rights_review import RightsReview
 from cbnet.network.router.status import router_status
@@ -104,6 +105,10 @@ class Router:
         self._clients = ClientHandler(
             context, self.links, announcements, self._forwarder, self._traces, self.pulls, self.durable
         )
+        self._inquiries = Inquiries(
+            context, self.links, self.versions, self.subscriptions, self._unicast,
+            lambda: router_status(self, context, 0),
+        )  # fmt: skip
         self._durable_clients = DurableClientHandler(context, self.links, self.durable, self._clients.refuse)
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
@@ -125,6 +130,8 @@ class Router:
             frames.AnnounceAck: self.announcements.acknowledgements.receive,
             frames.Held: self.announcements.announcer.held,
             frames.TraceReport: self._trace_report,
+            frames.Inquiry: self._inquiries.inquiry,
+            frames.InquiryReport: self._inquiries.report,
             frames.Request: self.pulls.request,
             frames.ReplyFrame: self.pulls.reply,
             frames.NoItem: self.pulls.no_item,
@@ -147,6 +154,7 @@ class Router:
             frames.Trace: self._clients.trace,
             frames.SlowPolicy: self._slow_policy,
             frames.StatusRequest: self._status,
+            frames.SubscriptionRequest: self._subscription_list,
             frames.TableRequest: self._table,
             frames.FilterRequest: self._table,
             frames.DurableSubscribe: self._durable_clients.subscribe,
@@ -303,6 +311,7 @@ class Router:
         self._sent.ping()
         self._flooding.expire()
         self._traces.check()
+        self._inquiries.check()
         self.pulls.check()
         self._losses.check(self.version)
         self.durable.check()
@@ -370,10 +379,14 @@ class Router:
 
     def _status(self, link: int, frame: frames.StatusRequest) -> None:
         known = self.links.get(link)
-        if known is not None:
-            self._context.outbox.send(
-                link, router_status(self, self._context, frame.number, is_whole=known.rights.watch)
-            )
+        if known is not None and not known.rights.watch and frame.at in ("", self._context.name):
+            self._context.outbox.send(link, router_status(self, self._context, frame.number, is_whole=False))
+        elif self._clients.may_watch(link, frame):
+            self._inquiries.ask(link, frame)
+
+    def _subscription_list(self, link: int, frame: frames.SubscriptionRequest) -> None:
+        if self._clients.may_watch(link, frame):
+            self._inquiries.ask(link, frame)
 
     def _table(self, link: int, frame: frames.TableRequest | frames.FilterRequest) -> None:
         if self._clients.may_watch(link, frame):
@@ -397,6 +410,7 @@ class Router:
         if link.is_router:
             self.announcements.close_session(link.session)
         self._clients.remove(link.id)
+        self._inquiries.remove_client(link.id)
         self._fast.path.close(link.id)
 
     def _done(self) -> list[Action]:

@@ -91,4 +91,6 @@ def _peer(link: Link) -> Peer:
         sent=traffic.sent,
         waiting=traffic.waiting,
         dropped=traffic.dropped,
+        messages_received=traffic.messages_received,
+        messages_sent=traffic.messages_sent,
     )

@@ -30,6 +30,7 @@ from cbnet.network.protocol.frames import (
     Reload,
     StatusRequest,
     Subscribe,
+    SubscriptionRequest,
     Trace,
     Unsubscribe,
     Withdraw,
@@ -42,7 +43,9 @@ TIME_SLICE = 0.02  # seconds of processor time
 WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process, may take the processor meanwhile
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 filters in announcements, which take some 5 ms
-_SLOW: frozenset[type[Frame]] = frozenset({Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest, Reload})
+_SLOW: frozenset[type[Frame]] = frozenset(
+    {Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest, SubscriptionRequest, Reload}
+)
 _PACKET = frame_number(Packet)
 _ALONE = frozenset(map(frame_number, _SLOW))
 _ENDING = _ALONE | {frame_number(Publish), _PACKET}  # which the fast path may handle

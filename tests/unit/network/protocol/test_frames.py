@@ -39,6 +39,7 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
     parts = {
         "A mark": frames.TraceMark, "A hop": frames.Hop, "A branch": frames.Branch, "A peer": frames.Peer,
         "A step": frames.StepField, "An item": frames.ItemField, "An entry": frames.StoredEntry,
+        "A listed subscription": frames.SubscriptionField,
         "A durable subscription": frames.DurableField, "The `durable` member of a `Packet`": frames.DurableMark,
     }  # fmt: skip
     for name, kind in parts.items():

@@ -62,6 +62,10 @@ ALL = [
     frames.FilterRequest(1, "a", "b", False, 0),
     frames.TableSummary(1, "a", True, 7, [frames.InterfaceTable("a", "b", 1, b"d" * 16, 0, b"e" * 16)]),
     frames.FilterPage(1, [b"\x90"], True),
+    frames.SubscriptionRequest(1, "b"),
+    frames.SubscriptionList(1, "a", [frames.SubscriptionField("c", 1, "x = 1", True)], 1),
+    frames.Inquiry("b", 1, "a", 2, "status"),
+    frames.InquiryReport("a", 1, 2, frames.SubscriptionList(0, "b", [], 0)),
     frames.AnnounceAck(
         [frames.StreamAck(3, 1, 0), frames.StreamAck(4, 9, 2**63 - 1)], [frames.StreamWaiting(5, ["a→b"])]
     ),
@@ -187,7 +191,7 @@ ALL = [
         subscriptions=1,
         clients=1,
         interfaces=[],
-        peers=[frames.Peer(name="b", role="router", received=1, sent=2, waiting=3, dropped=4)],
+        peers=[frames.Peer(name="b", role="router", received=1, sent=2, waiting=3, dropped=4, messages_received=5, messages_sent=6)],
         counters={"x": 1},
     ),
     Packet(

@@ -16,6 +16,8 @@ from cbnet.network.protocol.frames import (
     StatusRequest,
     Subscribe,
     Subscribed,
+    SubscriptionList,
+    SubscriptionRequest,
     Trace,
     TraceEnd,
     Unsubscribe,
@@ -282,6 +284,13 @@ def test_status_without_the_right_to_watch_hides_other_peers():
     assert (len(seen.peers), seen.counters["published"]) == (2, 1)
     (hidden,) = sent(alone(watch=False).say(1, *asked), Status)
     assert (hidden.peers, hidden.counters, hidden.router) == ([], {}, "a")
+
+
+def test_other_routers_and_subscriptions_are_shown_only_with_the_right_to_watch():
+    for asked in (StatusRequest(1, "b"), SubscriptionRequest(1, ""), SubscriptionRequest(1, "b")):
+        assert "you may not trace" in sent(alone(watch=False).say(1, asked))[0].reason
+    assert "not reachable" in sent(alone().say(1, StatusRequest(1, "b")))[0].reason
+    assert sent(alone().say(1, SubscriptionRequest(1, "")), SubscriptionList)
 
 
 # --- several values

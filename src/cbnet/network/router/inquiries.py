@@ -1,0 +1,135 @@
+"""Inquiries of clients about any router of the network: its status, and the subscriptions of its clients.
+
+    client ── StatusRequest(at b) ──► a ── Inquiry ──► … ──► b
+    client ◄── Status of b ────────── a ◄── InquiryReport ── …
+
+The router that a client is linked to checks the right `watch`; routers trust each other. Inquiries and reports may be
+lost on their way, so a client is refused after a timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from cbnet.language.filter import Filter
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriber, Subscriptions
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.unicast import UnicastForwarder
+from cbnet.network.linkstate.versions import Versions
+from cbnet.network.protocol.frames import (
+    Inquiry,
+    InquiryReport,
+    RefusedFrame,
+    Status,
+    StatusRequest,
+    SubscriptionField,
+    SubscriptionList,
+    SubscriptionRequest,
+    frame_number,
+)
+from cbnet.network.protocol.inquiry_frames import MAX_LISTED, MAX_LISTED_LENGTH
+
+_TIMEOUT: Final = 2.0  # seconds
+_MAX_WAITING: Final = 10_000  # inquiries of all clients
+_MAX_FILTERS: Final = 64  # of one predicate, that are listed
+Request: TypeAlias = StatusRequest | SubscriptionRequest
+
+
+class _Waiting(NamedTuple):
+    link: int
+    request: Request
+    deadline: float
+
+
+class Inquiries:
+    """The inquiries of one router's clients, and its answers to those of others."""
+
+    def __init__(
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        versions: Versions,
+        subscriptions: Subscriptions,
+        unicast: UnicastForwarder,
+        status: Callable[[], Status],
+    ) -> None:
+        """Initialise; status: returns that of this router."""
+        self._context = context
+        self._links = links
+        self._versions = versions
+        self._subscriptions = subscriptions
+        self._unicast = unicast
+        self._status = status
+        self._waiting: dict[int, _Waiting] = {}
+        self._count = 0
+
+    def ask(self, link: int, request: Request) -> None:
+        """Answer a client that may watch, or ask the router that it names."""
+        subject = "status" if isinstance(request, StatusRequest) else "subscriptions"
+        if request.at in ("", self._context.name):
+            self._context.outbox.send(link, replace(self._report(subject), number=request.number))
+        elif request.at not in self._versions.newest.names:
+            self._refuse(link, request, f"router {request.at!r} is not reachable")
+        elif len(self._waiting) >= _MAX_WAITING:
+            self._refuse(link, request, "too many inquiries at once; wait for some to end")
+        else:
+            self._count += 1
+            self._waiting[self._count] = _Waiting(link, request, self._context.now + _TIMEOUT)
+            self._unicast.send(Inquiry(request.at, 0, self._context.name, self._count, subject))
+
+    def inquiry(self, _: int, frame: Inquiry) -> None:
+        """Answer the inquiry of another router, or forward it."""
+        if frame.to != self._context.name:
+            self._unicast.forward(frame)
+        else:
+            self._unicast.send(InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
+
+    def report(self, _: int, frame: InquiryReport) -> None:
+        """Pass the answer of another router on to the client, or forward it."""
+        if frame.to != self._context.name:
+            self._unicast.forward(frame)
+            return
+        waiting = self._waiting.pop(frame.number, None)
+        if waiting is not None:  # else it has timed out
+            self._context.outbox.send(waiting.link, replace(frame.report, number=waiting.request.number))
+
+    def check(self) -> None:
+        """Refuse the inquiries that have timed out."""
+        for number, (link, request, deadline) in [*self._waiting.items()]:
+            if self._context.now >= deadline:
+                del self._waiting[number]
+                self._refuse(link, request, f"router {request.at!r} has not answered within {_TIMEOUT:g} s")
+
+    def remove_client(self, link: int) -> None:
+        """Remove the inquiries of a client."""
+        self._waiting = {number: each for number, each in self._waiting.items() if each.link != link}
+
+    def _refuse(self, link: int, request: Request, reason: str) -> None:
+        self._context.outbox.send(link, RefusedFrame(frame_number(type(request)), request.number, reason))
+
+    def _report(self, subject: str) -> Status | SubscriptionList:
+        if subject == "status":
+            return self._status()
+        listed = [
+            _field(self._name(subscriber), id, [*map(filter_from_bytes, filters[:_MAX_FILTERS])], len(filters))
+            for subscriber, id, filters in islice(self._subscriptions.encoded(), MAX_LISTED)
+        ]
+        return SubscriptionList(0, self._context.name, listed, len(self._subscriptions))
+
+    def _name(self, subscriber: Subscriber) -> str:
+        return subscriber.value if isinstance(subscriber, InternalSubscriber) else self._links.name(subscriber)
+
+
+def _field(subscriber: str, id: int, filters: list[Filter], count: int) -> SubscriptionField:
+    """Return a subscription; filters: the first ones of `count`."""
+    text = str(Predicate(filters))
+    is_whole = len(filters) == count and len(text) <= MAX_LISTED_LENGTH
+    shown = text if is_whole else text[: MAX_LISTED_LENGTH - 2] + " …"
+    return SubscriptionField(subscriber, id, shown, is_whole)
