@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -72,7 +72,9 @@ class Inquiries:
 
     def ask(self, link: int, request: Request) -> None:
         """Answer a client that may watch, or ask the router that it names."""
-        subject = "status" if isinstance(request, StatusRequest) else "subscriptions"
+        subject: Literal["status", "subscriptions"] = (
+            "status" if isinstance(request, StatusRequest) else "subscriptions"
+        )
         if request.at in ("", self._context.name):
             self._context.outbox.send(link, replace(self._report(subject), number=request.number))
         elif request.at not in self._versions.newest.names:
