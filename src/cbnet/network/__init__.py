@@ -29,9 +29,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cbnet.network.client.async_client import AsyncClient, Traced, connect_async
+    from cbnet.network.client.async_client import AsyncClient, connect_async
     from cbnet.network.client.async_pull import AsyncOffer, Item, Reply
     from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
+    from cbnet.network.client.async_trace import Traced
     from cbnet.network.client.client import Client, Offer, Subscription, connect
     from cbnet.network.client.client_events import ClientEvent
     from cbnet.network.client.durable_delivery import DurableDelivery
@@ -64,7 +65,8 @@ if TYPE_CHECKING:
     from cbnet.network.transport.tcp_router import TcpRouter
 
 _NAMES = {  # by module
-    "client.async_client": "AsyncClient Traced connect_async",
+    "client.async_client": "AsyncClient connect_async",
+    "client.async_trace": "Traced",
     "client.async_pull": "AsyncOffer Item Reply",
     "client.async_subscription": "AsyncSubscription Confirmation Delivery",
     "client.client": "Client Offer Subscription connect",

@@ -8,43 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import count, repeat
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, TypeAlias
-
-import msgspec
+from typing import Any, Self, TypeAlias
 
 from cbnet.errors import CbnetError
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.network.client.async_pull import (
-    DEFAULT_HOLDERS,
-    AsyncOffer,
-    Handler,
-    OfferAnswers,
-    Reply,
-    pull_frame,
-    reply_of,
-)
+from cbnet.network.client.answered_calls import answered_calls
+from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, OfferAnswers, Reply, pull, pull_frame
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, DurableOptions, WhenFull
+from cbnet.network.client.async_trace import Traced, Traces
 from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
+from cbnet.network.client.client_hello import client_hello
 from cbnet.network.client.client_link import Call, ClientLink, Dial
 from cbnet.network.client.durable_delivery import DurableDelivery
-from cbnet.network.client.durable_publishing import DurablePublishing, Receipt, check_stored, closed_error
+from cbnet.network.client.durable_publishing import DurablePublishing, Receipt
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.client.registrations import Registrations
 from cbnet.network.errors import NotConnected, TooSlow
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
 from cbnet.network.protocol.durable_frames import DurableLimits
-from cbnet.network.protocol.fields import MAX_SECONDS, check_name
-from cbnet.network.protocol.frames import Frame, Hello, Hop, Status, frame_number
+from cbnet.network.protocol.frames import Frame, Status, frame_number
 from cbnet.network.protocol.request_codec import RequestLike
-from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
 from cbnet.network.security.tls import Tls, client_context, dial
-from cbnet.network.security.tokens import parse_token, token_for
+from cbnet.network.security.tokens import token_for
 
 _log = logging.getLogger("cbnet.network")
 TIMEOUT = 5.0
@@ -55,31 +45,10 @@ Query: TypeAlias = (
     | frames.TableRequest
     | frames.FilterRequest
     | frames.DurableQuery
+    | frames.DurableRemove
+    | frames.ForgetHome
     | frames.Reload
 )
-# The frame that each answer belongs to, and the member that says which one.
-_ANSWERED: Final[Mapping[type[Frame], tuple[type[Frame], str]]] = {
-    frames.Unsubscribed: (frames.Unsubscribe, "id"),
-    frames.Offered: (frames.OfferFrame, "id"),
-    frames.Withdrawn: (frames.Withdraw, "id"),
-    frames.Published: (frames.Publish, "number"),
-    frames.TraceEnd: (frames.Trace, "number"),
-    frames.PullReply: (frames.PullFrame, "number"),
-    frames.PullFailure: (frames.PullFrame, "number"),
-    frames.Status: (frames.StatusRequest, "number"),
-    frames.SubscriptionList: (frames.SubscriptionRequest, "number"),
-    frames.TableSummary: (frames.TableRequest, "number"),
-    frames.FilterPage: (frames.FilterRequest, "number"),
-    frames.DurableReport: (frames.DurableQuery, "number"),
-    frames.Reloaded: (frames.Reload, "number"),
-}
-
-
-class Traced(NamedTuple):
-    """The trace of a message."""
-
-    hops: list[Hop]
-    missing: list[str]  # routers that it was sent to and that did not report
 
 
 async def connect_async(
@@ -123,25 +92,9 @@ class AsyncClient:
         dialler: connects to a router without a socket, in the same process.
         """
         addresses = parse_addresses(routers)
-        if token is None:
-            sent_token = ""
-        elif dialler is not None:
-            sent_token = parse_token(token)
-        else:
-            sent_token = token_for(addresses, token, is_encrypted=tls is not None)
-        hello = Hello(
-            low=MIN_VERSION,
-            high=MAX_VERSION,
-            role="client",
-            name=name or f"client-{secrets.token_hex(3)}",
-            network=network,
-            life=0,
-            link=0,
-            scheme="",
-            token=sent_token,
-        )
-        check_name("client", hello.name)
-        check_name("network", network)
+        dialled = addresses if dialler is None else []
+        sent_token = "" if token is None else token_for(dialled, token, is_encrypted=tls is not None)
+        hello = client_hello(name, network, sent_token)
         self.lost = 0  # messages that a router dropped because this client read too slowly
         self.refused = 0  # messages published without `wait` that the router refused
         self.refusal = ""  # the reason for the last of them
@@ -149,13 +102,13 @@ class AsyncClient:
         self.on_event: EventHandler | None = None  # called when the connection ends or is back, or messages are lost
         self._interruption = Interruption()
         self._numbers = count(1)
-        self._hops: dict[int, list[Hop]] = {}  # of open traces
         self._loop = asyncio.get_running_loop()
         context = None if tls is None else client_context(tls)
         self._link = ClientLink(self, hello, addresses, dialler or partial(dial, context=context))
         self._registered = Registrations(self._link)
+        self._traces = Traces(self._link)
         self._answers = OfferAnswers(self._send_answer)
-        self._durable = DurablePublishing(self._send_if_connected, lambda: self.router)
+        self._durable = DurablePublishing(self._link)
 
     # --- public API
 
@@ -263,15 +216,14 @@ class AsyncClient:
         Blocks while the client is disconnected, up to `timeout` seconds, and while the router does not read.
         """
         if durable:
-            receipt = await (await self._begin_durable(message, payload, timeout))
-            check_stored([receipt])
+            (receipt,) = await self._durable.publish([message], [payload], timeout)
             return receipt
         number = next(self._numbers) if wait else 0
         data = encode_publish(number, message, payload, wants_answer=wait)
         if wait:
             await self._link.call(frames.Publish, number, lambda: self._link.send_bytes(data), timeout)
-            return None
-        await self._send(data, timeout)
+        else:
+            await self._send(data, timeout)
         return None
 
     async def publish_durably(
@@ -285,16 +237,7 @@ class AsyncClient:
 
         Raises `NotStored`, with all receipts, if some messages are not stored after `timeout` seconds for each.
         """
-        contents = repeat(b"") if payloads is None else payloads
-        waiting = [await self._begin_durable(*each, timeout) for each in zip(messages, contents, strict=False)]
-        receipts = [await future for future in waiting]
-        check_stored(receipts)
-        return receipts
-
-    async def _begin_durable(self, message: MessageLike, payload: bytes, timeout: float) -> asyncio.Future[Receipt]:
-        if self.is_connected and not self._link.is_writable:
-            await self._link.writable(timeout)
-        return await self._durable.begin(message, payload, timeout)
+        return await self._durable.publish(messages, repeat(b"") if payloads is None else payloads, timeout)
 
     async def publish_many(
         self,
@@ -343,15 +286,8 @@ class AsyncClient:
         predicate = "" if of is None else str(as_predicate(of))
         at = (at or self.router) if predicate else ""
         number = next(self._numbers)
-        self._hops[number] = []
         data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=at)
-        try:
-            end: frames.TraceEnd = await self._link.call(
-                frames.Trace, number, lambda: self._link.send_bytes(data), timeout
-            )
-            return Traced(self._hops[number], end.missing)
-        finally:
-            del self._hops[number]
+        return await self._traces.run(number, data, timeout)
 
     async def offer(
         self, predicate: PredicateLike, handler: Handler, *, wait: bool = False, timeout: float = TIMEOUT
@@ -385,15 +321,8 @@ class AsyncClient:
         Raises `NoReply` if no client offers it or none of at most `max_holders` holders has it, and `Timeout`.
         fresh: caches must not answer. trace: the reply, or `NoReply`, includes the steps of routers.
         """
-        number = next(self._numbers)
-        frame = pull_frame(number, request, timeout, max_holders, fresh=fresh, trace=trace)
-        end = self._loop.time() + timeout
-
-        def send() -> None:
-            left = min(max(0.001, end - self._loop.time()), MAX_SECONDS)
-            self._link.send(msgspec.structs.replace(frame, timeout=left))
-
-        return reply_of(await self._link.call(frames.PullFrame, number, send, timeout), timeout)
+        frame = pull_frame(next(self._numbers), request, timeout, max_holders, fresh=fresh, trace=trace)
+        return await pull(self._link, frame)
 
     async def status(self, timeout: float = TIMEOUT, *, at: str = "") -> Status:
         """Return the status of the router, or of another one in the network; that needs the right `watch`."""
@@ -412,14 +341,11 @@ class AsyncClient:
 
     async def remove_durable(self, name: str, timeout: float = TIMEOUT) -> None:
         """Remove a durable subscription of this router and its messages."""
-        await self._ask_removal(frames.DurableRemove(next(self._numbers), name), timeout)
+        await self.query(frames.DurableRemove, name, timeout=timeout)
 
     async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
         """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""
-        await self._ask_removal(frames.ForgetHome(next(self._numbers), home), timeout)
-
-    async def _ask_removal(self, frame: frames.DurableRemove | frames.ForgetHome, timeout: float) -> None:
-        await self._ask(frame, frame.number, timeout)
+        await self.query(frames.ForgetHome, home, timeout=timeout)
 
     async def reload(self, timeout: float = TIMEOUT) -> list[str]:
         """Have the router read its configuration again; return the changes, or raise `Refused` with the mistake."""
@@ -427,7 +353,7 @@ class AsyncClient:
         return answer.changes
 
     async def query(self, kind: type[Query], *members: Any, timeout: float) -> Any:
-        """Ask the router about itself; members: those of the frame after its number."""
+        """Send a query or an order about the router itself, and return the answer; members: those after the number."""
         frame = kind(next(self._numbers), *members)
         return await self._ask(frame, frame.number, timeout)
 
@@ -441,7 +367,7 @@ class AsyncClient:
             subscription.send_acknowledgements()
         self._registered.end_subscriptions()
         self._registered.offers.clear()
-        self._durable.fail(closed_error())
+        self._durable.fail(NotConnected("the client is closed; no receipt arrived"))
         await self._answers.close()
         await self._link.close()
 
@@ -482,39 +408,28 @@ class AsyncClient:
             case frames.HolderRequest():
                 self._answers.start(frame, self._registered.offers.get(frame.offer))
             case frames.TracedFrame():
-                self._hops.get(frame.number, []).append(frame.hop)
+                self._traces.add(frame)
             case frames.RefusedFrame():
                 self._refused(frame)
-            case frames.Subscribed():
-                self._link.answered(frames.Subscribe, frame.id, frame)
-                self._link.answered(frames.DurableSubscribe, frame.id, frame)
             case frames.Lost():
                 self._lost(frame)
             case frames.DurableDeliver():
                 self._delivered_durable(frame)
             case frames.DurablePublished():
                 self._durable.answered(frame)
-            case frames.DurableRemoved():
-                self._link.answered(frames.DurableRemove, frame.number, frame)
-                self._link.answered(frames.ForgetHome, frame.number, frame)
             case frames.DurableLost() if frame.id in self._registered.subscriptions:
                 self._registered.subscriptions[frame.id].lost += frame.messages
-            case _ if type(frame) in _ANSWERED:
-                kind, member = _ANSWERED[type(frame)]
-                self._link.answered(kind, getattr(frame, member), frame)
+            case _:
+                for kind, number in answered_calls(frame):
+                    self._link.answered(kind, number, frame)
 
     def delivered(self, batches: Mapping[int, list[Delivery]]) -> None:
         """Queue messages for subscriptions."""
         if self._interruption.is_open:
             self._report_missed(batches)
-        is_too_slow = False
-        for id, deliveries in batches.items():
-            subscription = self._registered.subscriptions.get(id)
-            if subscription is not None:
-                subscription.put(deliveries)
-                is_too_slow = subscription.is_too_slow or is_too_slow
-                self.is_held = subscription.is_full or self.is_held
-        if is_too_slow:
+        found = self._registered.put(batches)
+        self.is_held = self.is_held or any(each.is_full for each in found)
+        if any(each.is_too_slow for each in found):
             self.too_slow()
 
     def _delivered_durable(self, frame: frames.DurableDeliver) -> None:
@@ -567,10 +482,6 @@ class AsyncClient:
         """End all subscriptions and offers: no router accepts this client."""
         self._registered.fail(error)
         self._durable.fail(error)
-
-    def _send_if_connected(self, data: bytes) -> None:
-        if self.is_connected:
-            self._link.send_bytes(data)
 
     def _send_answer(self, data: bytes) -> None:
         if self.is_connected:  # otherwise the requester has given up

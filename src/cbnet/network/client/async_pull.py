@@ -16,13 +16,15 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
+from msgspec.structs import replace
+
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.message import Message
 from cbnet.network.client.async_subscription import Confirmation
 from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
 from cbnet.network.errors import NoReply, Timeout
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.fields import MAX_HOLDERS
+from cbnet.network.protocol.fields import MAX_HOLDERS, MAX_SECONDS
 from cbnet.network.protocol.frames import StepField
 from cbnet.network.protocol.request_codec import (
     DecodedRequest,
@@ -35,6 +37,7 @@ from cbnet.network.protocol.wire import encode
 
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
+    from cbnet.network.client.client_link import ClientLink
 
 DEFAULT_HOLDERS: Final = 8
 _MAX_TIMEOUT = 3_600.0  # seconds
@@ -163,6 +166,17 @@ def pull_frame(
         is_fresh=fresh,
         is_traced=trace,
     )
+
+
+async def pull(link: ClientLink, frame: frames.PullFrame) -> Reply:
+    """Send a request with the time that is left when the link is ready, and return the reply."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + frame.timeout
+
+    def send() -> None:
+        link.send(replace(frame, timeout=min(max(0.001, end - loop.time()), MAX_SECONDS)))
+
+    return reply_of(await link.call(frames.PullFrame, frame.number, send, frame.timeout), frame.timeout)
 
 
 def reply_of(answer: frames.PullReply | frames.PullFailure, timeout: float) -> Reply:

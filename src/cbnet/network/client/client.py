@@ -17,9 +17,10 @@ from typing import Any, Self, TypeVar
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike
-from cbnet.network.client.async_client import ACK_WAIT, TIMEOUT, AsyncClient, Traced, connect_async
+from cbnet.network.client.async_client import ACK_WAIT, TIMEOUT, AsyncClient, connect_async
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
+from cbnet.network.client.async_trace import Traced
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.durable_publishing import Receipt
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from cbnet.errors import CbnetError
+from cbnet.network.client.client_link import ClientLink
 from cbnet.network.client.durable_publisher import DurablePublisher
 from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
-from cbnet.network.errors import NotConnected, NotStored, Refused
+from cbnet.network.errors import NotStored, Refused
 from cbnet.network.protocol.frames import DurablePublished
 from cbnet.network.protocol.wire import encode
 
@@ -34,18 +35,28 @@ class Receipt(NamedTuple):
 class DurablePublishing:
     """The durable messages of one client."""
 
-    def __init__(self, send: Callable[[bytes], None], router: Callable[[], str]) -> None:
-        """Initialise; send: sends bytes if the client is connected. router: returns the name of the last router."""
-        self._send = send
-        self._router = router
+    def __init__(self, link: ClientLink) -> None:
+        self._link = link
         self._loop = asyncio.get_running_loop()
         self._publisher = DurablePublisher(secrets.randbits(61))
         self._futures: dict[int, asyncio.Future[Receipt]] = {}
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._room = asyncio.Event()
 
-    async def begin(self, message: MessageLike, payload: bytes, timeout: float) -> asyncio.Future[Receipt]:
+    async def publish(
+        self, messages: Iterable[MessageLike], payloads: Iterable[bytes], timeout: float
+    ) -> list[Receipt]:
+        """Publish messages in order, and return their receipts; raise `NotStored` unless all are stored."""
+        waiting = [await self._begin(*each, timeout) for each in zip(messages, payloads, strict=False)]
+        receipts = [await future for future in waiting]
+        if not all(receipt.is_stored for receipt in receipts):
+            raise NotStored(receipts)
+        return receipts
+
+    async def _begin(self, message: MessageLike, payload: bytes, timeout: float) -> asyncio.Future[Receipt]:
         """Publish a message; return a future of its receipt. Blocks while very many have no receipt."""
+        if self._link.connection is not None and not self._link.is_writable:
+            await self._link.writable(timeout)
         attributes, tags = message_content(message)
         payload = check_payload(payload)
         while self._publisher.is_full:
@@ -83,8 +94,11 @@ class DurablePublishing:
             self._settle(number, error)
 
     def _expire(self, number: int) -> None:
-        router = self._router() or "any router"
-        self._settle(number, Receipt(0, 0, [router], []))
+        self._settle(number, Receipt(0, 0, [self._link.router or "any router"], []))
+
+    def _send(self, data: bytes) -> None:
+        if self._link.connection is not None:  # otherwise it is sent at the next router
+            self._link.send_bytes(data)
 
     def _settle(self, number: int, result: Receipt | CbnetError) -> None:
         if not self._publisher.settle(number):
@@ -98,14 +112,3 @@ class DurablePublishing:
             future.set_result(result)
         else:
             future.set_exception(result)
-
-
-def check_stored(receipts: list[Receipt]) -> None:
-    """Raise `NotStored` unless all messages are stored."""
-    if not all(receipt.is_stored for receipt in receipts):
-        raise NotStored(receipts)
-
-
-def closed_error() -> NotConnected:
-    """Return the error of messages without a receipt when the client is closed."""
-    return NotConnected("the client is closed; no receipt arrived")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_pull import AsyncOffer
-from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation
+from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
 from cbnet.network.client.client_link import Call, ClientLink
 from cbnet.network.errors import NotConfirmed, Refused
 from cbnet.network.protocol import frames
@@ -126,6 +126,15 @@ class Registrations:
         """Return the seconds left to confirm a subscription or an offer."""
         deadline = self._deadlines.get(id)
         return 0.0 if deadline is None else min(max(0.001, deadline - self._loop.time()), MAX_SECONDS)
+
+    # --- deliveries
+
+    def put(self, batches: Mapping[int, list[Delivery]]) -> list[AsyncSubscription]:
+        """Queue messages for subscriptions, by id; return those that still exist."""
+        found = [(self.subscriptions[id], batch) for id, batch in batches.items() if id in self.subscriptions]
+        for subscription, deliveries in found:
+            subscription.put(deliveries)
+        return [subscription for subscription, _ in found]
 
     # --- end
 
