@@ -26,7 +26,7 @@ _COMMANDS = {
     "Rules and messages": {name: f"predicates.{name}" for name in ("check", "covers", "match", "compile", "inspect")},
     "Network": {name: f"network.{name}" for name in ("up", "top", "sub", "pub", "trace", "offer", "request")},
     "Operation": {
-        name: f"network.{name}" for name in ("router", "gateway", "reload", "verify", "health", "token", "durable")
+        name: f"operation.{name}" for name in ("router", "gateway", "reload", "verify", "health", "token", "durable")
     },
     "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},
     "Measurement": {"bench": "bench.bench"},

@@ -1,1 +1,1 @@
-"""Commands that run, use and watch a live network."""
+"""Commands that start, use and watch a live network."""

@@ -20,7 +20,7 @@ from cbnet.lab.workload.checks import OperatorShares, check_at_least, check_zipf
 from cbnet.lab.workload.distributions import Ranks, distinct, uniform, weighted, zipf_weights
 from cbnet.lab.workload.filter_table import SCHEMA
 from cbnet.lab.workload.scenario import ValueDomain, draw_by_type
-from cbnet.lab.workload.terms import terms
+from cbnet.lab.workload.vocabulary.terms import terms
 from cbnet.language.constraint import Op
 
 _SIZES = (10.0, 40.0, 30.0, 10.0, 5.0, 5.0)  # % of filters with 1, 2, ... constraints

@@ -15,7 +15,7 @@ from cbnet.lab.workload import checks
 from cbnet.lab.workload.distributions import uniform, zipf_weights
 from cbnet.lab.workload.scenario import Scenario, ValueDomain
 from cbnet.lab.workload.spread import Spread, fixed_spread, random_spread
-from cbnet.lab.workload.words import words
+from cbnet.lab.workload.vocabulary.words import words
 from cbnet.language.constraint import Op
 from cbnet.language.values import ValueType
 

@@ -16,7 +16,7 @@ from cbnet.lab.experiments.experiment import Experiment, ExperimentContext, Tabl
 from cbnet.lab.experiments.inputs import dictionary
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.workload import Forwarding2002
-from cbnet.lab.workload.words import words
+from cbnet.lab.workload.vocabulary.words import words
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.matching.compiled_table import CompiledTable

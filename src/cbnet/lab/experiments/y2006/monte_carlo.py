@@ -30,7 +30,7 @@ import pyarrow as pa
 from cbnet.errors import CbnetError, InputError
 from cbnet.lab.workload.checks import check_at_least
 from cbnet.lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
-from cbnet.lab.workload.terms import terms as read_terms
+from cbnet.lab.workload.vocabulary.terms import terms as read_terms
 from cbnet.language.relations.constraint_group import Rules
 from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
 

@@ -3,8 +3,8 @@ import gzip
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.lab.workload import words as module
-from cbnet.lab.workload.words import words
+from cbnet.lab.workload.vocabulary import words as module
+from cbnet.lab.workload.vocabulary.words import words
 
 LINES = "apple\nBoston\nfig\nfig's\nétude\npear\nfig\nplum\n"  # the plain words: apple, fig, pear, plum
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cbnet.errors import InputError
 from cbnet.files import read_text
-from cbnet.lab.workload.news_terms import TERMS
+from cbnet.lab.workload.vocabulary.news_terms import TERMS
 
 MAX_TERMS = 200  # as in the paper; further lines are ignored
 _TERM, _COUNTS = "term", ("term_freq", "count")

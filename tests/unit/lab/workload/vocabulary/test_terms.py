@@ -1,8 +1,8 @@
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.lab.workload.news_terms import TERMS
-from cbnet.lab.workload.terms import terms
+from cbnet.lab.workload.vocabulary.news_terms import TERMS
+from cbnet.lab.workload.vocabulary.terms import terms
 
 
 def test_our_own_terms_are_200_distinct_words_weighted_by_zipf():

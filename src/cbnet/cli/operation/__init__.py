@@ -1,0 +1,1 @@
+"""Commands that operate the routers of a live network."""

@@ -1,0 +1,1 @@
+"""Strings of workloads: words of a dictionary, and terms with their frequencies."""
