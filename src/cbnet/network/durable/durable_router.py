@@ -74,10 +74,7 @@ class DurableRouter:
 
     def stored(self, _: int, frame: Stored) -> None:
         """Handle the answer of a home, or forward it."""
-        if frame.to == self._context.name:
-            self.publications.stored(frame)
-        else:
-            self._unicast.forward(frame)
+        self._unicast.receive(frame, self.publications.stored)
 
     def journalled(self, event: JournalEvent) -> None:
         """Handle an event of the journal."""

@@ -208,10 +208,11 @@ class HomeRecords:
             self._queue.after(send)
 
     def acknowledged(self, _: int, frame: HomeAck) -> None:
-        """Handle the acknowledgement of a record."""
-        if frame.to != self._context.name:
-            self._unicast.forward(frame)
-        elif frame.sequence > self._acknowledged.get(frame.router, -1):
+        """Handle the acknowledgement of a record, or forward it."""
+        self._unicast.receive(frame, self._record_acknowledgement)
+
+    def _record_acknowledgement(self, frame: HomeAck) -> None:
+        if frame.sequence > self._acknowledged.get(frame.router, -1):
             self._acknowledged[frame.router] = frame.sequence
 
     def _lacks(self, owner: str, version: RecordVersion) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from cbnet.network.protocol.fields import MAX_HOPS
 from cbnet.network.protocol.frames import HomeAck, Inquiry, InquiryReport, NoItem, ReplyFrame, Stored, TraceReport
 
 UnicastFrame: TypeAlias = TraceReport | ReplyFrame | NoItem | HomeAck | Stored | Inquiry | InquiryReport
+Received = TypeVar("Received", bound=UnicastFrame)
 
 
 class UnicastForwarder:
@@ -24,9 +26,11 @@ class UnicastForwarder:
         self._versions = versions
         self._links = links
 
-    def forward(self, frame: UnicastFrame) -> None:
-        """Forward a received frame that is for another router."""
-        if frame.hops >= MAX_HOPS:
+    def receive(self, frame: Received, handle: Callable[[Received], None]) -> None:
+        """Handle a frame that is for this router, and forward any other."""
+        if frame.to == self._context.name:
+            handle(frame)
+        elif frame.hops >= MAX_HOPS:
             self._context.drop(DropReason.TOO_MANY_HOPS)
         else:
             self.send(replace(frame, hops=frame.hops + 1))

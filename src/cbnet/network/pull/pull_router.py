@@ -81,10 +81,7 @@ class PullRouter:
 
     def no_item(self, _: int, frame: NoItem) -> None:
         """Handle the report of a neighbour that there is no reply."""
-        if frame.to == self._context.name:
-            self.requesters.no_item(frame)
-        else:
-            self._unicast.forward(frame)
+        self._unicast.receive(frame, self.requesters.no_item)
 
     # --- clients and time
 
@@ -199,10 +196,7 @@ class PullRouter:
     def _give_up(self, request: Request, reason: str) -> None:
         """Report to the requester that there is no reply."""
         answer = with_step(_no_item(request), self._context.name, reason)
-        if request.source == self._context.name:
-            self.requesters.no_item(answer)
-        else:
-            self._unicast.forward(answer)
+        self._unicast.receive(answer, self.requesters.no_item)
 
     # --- replies
 
@@ -212,10 +206,7 @@ class PullRouter:
         self._send_reply(reply)
 
     def _send_reply(self, reply: ReplyFrame) -> None:
-        if reply.to == self._context.name:
-            self.requesters.reply(reply)
-        else:
-            self._unicast.forward(reply)
+        self._unicast.receive(reply, self.requesters.reply)
 
 
 def _no_item(request: Request) -> NoItem:

@@ -88,16 +88,16 @@ class Inquiries:
 
     def inquiry(self, _: int, frame: Inquiry) -> None:
         """Answer the inquiry of another router, or forward it."""
-        if frame.to != self._context.name:
-            self._unicast.forward(frame)
-        else:
-            self._unicast.send(InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
+        self._unicast.receive(frame, self._answer)
+
+    def _answer(self, frame: Inquiry) -> None:
+        self._unicast.send(InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
 
     def report(self, _: int, frame: InquiryReport) -> None:
         """Pass the answer of another router on to the client, or forward it."""
-        if frame.to != self._context.name:
-            self._unicast.forward(frame)
-            return
+        self._unicast.receive(frame, self._pass_on)
+
+    def _pass_on(self, frame: InquiryReport) -> None:
         waiting = self._waiting.pop(frame.number, None)
         if waiting is not None:  # else it has timed out
             self._context.outbox.send(waiting.link, replace(frame.report, number=waiting.request.number))

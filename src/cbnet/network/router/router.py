@@ -367,10 +367,7 @@ class Router:
         self._forwarder.packet(self.links.name(link), frame)
 
     def _trace_report(self, _: int, frame: frames.TraceReport) -> None:
-        if frame.to == self._context.name:
-            self._traces.report(frame)
-        else:
-            self._unicast.forward(frame)
+        self._unicast.receive(frame, self._traces.report)
 
     def _slow_policy(self, link: int, frame: frames.SlowPolicy) -> None:
         known = self.links.get(link)
