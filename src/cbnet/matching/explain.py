@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
 from cbnet.language.constraint import Constraint, Op
@@ -61,6 +62,15 @@ class Explanation:
     def matched(self) -> bool:
         """Return whether the message goes to the interface."""
         return self.filter is not None
+
+    def members(self) -> dict[str, Any]:
+        """Return the members of a JSON object."""
+        closest = [
+            {"filter": str(near_miss.filter), "failures": [*map(str, near_miss.failures)]}
+            for near_miss in self.near_misses
+        ]
+        matched_by = None if self.filter is None else str(self.filter)
+        return {"interface": self.interface, "filter": matched_by, "closest": closest}
 
     def __str__(self) -> str:
         interface = self.interface if str(self.interface).isprintable() else repr(self.interface)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from cbnet.cli.network.status_rates import RouterRates
     from cbnet.network import Status
+    from cbnet.network.client.status_rates import RouterRates
 
     KeyReader = Callable[[float], str]
 
@@ -123,8 +123,8 @@ class RouterMonitor:
 
     def sample(self) -> Sequence[RouterRates]:
         """Ask all routers for their status."""
-        from cbnet.cli.network.status_rates import router_rates
         from cbnet.network import statuses
+        from cbnet.network.client.status_rates import router_rates
 
         problems: list[str] = []
         answers = statuses(

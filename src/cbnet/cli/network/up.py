@@ -54,11 +54,15 @@ def up(
     output: Annotated[
         Path | None, output_option("Folder for the routers' addresses; other commands take it as --network.")
     ] = None,
+    page: Annotated[bool, typer.Option("--page", help="Serve HTTP and the web page at each router.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Open the web page of the first router in the browser; implies --page.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run all routers of a network on this machine, each in its own process, until Ctrl-C.
 
-    Example: cbnet up --topology powerlaw:20 -o here
+    Example: cbnet up --topology ring:6 --open
     """
     from cbnet.network.service.process_network import ProcessNetwork
 
@@ -70,11 +74,13 @@ def up(
     began = time.monotonic()
     try:
         with ProcessNetwork.of(
-            plan.graph, ports=plan.ports, data=plan.data, journals=journal, **plan.settings
+            plan.graph, ports=plan.ports, data=plan.data, journals=journal, http=page or open_, **plan.settings
         ) as processes:
             processes.wait(timeout=120 + len(plan.graph) / 4)  # routers may wait a minute for neighbours
             try:
                 _announce(processes, plan, output, time.monotonic() - began, as_json=json)
+                if open_:
+                    _open_page(processes)
                 _supervise(processes)
             finally:
                 if output is not None:
@@ -113,12 +119,25 @@ def _announce(
     for name, address in processes.addresses.items():
         if as_json:
             row = {"router": name, "address": str(address), "pid": processes.pids[name], "neighbours": neighbours[name]}
-            print_json(row)
+            print_json(row | ({"page": _page_url(processes, name)} if processes.http_addresses else {}))
         else:
             more = ", …" if len(neighbours[name]) > _MAX_NEIGHBOURS else ""
-            print(f"{name:<8} {address!s:<22} neighbours {', '.join(neighbours[name][:_MAX_NEIGHBOURS])}{more}")
+            page = f" page {_page_url(processes, name)} " if processes.http_addresses else ""
+            print(f"{name:<8} {address!s:<22}{page} neighbours {', '.join(neighbours[name][:_MAX_NEIGHBOURS])}{more}")
     sys.stdout.flush()
     print_note(f"{plural(len(processes.settings), 'router')} connected after {seconds:.1f} s; press Ctrl-C to stop")
+
+
+def _page_url(processes: ProcessNetwork, name: str) -> str:
+    return f"http://{processes.http_addresses[name]}/"
+
+
+def _open_page(processes: ProcessNetwork) -> None:
+    import webbrowser
+
+    url = _page_url(processes, next(iter(processes.settings)))
+    if not webbrowser.open(url):
+        print_note(f"no browser was found; open {url}")
 
 
 def _supervise(processes: ProcessNetwork) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from cbnet.network.service.configuration import Configuration
 
 
+_PAGE_ADDRESS = "127.0.0.1:9090"
+
+
 def router(
     config: Annotated[
         Path | None,
@@ -43,10 +46,14 @@ def router(
         typer.Option(
             "--http",
             metavar="ADDRESS",
-            help="Address for health and metrics, such as 127.0.0.1:9090.",
+            help="Address for HTTP clients, the web page, health and metrics, such as 127.0.0.1:9090.",
             show_default="no HTTP server",
         ),
     ] = None,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help=f"Print the URL of the web page; without another --http, on {_PAGE_ADDRESS}."),
+    ] = False,
     log: Annotated[
         str | None, typer.Option("--log", metavar="FORMAT", help="Log format: text or json.", show_default="text")
     ] = None,
@@ -84,10 +91,13 @@ def router(
     }
     environment = dict(os.environ)
     plan = configuration(config, environment, options)
+    if page and plan.process.http is None:
+        options["http"] = _PAGE_ADDRESS
+        plan = configuration(config, environment, options)
     if print_ or check:
         _show(plan, as_json=json, is_whole=print_)
     else:
-        _run(plan, config, lambda: configuration(config, environment, options), as_json=json)
+        _run(plan, config, lambda: configuration(config, environment, options), as_json=json, page=page)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -107,18 +117,26 @@ def _show(plan: Configuration, *, as_json: bool, is_whole: bool) -> None:
         print(f"the configuration of {plan.settings.name} is valid")
 
 
-def _run(plan: Configuration, file: Path | None, read: Callable[[], Configuration], *, as_json: bool) -> None:
+def _page_url(http: Address, plan: Configuration) -> str:
+    is_encrypted = plan.security.tls is not None and not http.is_loopback
+    return f"{'https' if is_encrypted else 'http'}://{http}/"
+
+
+def _run(
+    plan: Configuration, file: Path | None, read: Callable[[], Configuration], *, as_json: bool, page: bool
+) -> None:  # fmt: skip
     from cbnet.network.logs import configure, open_audit_log, use_audit_log
     from cbnet.network.service.router_process import ConfigurationSource, serve
     from cbnet.network.transport.event_loop import run_router
 
     name = plan.settings.name
 
-    def on_start(address: Address) -> None:
+    def on_start(address: Address, http: Address | None) -> None:
+        url = _page_url(http, plan) if page and http is not None else None
         if as_json:
-            print_json({"router": name, "address": str(address)})
+            print_json({"router": name, "address": str(address), **({"page": url} if url else {})})
         else:
-            print(f"router {name} listens on {address}")
+            print(f"router {name} listens on {address}" + (f"; page {url}" if url else ""))
         sys.stdout.flush()
 
     def read_again() -> list[Configuration]:

@@ -166,18 +166,9 @@ def _json_row(number: int, names: list[str], details: dict[str, Any], reasons: l
     members = [f'"message": {number}', f'"interfaces": [{", ".join(names)}]']
     members.extend(f'"{key}": {_as_json(given)}' for key, given in details.items() if given)
     if reasons is not None:
-        members.append(f'"explain": {_as_json([_reason_members(reason) for reason in reasons])}')
+        members.append(f'"explain": {_as_json([reason.members() for reason in reasons])}')
     return f"{{{', '.join(members)}}}"
 
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _reason_members(explanation: Explanation) -> dict[str, Any]:
-    closest = [
-        {"filter": str(near_miss.filter), "failures": list(map(str, near_miss.failures))}
-        for near_miss in explanation.near_misses
-    ]
-    matched_by = None if explanation.filter is None else str(explanation.filter)
-    return {"interface": explanation.interface, "filter": matched_by, "closest": closest}

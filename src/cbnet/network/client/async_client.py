@@ -95,6 +95,7 @@ class AsyncClient:
         dialled = addresses if dialler is None else []
         sent_token = "" if token is None else token_for(dialled, token, is_encrypted=tls is not None)
         hello = client_hello(name, network, sent_token)
+        self.name = hello.name
         self.lost = 0  # messages that a router dropped because this client read too slowly
         self.refused = 0  # messages published without `wait` that the router refused
         self.refusal = ""  # the reason for the last of them

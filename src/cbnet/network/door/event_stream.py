@@ -12,10 +12,8 @@ after failures of routers, `missed` bounds the messages of one source that did n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, cast
 
-import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -27,16 +25,19 @@ from cbnet.network.client.message_json import payload_members
 from cbnet.network.door.http_links import HttpLinks, bearer_token
 from cbnet.network.door.problems import problem_members, problem_of
 from cbnet.network.door.request_input import RequestOptions
+from cbnet.network.door.server_sent_events import (
+    KEEP_ALIVE,
+    SIGN_OF_LIFE,
+    begin_events,
+    disconnected,
+    end_events,
+    event,
+    send_events,
+)
 from cbnet.network.errors import NotConfirmed
 from cbnet.network.transport.event_loop import wait_first
 
 QUEUE: Final = 64  # messages; the others wait in the queue of the link, which the router accounts for
-_KEEP_ALIVE: Final = 15.0  # seconds between two signs of life
-_HEADERS: Final = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # proxies pass events on at once
-]
 
 
 class EventStreams:
@@ -54,7 +55,7 @@ class EventStreams:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
         async with self._links.own(request, bearer_token(request)) as client:
             subscription = await subscribe(client, predicate, options)
-            await wait_first(_write(client, subscription, send), _disconnected(receive))
+            await wait_first(_write(client, subscription, send), disconnected(receive))
 
 
 class Losses:
@@ -67,11 +68,11 @@ class Losses:
     def take(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the names of new events, and the members of their JSON objects."""
         events, self._events = self._events, []
-        return [(event.kind.value, {"messages": event.messages, "text": event.text}) for event in events]
+        return [(each.kind.value, {"messages": each.messages, "text": each.text}) for each in events]
 
-    def _add(self, event: ClientEvent) -> None:
-        if event.kind in (EventKind.LOST, EventKind.MISSED):
-            self._events.append(event)
+    def _add(self, new: ClientEvent) -> None:
+        if new.kind in (EventKind.LOST, EventKind.MISSED):
+            self._events.append(new)
 
 
 async def subscribe(
@@ -106,33 +107,18 @@ def delivery_id(delivery: Delivery) -> str:
 
 async def _write(client: AsyncClient, subscription: AsyncSubscription, send: Send) -> None:
     """Send events until the subscription ends."""
-    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
     members = {"router": client.router, **confirmation_members(subscription.confirmation)}
-    await _send(send, b"retry: 1000\n" + _event("subscribed", members))
+    await begin_events(send, event(members, name="subscribed"))
     losses = Losses(client)
     try:
         while not subscription.has_ended:
-            batch = await subscription.take(_KEEP_ALIVE)
-            data = b"".join(map(_message_event, batch)) or b": keep-alive\n\n"
-            await _send(send, data + b"".join(_event(name, members) for name, members in losses.take()))
+            batch = await subscription.take(KEEP_ALIVE)
+            data = b"".join(map(_message_event, batch)) or SIGN_OF_LIFE
+            await send_events(send, data + b"".join(event(members, name=name) for name, members in losses.take()))
     except CbnetError as error:
-        await _send(send, _event("error", problem_members(problem_of(error))))
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _send(send: Send, data: bytes) -> None:
-    await send({"type": "http.response.body", "body": data, "more_body": True})
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        await send_events(send, event(problem_members(problem_of(error)), name="error"))
+    await end_events(send)
 
 
 def _message_event(delivery: Delivery) -> bytes:
-    data = msgspec.json.encode(delivery_members(delivery))
-    return b"id: " + delivery_id(delivery).encode() + b"\ndata: " + data + b"\n\n"
-
-
-def _event(name: str, members: Mapping[str, Any]) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(members) + b"\n\n"
+    return event(delivery_members(delivery), id=delivery_id(delivery))

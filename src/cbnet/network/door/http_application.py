@@ -1,7 +1,9 @@
 """The HTTP application of a router: its paths, and what all of them have in common.
 
-POST /publish    GET /subscribe    /ws    POST /request    POST /trace    GET /status
-GET /healthz     GET /readyz       GET /metrics            GET /openapi.json
+POST /publish    GET /subscribe        /ws    POST /request    POST /trace    GET /status
+GET /watch       GET /subscriptions    POST /check             POST /covers   POST /explain
+GET /healthz     GET /readyz           GET /metrics            GET /openapi.json
+GET /            GET /page/…
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ from cbnet.network.door.event_stream import EventStreams
 from cbnet.network.door.health import health_problems, readiness_problems, silence_notes
 from cbnet.network.door.http_links import HttpLinks
 from cbnet.network.door.metrics import CONTENT_TYPE, exposition
+from cbnet.network.door.network_watch import NetworkWatch
 from cbnet.network.door.origin_guard import OriginGuard
+from cbnet.network.door.playground import Playground
 from cbnet.network.door.problems import Problem, json_response, problem_of, problem_response
 from cbnet.network.door.publishing import Publishing
 from cbnet.network.door.queries import Queries
+from cbnet.network.door.web_page import web_page
 from cbnet.network.door.web_socket import WebSockets
 from cbnet.network.transport.tcp_router import TcpRouter
 
@@ -37,6 +42,7 @@ _HINTS: Final = {404: "the paths are in /openapi.json", 405: "the methods are in
 def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]) -> Starlette:
     """Return the application of a router; origins: of web pages that may use it besides its own."""
     publishing, queries, observation = Publishing(links), Queries(links), _Observation(router, links)
+    playground = Playground(links)
     routes: list[BaseRoute] = [
         Route("/publish", publishing.__call__, methods=["POST"]),
         Route("/subscribe", EventStreams(links), methods=["GET"]),
@@ -44,6 +50,13 @@ def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]
         Route("/request", queries.request, methods=["POST"]),
         Route("/trace", queries.trace, methods=["POST"]),
         Route("/status", queries.status, methods=["GET"]),
+        Route("/subscriptions", queries.subscriptions, methods=["GET"]),
+        Route("/watch", NetworkWatch(links), methods=["GET"]),
+        Route("/check", playground.check, methods=["POST"]),
+        Route("/covers", playground.covers, methods=["POST"]),
+        Route("/explain", playground.explain, methods=["POST"]),
+        Route("/", web_page, methods=["GET"]),
+        Route("/page/{name}", web_page, methods=["GET"]),
         Route("/healthz", observation.health, methods=["GET"]),
         Route("/readyz", observation.readiness, methods=["GET"]),
         Route("/metrics", observation.metrics, methods=["GET"]),

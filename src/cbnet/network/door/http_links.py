@@ -48,6 +48,7 @@ class HttpLinks:
         self._router = router
         self._connections = connections
         self._open: set[AsyncClient] = set()
+        self._of_requests: set[AsyncClient] = set()  # of those, the ones that requests share
         self._closing: set[asyncio.Task[None]] = set()
         connections.on_closed = self._end_shared
 
@@ -60,6 +61,7 @@ class HttpLinks:
             client = connection.links.pop(token, None)
             if client is None or not client.is_connected:
                 client = await self._opened(connection, token)
+                self._of_requests.add(client)
             try:
                 yield client
             finally:
@@ -82,6 +84,11 @@ class HttpLinks:
     def rights(self, request: HTTPConnection) -> Rights:
         """Return the rights of a client that needs no link."""
         return self._rights(request.state.connection, bearer_token(request))
+
+    @property
+    def request_names(self) -> set[str]:
+        """The names of the links that requests share: they come and go with them."""
+        return {client.name for client in self._of_requests}
 
     def needs_token(self, request: HTTPConnection) -> bool:
         """Return whether a client without a token is refused, as it has no certificate either."""
@@ -134,6 +141,7 @@ class HttpLinks:
         """Close a link in the background: its user may have been cancelled."""
         if client in self._open:
             self._open.discard(client)
+            self._of_requests.discard(client)
             task = asyncio.get_running_loop().create_task(client.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

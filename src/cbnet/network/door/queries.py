@@ -1,4 +1,4 @@
-"""`POST /request`, `POST /trace` and `GET /status`."""
+"""`POST /request`, `POST /trace`, `GET /status` and `GET /subscriptions`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS
 from cbnet.network.client.message_json import payload_from_members, payload_members
 from cbnet.network.door.http_links import HttpLinks
-from cbnet.network.door.problems import json_response
+from cbnet.network.door.problems import Problem, json_response
 from cbnet.network.door.request_input import RequestOptions, json_object
+from cbnet.network.errors import Refused
 from cbnet.network.protocol.fields import MAX_HOLDERS
 from cbnet.network.protocol.frame_json import json_of
 
@@ -23,7 +24,7 @@ TRACE: Final = ("message", "payload", "encoding", "dry", "of", "dialect", "at", 
 
 
 class Queries:
-    """The endpoints of a router for requests, traces and its status."""
+    """The endpoints of a router for requests, traces, its status, and what is subscribed to."""
 
     def __init__(self, links: HttpLinks) -> None:
         self._links = links
@@ -42,6 +43,18 @@ class Queries:
         """Return the status of the router."""
         async with self._links.shared(request) as client:
             members = json_of(await client.status())
+            del members["number"]
+            return json_response(members)
+
+    async def subscriptions(self, request: Request) -> Response:
+        """Return the subscriptions at a router of the network."""
+        options = RequestOptions(request.query_params, ("router",))
+        self._links.rights(request).check_watch()
+        async with self._links.shared(request) as client:
+            try:
+                members = json_of(await client.subscriptions(at=options.text("router")))
+            except Refused as error:  # it has the right, so the router is gone or does not answer
+                raise Problem(404, str(error)) from None
             del members["number"]
             return json_response(members)
 

@@ -4,14 +4,14 @@ It imports everything once and forks: a router starts in milliseconds and shares
 arrive as JSON Lines on standard input; events are written to standard output:
 
     {"load": path of predicates, "nodes": [name]}
-    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "table": path}
+    {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "table": path, "http": address}
     {"gate": "shut"} … {"gate": "open"}    routers started between these wait for the second: otherwise the first
                                            ones would handle each new neighbour while others are started
     {"signal": 9, "to": name}
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
 
-The predicates of nodes are read once, here, and shared by all routers. `table` is optional.
+The predicates of nodes are read once, here, and shared by all routers. `table`, `journal` and `http` are optional.
 
 When standard input ends, or the launcher is killed, all routers stop.
 """
@@ -26,6 +26,8 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
 from cbnet.network.service.node_data import NodePredicates, read_computed_tables
-from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
+from cbnet.network.service.process_settings import ProcessSettings
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import run_router
 
@@ -121,6 +123,9 @@ class Launcher:
 
     def _start(self, command: dict[str, Any]) -> None:
         settings = msgspec.convert(command["start"], Settings)
+        if "http" in command:
+            with suppress(ImportError):  # the router reports it
+                import_module("cbnet.network.door.http_door")  # once, for all routers
         gc.freeze()  # memory stays shared with the new process: its garbage collector does not touch it
         pid = os.fork()
         if pid:
@@ -160,7 +165,7 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
     """Run a router in this process; return its exit code."""
     neighbours = {name: parse_address(text) for name, text in command["neighbours"].items()}
 
-    def started(_: object) -> None:
+    def started(*_: object) -> None:
         emit({"listening": settings.name, "pid": os.getpid()})
 
     def data() -> NodeData:
@@ -173,7 +178,10 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
 
     try:
         listen = parse_address(command["listen"])
-        process = ProcessSettings(journal=Path(command["journal"])) if "journal" in command else DEFAULT_PROCESS
+        process = ProcessSettings(
+            journal=Path(command["journal"]) if "journal" in command else None,
+            http=parse_address(command["http"]) if "http" in command else None,
+        )
         run_router(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data, process=process))
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})

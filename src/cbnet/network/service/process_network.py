@@ -53,10 +53,13 @@ class ProcessNetwork:
         ports: Mapping[str, int] | None = None,
         data: InitialFiles | None = None,
         journals: Path | None = None,
+        *,
+        http: bool = False,
     ) -> None:
         """Initialise with the routers, the pairs of neighbours, and their ports; by default any free port.
 
-        data: initial predicates and tables. journals: a folder with one for the journal of each router.
+        data: initial predicates and tables. journals: a folder with one for the journal of each router. http: whether
+        routers serve HTTP, on free ports.
         """
         self.journals = journals
         self.settings = {each.name: each for each in settings}
@@ -66,8 +69,9 @@ class ProcessNetwork:
         self.links = list(links)
         self.exit_codes: dict[str, int] = {}  # of routers that do not run
         self.pids: dict[str, int] = {}
-        chosen = free_ports(len(self.settings), taken=(ports or {}).values())
+        chosen = free_ports((1 + http) * len(self.settings), taken=(ports or {}).values())
         self.addresses = {name: Address("127.0.0.1", (ports or {}).get(name) or chosen.pop()) for name in self.settings}
+        self.http_addresses = {name: Address("127.0.0.1", chosen.pop()) for name in self.settings if http}
         self.relays: dict[tuple[str, str], Address] = {}  # of links: dialled instead of the second router
         self._events: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._launcher = subprocess.Popen(
@@ -89,6 +93,7 @@ class ProcessNetwork:
         ports: Mapping[str, int] | None = None,
         data: InitialFiles | None = None,
         journals: Path | None = None,
+        http: bool = False,
         network: str = "cbnet",
         **settings: Any,
     ) -> ProcessNetwork:
@@ -98,7 +103,8 @@ class ProcessNetwork:
             a, b = str(graph.name(u)), str(graph.name(v))
             weights[a][b] = weights[b][a] = weight
         routers = [Settings(name, network=network, weights=each, **settings) for name, each in weights.items()]
-        return cls(routers, [(a, b) for a, each in weights.items() for b in each if a < b], ports, data, journals)
+        links = [(a, b) for a, each in weights.items() for b in each if a < b]
+        return cls(routers, links, ports, data, journals, http=http)
 
     # --- the network
 
@@ -157,6 +163,8 @@ class ProcessNetwork:
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
             if self.journals is not None:
                 start["journal"] = str(self.journals / name)
+            if name in self.http_addresses:
+                start["http"] = str(self.http_addresses[name])
             if self._data is not None and name in self._data.tables:
                 start["table"] = str(self._data.tables[name])
             self._send(start)

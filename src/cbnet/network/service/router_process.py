@@ -45,7 +45,7 @@ async def serve(
     listen: Address,
     neighbours: Mapping[str, Address],
     *,
-    on_start: Callable[[Address], None] = lambda _: None,
+    on_start: Callable[[Address, Address | None], None] = lambda *_: None,
     lifeline: int | None = None,
     security: SecurityPolicy = OPEN_POLICY,
     data: Callable[[], NodeData] = NodeData,
@@ -54,7 +54,8 @@ async def serve(
 ) -> None:
     """Run a router until SIGTERM or SIGINT.
 
-    on_start: called with the address when it listens. lifeline: a pipe; when its other end closes, the router stops.
+    on_start: called with its address and that of its HTTP door, when it listens. lifeline: a pipe; when its other end
+    closes, the router stops.
     data: returns what the node starts with; called once, and not kept. source: of the configuration, to reload it.
     """
     drain, stop = _shutdown_events(lifeline)
@@ -65,8 +66,8 @@ async def serve(
         reload = ConfigurationReload(source.present, source.read, [router])
         _on_hangup(reload)
     try:
-        async with _http_door(router, process):
-            on_start(router.address)
+        async with _http_door(router, process) as http:
+            on_start(router.address, http)
             notify_systemd("READY=1")
             await drain.wait()
             notify_systemd("STOPPING=1")
@@ -166,10 +167,10 @@ def _on_hangup(reload: ConfigurationReload) -> None:
 
 
 @asynccontextmanager
-async def _http_door(router: TcpRouter, process: ProcessSettings) -> AsyncIterator[None]:
-    """Serve HTTP, if an address is configured."""
+async def _http_door(router: TcpRouter, process: ProcessSettings) -> AsyncIterator[Address | None]:
+    """Serve HTTP, if an address is configured; yield the address."""
     if process.http is None:
-        yield
+        yield None
         return
     try:
         from cbnet.network.door.http_door import HttpDoor  # imports packages that are optional
@@ -180,7 +181,7 @@ async def _http_door(router: TcpRouter, process: ProcessSettings) -> AsyncIterat
     await door.start()
     router.event_log.http_started(door.address)
     try:
-        yield
+        yield door.address
     finally:
         await door.stop()
 

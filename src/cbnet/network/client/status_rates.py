@@ -1,4 +1,4 @@
-"""Message rates of a router, from two of its statuses."""
+"""Message rates of a router and of its links, from two of its statuses."""
 
 from __future__ import annotations
 
@@ -10,10 +10,22 @@ from msgspec import structs
 
 from cbnet.network.link.counters import Event, drops
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Status
+from cbnet.network.protocol.frames import Peer, Status
 
 _IN = (Event.PUBLISHED, Event.PACKETS_RECEIVED)
 _OUT = (Event.DELIVERED, Event.PACKETS_SENT)
+
+
+@dataclass(frozen=True)
+class LinkRates:
+    """The traffic of one link of a router; of a client's links together."""
+
+    name: str
+    role: str  # router or client
+    in_per_s: float | None = None  # messages; None: no earlier status
+    out_per_s: float | None = None
+    waiting: int = 0  # bytes queued for the peer
+    dropped: int = 0  # messages, because the peer reads too slowly
 
 
 @dataclass(frozen=True)
@@ -50,13 +62,14 @@ class RouterRates:
     packets_unpruned: int = 0  # sent to a side whose announcement had not arrived
     waiting: int = 0  # bytes queued for peers
     dropped: Mapping[str, int] | None = None  # by reason; None: no answer
+    links: tuple[LinkRates, ...] = ()  # of neighbours and clients
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
         return asdict(self)
 
 
-def router_rates(name: str, address: Address, before: Status | None, now: Status | None) -> RouterRates:
+def router_rates(name: str, address: Address | str, before: Status | None, now: Status | None) -> RouterRates:
     """Return the state and rates of a router from its previous and its current status; None: no answer."""
     if now is None:
         return RouterRates(name, str(address), answers=False)
@@ -92,12 +105,53 @@ def router_rates(name: str, address: Address, before: Status | None, now: Status
         packets_unpruned=counters.get(Event.PACKETS_UNPRUNED, 0),
         waiting=sum(peer.waiting for peer in now.peers),
         dropped={reason: count for reason, count in drops(counters).items() if count},
+        links=_link_rates(before, now),
     )
 
 
 def _per_second(before: Status | None, now: Status, names: tuple[str, ...]) -> float | None:
-    """Return the growth per second of the sum of some counters, by the router's own clock."""
+    """Return the growth per second of the sum of some counters."""
+    seconds = _seconds(before, now)
+    if before is None or seconds is None:
+        return None
+    return round(sum(now.counters.get(name, 0) - before.counters.get(name, 0) for name in names) / seconds, 1)
+
+
+def _link_rates(before: Status | None, now: Status) -> tuple[LinkRates, ...]:
+    """Return the rates of all links, by role and name; a link that is new began with no message."""
+    seconds = _seconds(before, now)
+    earlier = {} if before is None else _traffic(before)
+    return tuple(
+        LinkRates(
+            name=name,
+            role=role,
+            in_per_s=_rate(after.messages_received, past.messages_received, seconds),
+            out_per_s=_rate(after.messages_sent, past.messages_sent, seconds),
+            waiting=after.waiting,
+            dropped=after.dropped,
+        )
+        for (role, name), after in _traffic(now).items()
+        for past in [earlier.get((role, name), Peer(name, "client", 0, 0, 0, 0))]
+    )
+
+
+def _traffic(status: Status) -> dict[tuple[str, str], Peer]:
+    """Return the traffic of each peer, over all its links."""
+    found: dict[tuple[str, str], Peer] = {}
+    for peer in status.peers:
+        other = found.setdefault((peer.role, peer.name), Peer(peer.name, peer.role, 0, 0, 0, 0))
+        for member in ("waiting", "dropped", "messages_received", "messages_sent"):
+            setattr(other, member, getattr(other, member) + getattr(peer, member))
+    return found
+
+
+def _rate(after: int, before: int, seconds: float | None) -> float | None:
+    """Return the growth per second; a counter that is smaller than before began again."""
+    return None if seconds is None else round((after - before if after >= before else after) / seconds, 1)
+
+
+def _seconds(before: Status | None, now: Status) -> float | None:
+    """Return the time between two statuses of one life, by the router's own clock."""
     if before is None or before.life != now.life or now.uptime <= before.uptime:
         return None
-    growth = sum(now.counters.get(name, 0) - before.counters.get(name, 0) for name in names)
-    return round(growth / (now.uptime - before.uptime), 1)
+    return now.uptime - before.uptime

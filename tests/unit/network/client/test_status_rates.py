@@ -1,6 +1,6 @@
 import msgspec
 
-from cbnet.cli.network.status_rates import router_rates
+from cbnet.network.client.status_rates import router_rates
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status
 
@@ -95,3 +95,23 @@ def test_initial_filters_and_their_deliveries_are_reported():
     now = msgspec.structs.replace(status(**{"delivered_initial": 9}), initial=40)
     row = router_rates("a", ADDRESS, None, now)
     assert (row.initial, row.delivered_to_initial, row.delivered) == (40, 9, 0)
+
+
+def peer(name, role="router", received=0, sent=0, waiting=0):
+    return Peer(name, role, 0, 0, waiting, 0, messages_received=received, messages_sent=sent)
+
+
+def test_a_link_has_the_growth_of_its_messages():
+    before = status(10.0, peers=[peer("b", received=10, sent=1)])
+    now = status(12.0, peers=[peer("b", received=30, sent=2, waiting=7)])
+    (link,) = router_rates("a", ADDRESS, before, now).links
+    assert (link.name, link.role, link.in_per_s, link.out_per_s, link.waiting) == ("b", "router", 10.0, 0.5, 7)
+    (link,) = router_rates("a", ADDRESS, None, now).links
+    assert (link.in_per_s, link.out_per_s) == (None, None)
+
+
+def test_the_links_of_one_client_are_counted_together_and_a_new_link_from_nothing():
+    before = status(10.0, peers=[peer("b", received=30)])
+    now = status(12.0, peers=[peer("b", received=4), peer("c", "client", sent=2), peer("c", "client", sent=6)])
+    router, client = router_rates("a", ADDRESS, before, now).links
+    assert (router.in_per_s, client.out_per_s) == (2.0, 4.0)  # b has linked again

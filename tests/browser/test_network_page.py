@@ -1,0 +1,192 @@
+"""The web page of a network in a real browser, served by routers in processes."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+from support.waiting import wait_until
+
+from cbnet import connect
+from cbnet.network import ProcessNetwork
+from cbnet.topology import topology
+
+HOSTILE = '<img src=x onerror="alert(1)">'  # the name of a client
+PHONE = 360  # pixels
+REFUSED = "Failed to load resource: the server responded with a status of 400 (Bad Request)"  # Chromium's own note
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A ring of six routers; two subscribers beside each other, two hops from the router of the page."""
+    with ProcessNetwork.of(topology("ring:6"), http=True) as processes:
+        processes.wait()
+        with (
+            connect(str(processes.addresses["2"]), name="billing") as near,
+            connect(str(processes.addresses["3"]), name=HOSTILE) as far,
+        ):
+            near.subscribe("price < 500", wait=True)
+            far.subscribe("price < 500 and #urgent", wait=True)
+            yield processes
+
+
+@pytest.fixture
+def visit(network, browser):  # the browser has an event loop, so that waiting for the network comes first
+    """Open the page of the first router; what it prints to the console is an error."""
+    problems, contexts = [], []
+
+    def visit(width=1280):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: problems.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        page.goto(f"http://{network.http_addresses['0']}/")
+        page.wait_for_selector(".router")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert [each for each in problems if REFUSED not in each] == []
+
+
+def router(page, name):
+    return page.locator(f".router[data-router='{name}']")
+
+
+def test_the_map_shows_routers_links_clients_and_who_wants_what(visit):
+    page = visit()
+    expect(page.locator(".router.up")).to_have_count(6)
+    expect(page.locator(".link.up")).to_have_count(6)
+    expect(page.locator("#summary")).to_have_text("cbnet: 6 routers · 2 clients · 2 subscriptions · 0 messages/s")
+    expect(page.locator("#connection")).to_have_text("live")
+    expect(router(page, "2")).to_have_attribute(
+        "aria-label", "router 2, 1 client, 1 subscription, 0 messages per second"
+    )
+    expect(router(page, "2").locator(".clients circle")).to_have_count(1)
+    router(page, "3").click()
+    expect(page.locator(".wants li")).to_have_text([f"{HOSTILE}price < 500 and #urgent"])
+
+
+def test_rates_appear_on_the_links_that_messages_pass(visit, network):
+    page = visit()
+    with connect(str(network.addresses["1"])) as publisher:
+
+        def is_busy():
+            publisher.publish_many([{"price": 1}] * 10)
+            return page.locator(".link.busy").count()
+
+        wait_until(is_busy)
+    (title,) = page.locator(".link.busy title").all_text_contents()
+    assert title.startswith("1 – 2: ")
+    assert title.endswith("messages/s to 2, 0 to 1")
+
+
+def test_a_trace_highlights_the_path_and_why_not_names_the_failing_constraint(visit):
+    page = visit()
+    page.get_by_role("tab", name="Message").click()
+    page.get_by_label("Message, as JSON").fill(json.dumps({"price": 300}))
+    page.get_by_role("button", name="Trace, deliver nothing").click()
+    expect(page.locator("#trace .card")).to_have_text("It would be delivered at 1 router: 2.")
+    sent = page.locator(".trace .sent")
+    expect(sent).to_have_count(2)
+    assert {line.get_attribute("data-link") for line in sent.all()} == {"0 → 1", "1 → 2"}
+    expect(page.locator(".router.delivered")).to_have_attribute("data-router", "2")
+    expect(page.locator(".router.off-trace")).to_have_count(3)
+    subscriber = page.get_by_label("Subscriber")
+    subscriber.select_option(label=f"3: {HOSTILE}, price < 500 and #urgent")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#why-answer .failure")).to_have_text("#urgent fails: the tag is missing")
+    subscriber.select_option(label="2: billing, price < 500")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#why-answer .card")).to_contain_text("Yes: billing at router 2 gets it.")
+    page.get_by_role("button", name="Clear").click()
+    expect(sent).to_have_count(0)
+
+
+def test_a_published_message_is_received_in_the_page(visit):
+    page = visit()
+    page.get_by_role("tab", name="Message").click()
+    page.locator("#listen-predicate").fill("kind = 7")
+    page.get_by_role("button", name="Subscribe").click()
+    expect(page.locator("#listen-note")).to_have_text("Subscribed at router 0.")
+    page.get_by_label("Message, as JSON").fill('{"kind": 7}')
+    page.get_by_role("button", name="Publish").click()
+    expect(page.locator("#received li")).to_have_text(['{"kind":7}from 0'])
+
+
+def test_the_playground_checks_explains_and_shows_a_counter_example(visit):
+    page = visit()
+    page.get_by_role("tab", name="Predicates").click()
+    page.locator("#predicate").fill("x > 3")
+    page.locator("#other").fill("x > 2")
+    expect(page.locator(".counterexample")).to_have_text('{"x":3}')
+    page.locator("#try").fill('{"x": 1}')
+    expect(page.locator("#explain .failure")).to_have_text("x > 3 fails: x is 1")
+    page.locator("#predicate").fill("x >")
+    expect(page.locator("#check .card")).to_contain_text("column 4")
+
+
+def test_every_dialect_has_an_example_that_works(visit):
+    page = visit()
+    page.get_by_role("tab", name="Predicates").click()
+    expect(page.locator("#covers .card")).to_be_visible()
+    for dialect in ("eventbridge", "cloudevents", "cesql", "selector"):
+        before = page.locator("#predicate").input_value()
+        page.locator("#dialect").select_option(dialect)
+        expect(page.locator("#predicate")).not_to_have_value(before)
+        with page.expect_response("**/covers") as answer:
+            page.locator("#predicate").press("End")
+            page.locator("#predicate").type(" ")
+        assert answer.value.status == 200
+
+
+def test_the_keyboard_reaches_routers_and_tabs(visit):
+    page = visit()
+    router(page, "0").focus()
+    page.keyboard.press("ArrowRight")
+    name = page.evaluate("document.activeElement.dataset.router")
+    assert name not in (None, "0")
+    page.keyboard.press("Enter")
+    expect(page.locator("#view-network h2")).to_have_text(f"Router {name}")
+    expect(router(page, name)).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("tab", name="Network").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Message")).to_be_focused()
+    expect(page.locator("#view-message")).to_be_visible()
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('input, select, textarea')].filter((each) => !each.labels.length).map((each) => each.id)"
+    )
+    assert unnamed == []
+
+
+def test_nothing_overflows_or_overlaps_on_a_phone_light_or_dark(visit):
+    page = visit(PHONE)
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    for name in ("Network", "Message", "Predicates"):
+        page.get_by_role("tab", name=name).click()
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+    boxes = [page.locator(f".router[data-router='{name}'] .body").bounding_box() for name in "012345"]
+    for number, box in enumerate(boxes):
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE
+        for other in boxes[:number]:
+            apart_x, apart_y = abs(box["x"] - other["x"]), abs(box["y"] - other["y"])
+            assert max(apart_x, apart_y) > box["width"]
+
+
+def test_a_killed_router_turns_grey_and_comes_back(visit, network):  # the last one: others need all routers
+    page = visit()
+    expect(page.locator(".router.up")).to_have_count(6)
+    network.kill("4")
+    expect(page.locator(".router.gone")).to_have_attribute("data-router", "4")
+    expect(page.locator(".link.gone")).to_have_count(2)
+    expect(page.locator("#news")).to_have_text("Router 4 is gone.")
+    expect(page.locator("#summary")).to_contain_text("5 routers (1 gone)")
+    network.start("4")
+    expect(page.locator(".router.up")).to_have_count(6)
+    expect(page.locator(".link.up")).to_have_count(6)
