@@ -1,13 +1,14 @@
-# `make demo` and `make test` do all of their own set-up; a second run starts in seconds.
+# Every target does all of its own set-up; a second run starts in seconds.
 PYTHON ?= python3
 BIN := .venv/bin
 # Quiet twice: pip's warnings are about its own configuration, and errors still show.
 PIP := $(BIN)/pip --disable-pip-version-check install -qq
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO := network,spark
 DEV := all,dev
 SOURCES := pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.p[yx][xd])
 
-.PHONY: demo test check build clean
+.PHONY: demo test check build docs site clean
 demo: $(if $(wildcard .venv/dev),.venv/dev,.venv/demo)
 	@$(BIN)/cbnet demo
 
@@ -24,8 +25,15 @@ build: .venv/dev
 	rm -rf dist
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
+# The site is built from Markdown and source text: it needs neither cbnet nor a compiler.
+docs: .venv/docs
+	$(MKDOCS) serve
+
+site: .venv/docs
+	$(MKDOCS) build --strict
+
 clean:
-	rm -rf .venv build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f src/cbnet/_kernels/*.c src/cbnet/_kernels/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -42,6 +50,11 @@ clean:
 
 .venv/dev: .venv/demo
 	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[$(DEV)]')
+	@touch $@
+
+.venv/docs: pyproject.toml | .venv/bin/python
+	@$(PIP) --upgrade 'pip>=25.1'  # the first with --group
+	@$(call step,Installing the tools of the documentation site,$(PIP) --group docs)
 	@touch $@
 
 # $(call step,TEXT,COMMAND): print the text, a dot every two seconds while the command runs, and how long it took.
