@@ -73,7 +73,8 @@ def test_links_have_targets(document):
 
 
 def anchors(document):
-    """Return the anchors that GitHub gives to the headings of a document."""
+    """Return the anchors of a document: those that GitHub gives to headings, and those in HTML."""
     prose = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", prose, flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    given = re.findall(r'<a id="([^"]+)">', prose)
+    return {*given, *(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)}

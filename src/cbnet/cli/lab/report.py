@@ -1,4 +1,4 @@
-"""`cbnet lab report`: show results of other commands on one HTML page."""
+"""`cbnet lab report`: show results of other commands on one HTML page, or a reproduction as Markdown pages."""
 
 from __future__ import annotations
 
@@ -23,15 +23,23 @@ _MAX_ROWS = 10_000  # of a Parquet file
 def report(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="JSON Lines files (printed by --json) or Parquet files."),
+        typer.Argument(help="JSON Lines files (printed by --json), Parquet files, or one folder of lab reproduce."),
     ],
-    output: Annotated[Path, output_option("Page to write.", metavar="FILE", show_default=True)] = Path("report.html"),
+    output: Annotated[
+        Path,
+        output_option(
+            "Page to write; a folder for Markdown pages of a reproduction.", metavar="PATH", show_default=True
+        ),
+    ] = Path("report.html"),
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of the page.")] = "Results of cbnet",
 ) -> None:
     """Show results of simulate and bench on one self-contained HTML page.
 
     Example: cbnet lab report simulated.jsonl -o report.html
     """
+    if len(paths) == 1 and paths[0].is_dir():
+        _write_pages(paths[0], output)
+        return
     from cbnet.lab.report.page import Page, html
 
     sections = [section for path in paths for section in _sections(path)]
@@ -43,11 +51,26 @@ def report(
     print_note(f"{output}: {plural(len(sections), 'section')}")
 
 
+def _write_pages(results: Path, output: Path) -> None:
+    """Write the Markdown pages of the stored results of `cbnet lab reproduce`, of whatever version; run nothing."""
+    from cbnet.lab.experiments.markdown_pages import write_pages
+    from cbnet.lab.experiments.registry import EXPERIMENTS
+    from cbnet.lab.experiments.reproduce import stored_outcome
+
+    stored = [stored_outcome(EXPERIMENTS[name], results) for name in EXPERIMENTS]
+    outcomes = [outcome for outcome in stored if outcome is not None]
+    if not outcomes:
+        raise InputError("no results of `cbnet lab reproduce` in this folder", file=str(results))
+    if output.suffix == ".html":
+        raise InputError("a reproduction is written as several pages", hint="give --output FOLDER", file=str(output))
+    print_note(f"{output}: {plural(write_pages(outcomes, output), 'page')}")
+
+
 def _sections(path: Path) -> Iterator[Section]:
     from cbnet.lab.report.result_sections import rows_section
 
     if path.is_dir():
-        hint = "`cbnet pipeline run` and `cbnet lab reproduce` write report.html themselves"
+        hint = "give a folder of `cbnet lab reproduce` alone; `cbnet pipeline run` writes report.html itself"
         raise InputError("this is a folder, not a file of rows", hint=hint, file=str(path))
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
     if not rows:

@@ -42,15 +42,22 @@ def all_findings(outcomes: Sequence[ExperimentOutcome]) -> list[Finding]:
     return [findings.get(number, Finding(number, "-", "open", not_run, missing="run")) for number in claims()]
 
 
+def summary(findings: Sequence[Finding]) -> str:
+    """Return what was reproduced, and the number of claims with each verdict."""
+    counts = Counter(finding.verdict for finding in findings)
+    verdicts = ", ".join(f"{counts[verdict]} {_PLURAL[verdict]}" for verdict in VERDICTS)
+    return (
+        "The figures, tables and worked examples of five papers on content-based networking, reproduced. Of "
+        f"{len(findings)} claims, {verdicts}."
+    )
+
+
 def reproduction_page(outcomes: Sequence[ExperimentOutcome]) -> Page:
     """Return the report page of these outcomes."""
     findings = all_findings(outcomes)
-    counts = Counter(finding.verdict for finding in findings)
-    summary = ", ".join(f"{counts[verdict]} {_PLURAL[verdict]}" for verdict in VERDICTS)
     text = (
-        f"The figures, tables and worked examples of five papers on content-based networking, reproduced. Of "
-        f"{len(findings)} claims, {summary}. Verdicts are computed from the results of the run; every verdict other "
-        f"than “{VERDICTS['holds']}” has its reason below it.",
+        f"{summary(findings)} Verdicts are computed from the results of the run; every verdict other than "
+        f"“{VERDICTS['holds']}” has its reason below it.",
     )
     papers = [paper for paper in PAPERS if any(outcome.experiment.paper == paper for outcome in outcomes)]
     sections = [_paper(paper, [each for each in outcomes if each.experiment.paper == paper]) for paper in papers]
@@ -116,10 +123,13 @@ def _verdict_cell(finding: Finding) -> Cell:
 
 
 def _paper(paper: str, outcomes: Sequence[ExperimentOutcome]) -> Section:
-    return Section(f"[{paper}] {PAPERS[paper]}", f"paper-{paper}", sections=[_experiment(each) for each in outcomes])
+    return Section(
+        f"[{paper}] {PAPERS[paper]}", f"paper-{paper}", sections=[experiment_section(each) for each in outcomes]
+    )
 
 
-def _experiment(outcome: ExperimentOutcome) -> Section:
+def experiment_section(outcome: ExperimentOutcome) -> Section:
+    """Return the section of an experiment, with links to its claims."""
     experiment = outcome.experiment
     text = [f"[{experiment.paper} {experiment.section}] — {experiment.name}"]
     if outcome.error is not None:

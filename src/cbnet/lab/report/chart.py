@@ -1,4 +1,4 @@
-"""Charts of tables: plain data, rendered as Vega-Lite, SVG or PNG.
+"""Charts of tables: plain data, rendered as Vega-Lite, SVG or PNG, and their numbers as CSV.
 
     kind     drawn as
     line     lines with points; each band (low, high) is an area behind its line
@@ -108,6 +108,15 @@ def png(chart: Chart, scale: float = 2.0) -> bytes:
     return image
 
 
+def csv(chart: Chart) -> str:
+    """Return the numbers of the chart as CSV: one row for each point, bar or box."""
+    from pyarrow.csv import write_csv
+
+    file = pa.BufferOutputStream()
+    write_csv(chart.table.select(_columns(chart)), file)
+    return str(file.getvalue().to_pybytes(), "utf-8")
+
+
 def _whole(chart: Chart) -> Spec:
     """Return one Vega-Lite chart of all facets, with a title and a fixed width."""
     import altair as alt
@@ -136,11 +145,16 @@ def _parts(chart: Chart, *, clickable: bool) -> Iterator[tuple[str, alt.LayerCha
 
 def _rows(chart: Chart) -> list[Row]:
     """Return the rows as JSON values, without those that a logarithmic axis cannot show."""
-    named = [chart.x, chart.y, chart.series, chart.facet, *(name for pair in chart.bands for name in pair)]
-    columns = list(dict.fromkeys(name for name in named if name is not None))
-    rows = [{name: _finite(value) for name, value in row.items()} for row in chart.table.select(columns).to_pylist()]
+    rows = chart.table.select(_columns(chart)).to_pylist()
+    rows = [{name: _finite(value) for name, value in row.items()} for row in rows]
     logged = [name for name, is_log in ((chart.x, chart.x_log), (chart.y, chart.y_log)) if is_log]
     return [row for row in rows if all(row[name] is not None and row[name] > 0 for name in logged)]
+
+
+def _columns(chart: Chart) -> list[str]:
+    """Return the names of the columns that are drawn."""
+    named = [chart.x, chart.y, chart.series, chart.facet, *(name for pair in chart.bands for name in pair)]
+    return list(dict.fromkeys(name for name in named if name is not None))
 
 
 def _finite(value: Any) -> Any:

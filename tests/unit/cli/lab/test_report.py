@@ -34,10 +34,31 @@ def test_other_files_are_refused(cbnet, tmp_path):
     for name, told in (
         ("bad.jsonl", "bad.jsonl:2: this line is not a JSON object"),
         ("bad.parquet", "cannot read"),
-        ("empty", "this is a folder, not a file of rows"),
+        ("empty", "no results of `cbnet lab reproduce` in this folder"),
         ("empty.jsonl", "there are no rows"),
         ("none.jsonl", "cannot read"),
     ):
         done = cbnet("lab", "report", tmp_path / name, "--output", tmp_path / "page.html")
         assert done.code == 2
         assert told in done.err
+
+
+def test_a_reproduction_becomes_markdown_pages(cbnet, tmp_path):
+    cbnet("lab", "reproduce", "2001-examples", "--output", tmp_path / "results")
+    done = cbnet("lab", "report", tmp_path / "results", "--output", tmp_path / "pages")
+    assert (done.code, done.err) == (0, f"{tmp_path / 'pages'}: 6 pages\n")
+    assert "(2001.md#claim-1)" in (tmp_path / "pages" / "README.md").read_text()
+    assert "**Claim 1**" in (tmp_path / "pages" / "2001.md").read_text()
+
+
+def test_a_reproduction_is_not_written_to_one_file(cbnet, tmp_path):
+    cbnet("lab", "reproduce", "2001-examples", "--output", tmp_path / "results")
+    done = cbnet("lab", "report", tmp_path / "results", "--output", tmp_path / "page.html")
+    assert (done.code, "give --output FOLDER" in done.err) == (2, True)
+
+
+def test_a_folder_beside_files_is_refused(cbnet, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"a": 1}\n')
+    (tmp_path / "results").mkdir()
+    done = cbnet("lab", "report", tmp_path / "rows.jsonl", tmp_path / "results", "--output", tmp_path / "page.html")
+    assert (done.code, "this is a folder, not a file of rows" in done.err) == (2, True)
