@@ -1,4 +1,7 @@
-"""Documents outside docs/ in the site: the changelog and the like are pages, other linked files are copied as text."""
+"""Hooks of the site: documents outside docs/, and escaped pipes.
+
+The changelog and CONTRIBUTING.md are pages of the site; other files that a page links to are copied as text.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 ORIGINS = {page: name for name, page in PAGES.items()}
+CODE_IN_TABLE = re.compile(r"^\|.*`.*\\\|.*$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
 
 
@@ -24,7 +28,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace the links that enter or leave docs/."""
+    """Replace the links that enter or leave docs/; show `a \\| b` in a table as GitHub does."""
     uri = page.file.src_uri
     origin = ORIGINS.get(uri, f"docs/{uri}")
 
@@ -35,7 +39,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         path = _path(target, config, files)
         return link[1] + posixpath.relpath(path, posixpath.dirname(uri) or ".") + link[3]
 
-    return LINK.sub(replaced, markdown)
+    return CODE_IN_TABLE.sub(_without_escapes, LINK.sub(replaced, markdown))
+
+
+def _without_escapes(row: re.Match[str]) -> str:
+    """Return a row with plain pipes in code: Python-Markdown needs no backslash there, and shows it."""
+    return re.sub(r"`[^`]*`", lambda code: code[0].replace("\\|", "|"), row[0])
 
 
 def _path(target: str, config: MkDocsConfig, files: Files) -> str:

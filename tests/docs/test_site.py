@@ -1,4 +1,4 @@
-"""The front page lists every page; the API reference has every public name once.
+"""The front page lists every page; the API reference has every public name once; lists are lists in the site too.
 
 `make site` checks links, anchors and the navigation.
 """
@@ -41,3 +41,11 @@ def test_front_page_lists_every_page():
 def test_public_names_are_in_the_api_reference(module):
     elsewhere = {name for other in MODULES if other != module for name in documented(other)} | ELSEWHERE
     assert set(import_module(module).__all__) - elsewhere == set(documented(module))
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("**/*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_lists_follow_a_blank_line(page):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    # Unlike GitHub, Python-Markdown takes a list directly below a paragraph as part of it.
+    joined = re.findall(r"^(?![-#>\s]|\d+\. ).*\n(?:- |1\. ).*", prose, re.MULTILINE)
+    assert joined == []
