@@ -1,9 +1,9 @@
 """Matching on Spark: the public names of `cbnet.pipeline.match`.
 
-import cbnet
+`import cbnet` is enough; Spark is imported when `cbnet.spark` is first used.
 
-cbnet.spark.match(trades, "table.cbt", key="id")       # DataFrames, batch and stream
-cbnet.spark.register(spark, "routes", "table.cbt")     # SQL
+    cbnet.spark.match(trades, "table.cbt", key="id")       # DataFrames, batch and stream
+    cbnet.spark.register(spark, "routes", "table.cbt")     # SQL
 """
 
 from cbnet.pipeline.match.batch_folders import read_complete_batches

@@ -1,7 +1,9 @@
 """Routing schemes of [2006] and [2014], simulated deliveries, verdicts and memory.
 
-network ─► scheme ─► router(u): init, hdr, fwd, state
-              └────► deliver ─► judge ─► sweep
+A scheme makes the routers of a network; simulated deliveries use them.
+
+    network ─► scheme ─► router(u): init, hdr, fwd, state
+                  └────► deliver ─► judge ─► sweep
 """
 
 from cbnet.routing.network import Network
