@@ -117,9 +117,10 @@ def _experiment(outcome: ExperimentOutcome) -> Iterator[str]:
 
 
 def _figure(folder: str, chart: Chart) -> Iterator[str]:
-    yield f"![{_text(chart.title)}]({folder}/{chart.name}.svg)"
+    path = f"{folder}/{chart.name}"
+    yield f"[![{_text(chart.title)}]({path}.svg)]({path}.svg)"  # on a phone, the link shows it larger
     yield ""
-    yield " ".join([_text(chart.description), f"[Numbers (CSV)]({folder}/{chart.name}.csv)"]).strip()
+    yield " ".join([_text(chart.description), f"[Numbers (CSV)]({path}.csv)"]).strip()
     yield ""
 
 

@@ -61,7 +61,7 @@ def test_text_is_escaped(pages):
 
 def test_chart_is_drawn_with_its_numbers(pages):
     text = (pages / "2001.md").read_text()
-    assert "![Squares by number](2001-squares/squares.svg)" in text
+    assert "[![Squares by number](2001-squares/squares.svg)](2001-squares/squares.svg)" in text
     assert "They grow. [Numbers (CSV)](2001-squares/squares.csv)" in text
     assert (pages / "2001-squares" / "squares.svg").read_text().startswith("<svg")
     assert (pages / "2001-squares" / "squares.csv").read_text() == '"number","square"\n1,1\n2,4\n'
