@@ -145,7 +145,7 @@ export class Composer {
 function traceReport({ hops, missing }, dry) {
   const delivered = hops.filter((hop) => hop.delivered.length);
   const text = delivered.length
-    ? `${dry ? "It would be delivered" : "Delivered"} at ${plural(delivered.length, "router")}: ${delivered.map((hop) => hop.router).join(", ")}.`
+    ? `${dry ? "It would be delivered" : "Delivered"} at ${plural(delivered.length, "router")}: ${delivered.map((hop) => hop.router).sort((a, b) => byName({ name: a }, { name: b })).join(", ")}.`
     : "No reachable subscription matches it.";
   const lost = missing.length ? [el("p", { class: "muted" }, `No report from ${missing.join(", ")}: the path from there is unknown.`)] : [];
   const steps = [...hops].sort((a, b) => a.hops - b.hops).map((hop) => el("li", {}, ...step(hop, dry)));

@@ -76,3 +76,43 @@ export function fit(points, width, height, margin) {
   });
   return new Map([...points].map(([name, point]) => [name, place(point)]));
 }
+
+/** Move routers that overlap others, or the links of others; `room`: between two centres, and half of it to a link. */
+export function spread(points, links, room, width, height, margin) {
+  const names = [...points.keys()];
+  if (names.length * links.length > 50000) return points;
+  const moved = new Map([...points].map(([name, point]) => [name, { ...point }]));
+  for (let round = 0; round < 30; round++) {
+    for (const [number, name] of names.entries()) {
+      const point = moved.get(name);
+      for (const other of names.slice(0, number)) push(point, moved.get(other), room, moved.get(other));
+      for (const [a, b] of links) {
+        if (a !== name && b !== name) push(point, nearest(moved.get(a), moved.get(b), point), room / 2 + 4, null);
+      }
+      point.x = Math.max(margin, Math.min(width - margin, point.x));
+      point.y = Math.max(margin, Math.min(height - margin, point.y));
+    }
+  }
+  return moved;
+}
+
+/** Move a point away from another place, up to a distance; `partner` moves the other way. */
+function push(point, place, distance, partner) {
+  const dx = point.x - place.x, dy = point.y - place.y, long = Math.hypot(dx, dy);
+  if (long >= distance) return;
+  const step = (distance - long) * 0.4;
+  const [ux, uy] = long > 1e-3 ? [dx / long, dy / long] : [1, 0];
+  point.x += ux * step;
+  point.y += uy * step;
+  if (partner) {
+    partner.x -= ux * step;
+    partner.y -= uy * step;
+  }
+}
+
+/** Return the point of a line that is nearest to another point. */
+function nearest(from, to, point) {
+  const dx = to.x - from.x, dy = to.y - from.y, square = dx * dx + dy * dy || 1;
+  const part = Math.max(0, Math.min(1, ((point.x - from.x) * dx + (point.y - from.y) * dy) / square));
+  return { x: from.x + part * dx, y: from.y + part * dy };
+}

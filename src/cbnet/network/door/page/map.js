@@ -1,11 +1,11 @@
 // The map: routers, links, clients and rates as SVG, and a trace over it.
 
 import { byId, plural, rate, svg } from "./dom.js";
-import { fit, layout } from "./layout.js";
+import { fit, layout, spread } from "./layout.js";
 import { linkKey } from "./network_state.js";
 
 const DOTS = 6; // clients drawn at a router
-const LABELLED = 80; // links with a rate in numbers
+const BADGE = -0.82; // angle of the number of subscriptions, which clients do not hide
 
 export class NetworkMap {
   constructor(state, onSelect) {
@@ -19,9 +19,10 @@ export class NetworkMap {
     this.edges = new Map();
     this.graph = byId("graph");
     this.linkLayer = svg("g", { class: "links", "aria-hidden": "true" });
+    this.rateLayer = svg("g", { class: "rates", "aria-hidden": "true" }); // above all lines
     this.traceLayer = svg("g", { class: "trace", "aria-hidden": "true" });
     this.nodeLayer = svg("g", { class: "nodes" });
-    this.graph.append(arrow(), this.linkLayer, this.traceLayer, this.nodeLayer);
+    this.graph.append(arrow(), this.linkLayer, this.rateLayer, this.traceLayer, this.nodeLayer);
     this.graph.addEventListener("keydown", (event) => this.#moveFocus(event));
     new ResizeObserver(() => this.draw()).observe(this.graph);
   }
@@ -34,7 +35,9 @@ export class NetworkMap {
     this.graph.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const count = this.state.routers.size;
     this.radius = Math.max(5, Math.min(24, 0.17 * Math.sqrt((width * height) / count)));
-    this.at = fit(this.points, width, height, this.radius + 26);
+    const margin = this.radius + 32, links = [...this.state.links.values()].map(({ a, b }) => [a, b]);
+    this.at = spread(fit(this.points, width, height, margin), links, 2 * this.radius + 14, width, height, margin);
+    this.hasRates = (width * height) / (links.length || 1) > 6000;
     this.centre = { x: width / 2, y: height / 2 };
     for (const [key, link] of this.state.links) this.#drawLink(key, link);
     for (const router of this.state.routers.values()) this.#drawRouter(router);
@@ -65,8 +68,9 @@ export class NetworkMap {
     let edge = this.edges.get(key);
     if (!edge) {
       edge = { group: svg("g"), line: svg("line"), label: svg("text"), plate: svg("rect", { rx: 7 }), title: svg("title") };
-      edge.group.append(edge.title, edge.line, edge.plate, edge.label);
+      edge.group.append(edge.title, edge.line);
       this.linkLayer.append(edge.group);
+      this.rateLayer.append(edge.plate, edge.label);
       this.edges.set(key, edge);
     }
     const [from, to] = [this.at.get(link.a), this.at.get(link.b)];
@@ -74,7 +78,7 @@ export class NetworkMap {
     set(edge.line, { x1: from.x, y1: from.y, x2: to.x, y2: to.y, "stroke-width": 1.5 + Math.min(5, Math.log10(1 + sum) * 1.4) });
     edge.group.setAttribute("class", `link ${link.state} ${sum ? "busy" : ""}`);
     edge.title.textContent = linkTitle(link);
-    const text = sum && this.state.links.size <= LABELLED ? `${rate(sum)}/s` : "";
+    const text = sum && this.hasRates ? `${rate(sum)}/s` : "";
     edge.label.textContent = text;
     set(edge.label, { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 + 4 });
     const width = text.length * 6.6 + 12;
@@ -108,14 +112,16 @@ export class NetworkMap {
     node.label.setAttribute("y", isInside ? 5 : r + 15);
     this.#drawClients(node.clients, { x, y }, state === "up" ? info.clients : 0);
     const wants = state === "up" ? info.subscriptions : 0;
-    node.badge.replaceChildren(...(wants && r >= 11 ? badge(wants, 0.72 * r, -0.78 * r) : []));
+    node.badge.replaceChildren(...(wants && r >= 15 ? badge(wants, 1.05 * r * Math.cos(BADGE), 1.05 * r * Math.sin(BADGE)) : []));
   }
 
   /** Draw the clients of a router as dots, away from the centre. */
   #drawClients(group, { x, y }, count) {
     const shown = Math.min(count, DOTS);
-    const away = Math.atan2(y - this.centre.y, x - this.centre.x || 1e-6);
-    const step = 9.5 / (this.radius + 9);
+    const step = 9.5 / (this.radius + 9), half = ((shown - 1) / 2) * step + 0.6;
+    let away = Math.atan2(y - this.centre.y, x - this.centre.x || 1e-6);
+    const aside = Math.atan2(Math.sin(away - BADGE), Math.cos(away - BADGE));
+    if (Math.abs(aside) < half) away = BADGE + (aside < 0 ? -half : half);
     const dots = Array.from({ length: shown }, (_, number) => {
       const angle = away + (number - (shown - 1) / 2) * step;
       return svg("circle", { r: 3.2, cx: (this.radius + 9) * Math.cos(angle), cy: (this.radius + 9) * Math.sin(angle) });
