@@ -8,7 +8,9 @@ import sys
 import time
 from contextlib import contextmanager
 
+import httpx
 import pytest
+from support.waiting import wait_until
 
 
 @contextmanager
@@ -246,6 +248,32 @@ def test_up_reports_a_killed_router():
             os.kill(pid, signal.SIGKILL)
         assert up.wait(timeout=20) == 1
         assert "all routers have stopped" in up.stdout.read()
+
+
+def test_up_opens_the_page_of_the_first_router_in_the_browser(tmp_path):
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\necho $1 > {opened}\n")
+    browser.chmod(0o755)
+    environment = {**os.environ, "BROWSER": str(browser)}
+    with running("up", "--topology", "ring:3", "--open", "--json", env=environment) as up:
+        pages = [json.loads(up.stdout.readline())["page"] for _ in range(3)]
+        wait_until(lambda: opened.exists() and opened.read_text(), timeout=20)
+        assert opened.read_text().strip() == pages[0]
+        for page in pages:
+            assert "<title>cbnet</title>" in httpx.get(page).text
+
+
+def test_router_prints_the_address_of_its_page():
+    options = ("--name", "a", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--page", "--json")
+    with running("router", *options) as router:
+        page = json.loads(router.stdout.readline())["page"]
+        assert "<title>cbnet</title>" in httpx.get(page).text
+
+
+def test_page_without_an_http_address_has_the_usual_one(cbnet):
+    printed = cbnet("router", "--name", "a", "--page", "--print", "--json")
+    assert json.loads(printed.out)["http"] == {"value": "127.0.0.1:9090", "source": "option"}
 
 
 @pytest.mark.parametrize("arguments", [["sub", "price << 5"], ["trace", "x=1", "--of", "price << 5"]])
