@@ -1,55 +1,8 @@
-"""Conditions as code for a stack machine, evaluated without the GIL.
+"""Evaluation of compiled conditions without the GIL. `condition_codes.pxd` draws the code."""
 
-    code      │ accepted │ operation │ operation │ … │ test │      uint8[length], at most MAX_CONDITION_BYTES
-
-The first byte holds the accepted outcomes, or-ed. Operations push a value or replace the last values by their result;
-the test at the end consumes them and gives the outcome. Operands stand after their operation, little-endian; a text is
-its length (u32) and its UTF-8 bytes. `matching.storage.condition_code` writes the code.
-"""
-
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t
 
 from cbnet._kernels.message_encoding cimport Attribute
-
-cdef enum Outcome:
-    IS_TRUE = 1
-    IS_FALSE = 2
-    IS_UNKNOWN = 4
-
-cdef enum Operation:
-    ATTRIBUTE = 1       # name
-    NULL_CONSTANT = 2
-    FALSE_CONSTANT = 3
-    TRUE_CONSTANT = 4
-    NUMBER_CONSTANT = 5     # f64 high, i16 low
-    STRING_CONSTANT = 6     # text
-    BOOL_OF = 7
-    LENGTH = 8
-    ABS = 9
-    ADD = 10
-    SUBTRACT = 11
-    MULTIPLY = 12
-    DIVIDE = 13
-    WHOLE_DIVIDE = 14
-    REMAINDER = 15
-    LOWER = 16
-    UPPER = 17
-    INT_OF = 18
-    STRING_OF = 19
-    EQUAL = 20
-    UNEQUAL = 21
-    LESS = 22
-    LESS_OR_EQUAL = 23
-    GREATER = 24
-    GREATER_OR_EQUAL = 25
-    HAS_PREFIX = 26
-    HAS_SUFFIX = 27
-    HAS_SUBSTRING = 28
-    LIKE = 30           # text: the pattern, see `condition_text`
-    MEMBER = 31         # u32 count, then `count` constants
-    PRESENCE = 32       # name
-    HAS_TAG = 33        # tag
-    IN_BLOCK = 34       # u8 version (4 or 6), u8 length of the prefix, uint8[16] address; IPv4: its first 4 bytes
 
 cdef struct Scope:
     # What a condition can read of a message. `bound` returns the value bound to an attribute, or NULL;
@@ -58,10 +11,4 @@ cdef struct Scope:
     const Attribute *(*bound)(void *context, const char *name, Py_ssize_t length) noexcept nogil
     bint (*has)(void *context, const char *text, Py_ssize_t length, bint is_tag) noexcept nogil
 
-cdef struct Mention:
-    uint8_t operation       # ATTRIBUTE, PRESENCE or HAS_TAG
-    const char *text        # the name or tag, in the code
-    uint32_t length
-
 cdef bint condition_holds(const uint8_t *code, Py_ssize_t length, const Scope *scope) noexcept nogil
-cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t at, Mention *mention) noexcept nogil

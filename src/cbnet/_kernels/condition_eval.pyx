@@ -1,4 +1,4 @@
-"""Evaluation of compiled conditions. See `condition_eval.pxd` for the code.
+"""Evaluation of compiled conditions. `condition_codes.pxd` draws the code.
 
 Numbers, comparison and unknown outcomes are those of `language.condition`, the plain Python twin. An operand that is
 unknown makes every test unknown, so evaluation ends there. Every read of the code is checked: damaged code may give a
@@ -6,12 +6,14 @@ wrong answer, but is not read beyond its end.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.math cimport fabs, isfinite
-from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int64_t, uint8_t, uint32_t
+from libc.math cimport fabs
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
-from cbnet._kernels.condition_address cimport has_prefix, read_address
+from cbnet._kernels.condition_codes cimport *
+from cbnet._kernels.condition_compare cimport as_outcome, compare, find_address, find_member
+from cbnet._kernels.condition_operand cimport Operand, Reader, read_constant, read_text, set_number, set_value
 from cbnet._kernels.condition_text cimport change_case, changed_room, character_count, is_like, read_bool, read_int
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute
@@ -24,29 +26,11 @@ cdef extern from *:
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
-
 cdef enum:
     MAX_OPERANDS = 65   # language.expression.MAX_EXPRESSION_DEPTH, and one before: the left side
     SCRATCH = 512       # bytes for changed strings; longer ones are allocated
     DIGITS = 24         # bytes for the text of an int, with the zero at its end
-    DAMAGED = 0         # never accepted, unlike the outcomes 1, 2 and 4
     NEXT = 8            # evaluation goes on
-
-cdef struct Operand:
-    uint8_t kind
-    bint is_null_constant
-    bint is_int
-    int64_t whole           # the number, if it is a 64-bit int; of a bool, 0 or 1
-    double real             # the number, or its nearest float
-    const uint8_t *text
-    Py_ssize_t length
-    uint8_t *allocated      # the text, if it must be freed
-
-cdef struct Reader:
-    const uint8_t *at       # next byte of the code
-    const uint8_t *end
 
 cdef struct Machine:
     Reader reader
@@ -60,61 +44,6 @@ cdef const uint8_t *_TRUE = b"true"
 cdef const uint8_t *_FALSE = b"false"
 
 
-# --- reading ---------------------------------------------------------------------------------
-
-cdef bint _read_text(Reader *reader, const uint8_t **text, uint32_t *length) noexcept nogil:
-    if reader.end - reader.at < 4:
-        return False
-    memcpy(length, reader.at, 4)
-    reader.at += 4
-    if reader.end - reader.at < <Py_ssize_t> length[0]:
-        return False
-    text[0] = reader.at
-    reader.at += length[0]
-    return True
-
-
-cdef bint _set_number(Operand *number, double high, int16_t low) noexcept nogil:
-    """Set a number from its nearest float and the distance from it; return whether it is finite."""
-    number.kind = NUMBER
-    number.real = high + 0.0
-    number.is_int = False
-    if -9223372036854775808.0 <= high < 9223372036854775808.0:
-        if high == <double> <int64_t> high:
-            number.is_int = not __builtin_add_overflow(<int64_t> high, low, &number.whole)
-    elif high == 9223372036854775808.0 and low < 0:
-        number.is_int = True
-        number.whole = INT64_MAX + (<int64_t> low + 1)
-    return isfinite(high)
-
-
-cdef bint _read_constant(Reader *reader, uint8_t operation, Operand *constant) noexcept nogil:
-    cdef double high
-    cdef int16_t low
-    cdef uint32_t length
-    constant.allocated = NULL
-    constant.is_null_constant = operation == NULL_CONSTANT
-    if operation == NULL_CONSTANT:
-        constant.kind = NULL_VALUE
-        return True
-    if operation == FALSE_CONSTANT or operation == TRUE_CONSTANT:
-        constant.kind = BOOL
-        constant.whole = operation == TRUE_CONSTANT
-        return True
-    if operation == STRING_CONSTANT:
-        constant.kind = STRING
-        if not _read_text(reader, &constant.text, &length):
-            return False
-        constant.length = length
-        return True
-    if operation != NUMBER_CONSTANT or reader.end - reader.at < 10:
-        return False
-    memcpy(&high, reader.at, 8)
-    memcpy(&low, reader.at + 8, 2)
-    reader.at += 10
-    return _set_number(constant, high, low)
-
-
 cdef int _push(Machine *machine, uint8_t operation, const Scope *scope) noexcept nogil:
     """Push a constant or the value of an attribute."""
     cdef Operand *operand
@@ -124,33 +53,14 @@ cdef int _push(Machine *machine, uint8_t operation, const Scope *scope) noexcept
         return DAMAGED
     operand = &machine.operands[machine.depth]
     if operation == ATTRIBUTE:
-        if not _read_text(&machine.reader, &name, &length):
+        if not read_text(&machine.reader, &name, &length):
             return DAMAGED
-        if not _set_value(operand, scope.bound(scope.context, <const char *> name, length)):
+        if not set_value(operand, scope.bound(scope.context, <const char *> name, length)):
             return IS_UNKNOWN
-    elif not _read_constant(&machine.reader, operation, operand):
+    elif not read_constant(&machine.reader, operation, operand):
         return DAMAGED
     machine.depth += 1
     return NEXT
-
-
-cdef bint _set_value(Operand *operand, const Attribute *attribute) noexcept nogil:
-    """Set an operand to a value of the message; return False if there is none."""
-    operand.allocated = NULL
-    operand.is_null_constant = False
-    if attribute == NULL:
-        return False
-    operand.kind = attribute.kind
-    if attribute.kind == NUMBER:
-        return _set_number(operand, attribute.high, attribute.low)
-    if attribute.kind == BOOL:
-        operand.whole = attribute.high != 0
-        return True
-    if attribute.kind == STRING:
-        operand.length = attribute.length
-        operand.text = <const uint8_t *> attribute.text if attribute.length else <const uint8_t *> b""
-        return True
-    return attribute.kind == NULL_VALUE
 
 
 # --- expressions -----------------------------------------------------------------------------
@@ -164,7 +74,7 @@ cdef bint _divide_ints(uint8_t operation, Operand *left, const Operand *right) n
     elif operation == REMAINDER:
         left.whole = 0
     elif __builtin_sub_overflow(0, left.whole, &left.whole):  # the least int has no opposite
-        return _set_number(left, 9223372036854775808.0, 0)
+        return set_number(left, 9223372036854775808.0, 0)
     left.real = <double> left.whole
     return True
 
@@ -204,7 +114,7 @@ cdef int _calculate(Machine *machine, uint8_t operation) noexcept nogil:
         real = left.real / right.real
     else:
         return IS_UNKNOWN
-    return NEXT if _set_number(left, real, 0) else IS_UNKNOWN
+    return NEXT if set_number(left, real, 0) else IS_UNKNOWN
 
 
 cdef int _convert(Machine *machine, bint to_upper) noexcept nogil:
@@ -284,7 +194,7 @@ cdef int _cast(Machine *machine, uint8_t operation) noexcept nogil:
             return IS_UNKNOWN
         if operand.is_int and operand.whole > INT64_MIN:
             return _set_int(operand, operand.whole if operand.whole >= 0 else -operand.whole)
-        return NEXT if _set_number(operand, fabs(operand.real), 0) else IS_UNKNOWN
+        return NEXT if set_number(operand, fabs(operand.real), 0) else IS_UNKNOWN
     if operand.kind == NULL_VALUE or (operand.kind == NUMBER and not operand.is_int):
         return IS_UNKNOWN
     if operation == INT_OF:
@@ -305,123 +215,24 @@ cdef int _cast(Machine *machine, uint8_t operation) noexcept nogil:
     return NEXT
 
 
-# --- tests -----------------------------------------------------------------------------------
-
-cdef inline int _outcome(bint holds) noexcept nogil:
-    return IS_TRUE if holds else IS_FALSE
-
-
-cdef int _order(const Operand *left, const Operand *right) noexcept nogil:
-    """Return a number below, equal to or above 0, as two numbers or two strings compare."""
-    cdef Py_ssize_t shorter
-    cdef int difference
-    if left.kind == STRING:
-        shorter = min(left.length, right.length)
-        difference = memcmp(left.text, right.text, shorter)
-        return difference if difference else (left.length > right.length) - (left.length < right.length)
-    if left.is_int and right.is_int:
-        return (left.whole > right.whole) - (left.whole < right.whole)
-    if left.is_int:  # never equal to a float that is no int; only the nearest floats may be equal, at 2**63
-        return 1 if left.real > right.real else -1
-    if right.is_int:
-        return -1 if left.real < right.real else 1
-    return (left.real > right.real) - (left.real < right.real)
-
-
-cdef bint _are_equal(const Operand *left, const Operand *right) noexcept nogil:
-    """Return whether two values of the same type are equal."""
-    if left.kind == NULL_VALUE:
-        return True
-    if left.kind == BOOL:
-        return left.whole == right.whole
-    return _order(left, right) == 0
-
-
-cdef bint _has_part(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
-    if right.length > left.length:
-        return False
-    if operation == HAS_PREFIX:
-        return memcmp(left.text, right.text, right.length) == 0
-    if operation == HAS_SUFFIX:
-        return memcmp(left.text + left.length - right.length, right.text, right.length) == 0
-    return right.length == 0 or memmem(left.text, left.length, right.text, right.length) != NULL
-
-
-cdef int _compare(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
-    cdef int order
-    if operation <= UNEQUAL:
-        if left.is_null_constant or right.is_null_constant:
-            return _outcome((left.kind == right.kind) == (operation == EQUAL))
-        if left.kind != right.kind:
-            return IS_UNKNOWN
-        return _outcome(_are_equal(left, right) == (operation == EQUAL))
-    if left.kind != right.kind or left.kind == BOOL or left.kind == NULL_VALUE:
-        return IS_UNKNOWN
-    if operation >= HAS_PREFIX:
-        return _outcome(_has_part(operation, left, right)) if left.kind == STRING else IS_UNKNOWN
-    order = _order(left, right)
-    if operation <= LESS_OR_EQUAL:
-        return _outcome(order < (operation == LESS_OR_EQUAL))
-    return _outcome(order > -<int> (operation == GREATER_OR_EQUAL))
-
-
-cdef int _find_member(Reader *reader, const Operand *operand) noexcept nogil:
-    """Return true if a constant of the set is equal, else false if one has the same type."""
-    cdef uint32_t count
-    cdef uint8_t operation
-    cdef Operand constant
-    cdef int outcome = IS_UNKNOWN
-    if reader.end - reader.at < 4:
-        return DAMAGED
-    memcpy(&count, reader.at, 4)
-    reader.at += 4
-    while count:
-        if reader.at >= reader.end:
-            return DAMAGED
-        operation = reader.at[0]
-        reader.at += 1
-        if not _read_constant(reader, operation, &constant):
-            return DAMAGED
-        if constant.kind == operand.kind:
-            if _are_equal(operand, &constant):
-                return IS_TRUE
-            outcome = IS_FALSE
-        count -= 1
-    return outcome
-
-
-cdef int _find_address(Reader *reader, const Operand *operand) noexcept nogil:
-    """Return whether a string is an address of the block; unknown if it is not an address."""
-    cdef uint8_t address[16]
-    cdef int version
-    if reader.end - reader.at < 18 or reader.at[1] > (32 if reader.at[0] == 4 else 128):
-        return DAMAGED
-    if operand.kind != STRING:
-        return IS_UNKNOWN
-    version = read_address(operand.text, operand.length, address)
-    if version == 0:
-        return IS_UNKNOWN
-    return _outcome(version == reader.at[0] and has_prefix(address, reader.at + 2, reader.at[1]))
-
-
 cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept nogil:
     """Return the outcome of the test at the end of the code."""
     cdef const Operand *first = &machine.operands[0]
     cdef const uint8_t *text
     cdef uint32_t length
     if EQUAL <= operation <= HAS_SUBSTRING:
-        return _compare(operation, first, first + 1) if machine.depth == 2 else DAMAGED
+        return compare(operation, first, first + 1) if machine.depth == 2 else DAMAGED
     if operation == MEMBER:
-        return _find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
+        return find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if operation == IN_BLOCK:
-        return _find_address(&machine.reader, first) if machine.depth == 1 else DAMAGED
-    if not LIKE <= operation <= HAS_TAG or not _read_text(&machine.reader, &text, &length):
+        return find_address(&machine.reader, first) if machine.depth == 1 else DAMAGED
+    if not LIKE <= operation <= HAS_TAG or not read_text(&machine.reader, &text, &length):
         return DAMAGED
     if operation != LIKE:
-        return _outcome(scope.has(scope.context, <const char *> text, length, operation == HAS_TAG))
+        return as_outcome(scope.has(scope.context, <const char *> text, length, operation == HAS_TAG))
     if machine.depth != 1:
         return DAMAGED
-    return _outcome(is_like(first.text, first.length, text, length)) if first.kind == STRING else IS_UNKNOWN
+    return as_outcome(is_like(first.text, first.length, text, length)) if first.kind == STRING else IS_UNKNOWN
 
 
 cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:
@@ -461,45 +272,6 @@ cdef bint condition_holds(const uint8_t *code, Py_ssize_t length, const Scope *s
         machine.depth -= 1
         PyMem_RawFree(machine.operands[machine.depth].allocated)
     return (code[0] & outcome) != 0
-
-
-# --- names and tags --------------------------------------------------------------------------
-
-cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t at, Mention *mention) noexcept nogil:
-    """Read the next name or tag from offset `at` on (1 at first); return the offset after it, or 0."""
-    cdef Reader reader
-    cdef Operand constant
-    cdef const uint8_t *text
-    if at < 1 or at >= length:
-        return 0
-    reader.at = code + at
-    reader.end = code + length
-    while reader.at < reader.end:
-        mention.operation = reader.at[0]
-        reader.at += 1
-        if mention.operation in (ATTRIBUTE, PRESENCE, HAS_TAG):
-            if not _read_text(&reader, &text, &mention.length):
-                return 0
-            mention.text = <const char *> text
-            return reader.at - code
-        if mention.operation <= STRING_CONSTANT:
-            if not _read_constant(&reader, mention.operation, &constant):
-                return 0
-        elif mention.operation >= EQUAL:  # a test, the last operation
-            return 0
-    return 0
-
-
-def mentions(bytes code):
-    """Return the names and tags in the code, as pairs of text and whether it is a tag."""
-    cdef const uint8_t *first = code
-    cdef Mention mention
-    cdef Py_ssize_t at = next_mention(first, len(code), 1, &mention)
-    found = []
-    while at:
-        found.append((mention.text[:mention.length].decode(), mention.operation == HAS_TAG))
-        at = next_mention(first, len(code), at, &mention)
-    return found
 
 
 # --- plain messages --------------------------------------------------------------------------

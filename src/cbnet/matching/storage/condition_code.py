@@ -1,6 +1,6 @@
 """Conditions as code for a stack machine, which kernels evaluate.
 
-`_kernels/condition_eval.pxd` draws the code. It contains its names and constants, so it means the same in every table,
+`_kernels/condition_codes.pxd` draws the code. It contains its names and constants, so it means the same in every table,
 and equal conditions have equal code.
 """
 
