@@ -1,409 +1,37 @@
 """Matching with the pivot index, from attributes to targets. See `pivot_match.pxd`."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport qsort
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from cbnet._kernels.binding_search cimport (
-    binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
-)
+from cbnet._kernels.binding_search cimport enter_leaves
 from cbnet._kernels.constant_pool cimport constant_place, first_compared, number_address, number_place, text_address, text_place
-from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, Batch
-from cbnet._kernels.symbol_table cimport Symbols
-from cbnet._kernels.pivot_view cimport *
-from cbnet._kernels.target_set cimport TargetSet, add_target, has_target, is_full
+from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute
+from cbnet._kernels.pivot_lookup cimport UNSCREENED, find_queued, look_up_patterns, look_up_values
+from cbnet._kernels.pivot_state cimport State, Visit, abandon, enlarge, fetch, has_mark, set_mark
+from cbnet._kernels.pivot_view cimport Entry, View, is_removed, mask_bit
+from cbnet._kernels.pivot_visit cimport deliver, visit_queued
+from cbnet._kernels.target_set cimport is_full
 from cbnet._kernels.test_codes cimport *
-from cbnet._kernels.text_patterns cimport find_patterns
-from cbnet._kernels.word_test cimport Leaves, member_of, passes
-
-cdef extern from *:
-    """
-    /* Prefetch; because of the empty assembly the compiler does not leave out a function that only does this. */
-    static inline void cbnet_fetch(const void *address) { __builtin_prefetch(address); __asm__ volatile (""); }
-
-    /* Double a queue; return 0 if out of memory. Kept out of its callers, which would have to save more registers. */
-    static __attribute__((cold, noinline)) int cbnet_enlarge(void **items, uint32_t *room, size_t size) {
-        void *larger = PyMem_RawRealloc(*items, (2 * (size_t) *room + 32) * size);
-        if (larger == NULL) return 0;
-        *items = larger;
-        *room = 2 * *room + 32;
-        return 1;
-    }
-    """
-    void fetch "cbnet_fetch" (const void *address) noexcept nogil
-    bint enlarge "cbnet_enlarge" (void **items, uint32_t *room, size_t size) noexcept nogil
+from cbnet._kernels.word_test cimport Leaves
 
 cdef enum:
     FEW_TARGETS = 64
-    CACHE_LINE = 64  # bytes
-    UNSCREENED = 4   # entries of a bucket or list, that fill a cache line
     SCREENED = 128
     TINY_BYTES = 32_768  # of a table that stays in the nearest cache
-    # Tests as bits: those that compare ranks, and those without a list or pool of their own.
+    # Tests as bits, by the search that gives the rank of a value.
     NUMBER_TESTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_EQ) | 1 << IN
     STRING_ORDER = (1 << (STRING_GE + 1)) - (1 << STRING_LT)
-    PATTERN_TESTS = 1 << PREFIX | 1 << SUFFIX | 1 << SUBSTRING
-    STRING_CONSTANTS = 1 << STRING_EQ | 1 << STRING_NE | 1 << IN | PATTERN_TESTS
-    OTHER_TESTS = 1 << NULL_EQ | 1 << NOT_NULL | 1 << IN
-    NUMBER_LISTS = (1 << (NUMBER_GE + 1)) - (1 << NUMBER_NE)
-    STRING_LISTS = (1 << (STRING_GE + 1)) - (1 << STRING_NE)
-
-
-cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
-    """Return whether a message of single values passes the test of a word."""
-    cdef uint32_t symbol = <uint32_t> (word >> 38)
-    cdef uint32_t test = (word >> 32) & 63
-    cdef uint32_t slot
-    if symbol >= view.symbols:
-        return False
-    slot = state.leaves.slots[symbol]
-    if slot == 0:
-        return False
-    if test == IS_TAG:
-        return True
-    if symbol == view.message_symbol:  # not an attribute of the message
-        return test == EXISTS or (
-            test == CONDITION and condition_passes(&view.constants, &state.leaves, <uint32_t> word)
-        )
-    return passes(&view.constants, state.leaves.attributes + slot - 1, state.leaves.places[slot - 1], test, <uint32_t> word)
-
-
-cdef inline bint _has_mark(const State *state, uint8_t mark) noexcept nogil:
-    return (state.marks[mark >> 6] >> (mark & 63)) & 1
-
-
-cdef inline void _set_mark(State *state, uint64_t word) noexcept nogil:
-    cdef uint8_t mark = mark_of(word)
-    state.marks[mark >> 6] |= (<uint64_t> 1) << (mark & 63)
+    STRING_CONSTANTS = 1 << STRING_EQ | 1 << STRING_NE | 1 << IN | 1 << PREFIX | 1 << SUFFIX | 1 << SUBSTRING
 
 
 cdef inline void _set_marks(State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
     """Set the mask bit and the marks of an attribute: of its name and of its value."""
     cdef uint64_t name = <uint64_t> attribute.symbol << 38
     state.mask |= mask_bit(attribute.symbol)
-    _set_mark(state, name)
+    set_mark(state, name)
     if attribute.kind == BOOL:
-        _set_mark(state, name | <uint64_t> BOOL_EQ << 32 | (attribute.high != 0))
+        set_mark(state, name | <uint64_t> BOOL_EQ << 32 | (attribute.high != 0))
     elif place & 1 and attribute.kind != TAG:
-        _set_mark(state, name | <uint64_t> (NUMBER_EQ if attribute.kind == NUMBER else STRING_EQ) << 32 | place >> 1)
-
-
-cdef inline void _deliver(const View *view, State *state, uint32_t target) noexcept nogil:
-    cdef uint32_t at, end
-    if target < GROUP:
-        if target < state.targets.total:
-            add_target(state.targets, target)
-        return
-    target -= GROUP
-    if target < view.groups:
-        end = min(view.group_offsets[target + 1], view.group_total)
-        for at in range(view.group_offsets[target], end):
-            if view.group_targets[at] < state.targets.total:
-                add_target(state.targets, view.group_targets[at])
-
-
-cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
-    """Deliver to the targets of filters of their pivot only.
-
-    Nothing here depends on the message, so there is no branch to mispredict: a message that goes to
-    thousands of interfaces spends its time here.
-    """
-    cdef uint32_t single
-    cdef TargetSet targets = state.targets[0]
-    cdef const uint32_t *singles = visit.postings.targets
-    state.touched += visit.single_end - visit.single
-    for single in range(visit.single, visit.single_end):
-        if view.removed == NULL or not is_removed(view, visit.first_single + single):
-            if singles[single] < targets.total:
-                add_target(&targets, singles[single])
-
-
-cdef void _visit_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
-    """Deliver to the targets of entries whose other tests hold."""
-    cdef uint32_t entry, target, test, test_end
-    cdef uint64_t missing = ~state.mask
-    cdef TargetSet targets = state.targets[0]
-    cdef const Entry *entries = visit.postings.entries
-    cdef const uint8_t *marks = visit.postings.marks
-    cdef const Entry *candidate
-    for entry in range(visit.entry, visit.entry_end):
-        if not _has_mark(state, marks[entry]):
-            continue
-        state.touched += 1
-        candidate = entries + entry
-        if candidate.mask & missing:
-            continue
-        target = candidate.target
-        if target < targets.total and has_target(&targets, target):
-            continue
-        if view.removed != NULL and is_removed(view, visit.first_entry + entry):
-            continue
-        test = candidate.tests
-        test_end = min((candidate + 1).tests, view.word_count)
-        while test < test_end and _holds(view, state, view.words[test]):
-            test += 1
-        if test >= test_end:
-            _deliver(view, state, target)
-
-
-cdef void _visit_whole_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
-    """Deliver to the targets of entries that some binding of the message satisfies."""
-    cdef bint is_listed = visit.postings == &view.listed
-    cdef uint64_t pivot = visit.pivot
-    cdef uint32_t entry, test_end
-    cdef const Entry *candidate
-    for entry in range(visit.entry, visit.entry_end):
-        if not _has_mark(state, visit.postings.marks[entry]):
-            continue
-        state.touched += 1
-        candidate = visit.postings.entries + entry
-        if candidate.mask & ~state.mask:
-            continue
-        if candidate.target < state.targets.total and has_target(state.targets, candidate.target):
-            continue
-        if view.removed != NULL and is_removed(view, visit.first_entry + entry):
-            continue
-        test_end = min((candidate + 1).tests, view.word_count)
-        if is_listed:
-            pivot = listed_word(visit.pivot, view.entry_bounds[entry])
-        if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, &pivot,
-                                                          view.words + candidate.tests, test_end - candidate.tests):
-            _deliver(view, state, candidate.target)
-
-
-cdef void _queue(const View *view, State *state, const Postings *postings, uint64_t pivot, uint32_t single,
-                 uint32_t single_end, uint32_t entry, uint32_t entry_end) noexcept nogil:
-    """Queue postings to visit, and prefetch them: most are not in the cache."""
-    cdef Visit *visit
-    cdef uint64_t first = 0
-    if state.visits == state.visit_room and not enlarge(<void **> &state.visit, &state.visit_room, sizeof(Visit)):
-        state.search.is_out_of_memory = True
-        return
-    visit = state.visit + state.visits
-    visit.postings = postings
-    visit.pivot = pivot
-    visit.single_end = min(single_end, postings.target_count)
-    visit.single = min(single, visit.single_end)
-    visit.entry_end = min(entry_end, postings.entry_count)
-    visit.entry = min(entry, visit.entry_end)
-    if postings == &view.listed:
-        first = <uint64_t> view.bucket.target_count + view.bucket.entry_count
-    visit.first_single = first
-    visit.first_entry = first + postings.target_count
-    if visit.single < visit.single_end:
-        fetch(postings.targets + visit.single)
-    if visit.entry < visit.entry_end:
-        fetch(postings.marks + visit.entry)
-        if visit.entry_end - visit.entry <= UNSCREENED:
-            fetch(postings.entries + visit.entry)
-        else:
-            fetch(postings.marks + min(visit.entry + CACHE_LINE, visit.entry_end) - 1)
-    state.visits += visit.single < visit.single_end or visit.entry < visit.entry_end
-
-
-cdef void _visit_queued(const View *view, State *state) noexcept nogil:
-    """Visit the queued postings: singles first, so that a small set of targets is soon full."""
-    cdef uint32_t i
-    for i in range(state.visits):
-        if state.visit[i].single < state.visit[i].single_end and not is_full(state.targets):
-            _visit_singles(view, state, &state.visit[i])
-    for i in range(state.visits):
-        if state.visit[i].entry < state.visit[i].entry_end and not is_full(state.targets):
-            if state.has_several:
-                _visit_whole_entries(view, state, &state.visit[i])
-            else:
-                _visit_entries(view, state, &state.visit[i])
-    state.visits = 0
-
-
-cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t test, uint32_t operand) noexcept nogil:
-    """Queue the bucket of a word, and prefetch its slot."""
-    cdef uint64_t word = (<uint64_t> symbol << 38) | (<uint64_t> test << 32) | operand
-    if state.words == state.word_room and not enlarge(<void **> &state.word, &state.word_room, sizeof(uint64_t)):
-        state.search.is_out_of_memory = True
-        return
-    state.word[state.words] = word
-    state.words += 1
-    fetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
-
-
-cdef int _compare(const void *a, const void *b) noexcept nogil:
-    return ((<const uint64_t *> a)[0] > (<const uint64_t *> b)[0]) - ((<const uint64_t *> a)[0] < (<const uint64_t *> b)[0])
-
-
-cdef void _find_queued(const View *view, State *state) noexcept nogil:
-    """Queue the postings of the queued buckets, each once."""
-    cdef const uint64_t *words = state.word
-    cdef const Slot *slots = view.slots
-    cdef uint64_t last = view.slot_count - 1
-    cdef uint64_t slot, probes, word
-    cdef bint has_several = state.has_several
-    cdef uint32_t i
-    if has_several and state.words:
-        qsort(state.word, state.words, sizeof(uint64_t), _compare)
-    for i in range(state.words):
-        word = words[i]
-        if has_several and i and word == words[i - 1]:
-            continue
-        slot = ((word * MIX) >> 32) & last
-        for probes in range(view.slot_count):
-            if slots[slot].key == word:
-                _queue(view, state, &view.bucket, word, slots[slot].singles, slots[slot + 1].singles,
-                       slots[slot].entries, slots[slot + 1].entries)
-                break
-            if slots[slot].key == FREE:
-                break
-            slot = (slot + 1) & last
-    state.words = 0
-
-
-cdef void _visit_list(const View *view, State *state, uint32_t symbol, uint32_t kind, uint32_t place) noexcept nogil:
-    """Queue the postings of a list that hold for a value of doubled rank `place`."""
-    cdef uint64_t number = <uint64_t> symbol * LISTS + kind
-    cdef uint32_t single = view.list_singles[number]
-    cdef uint32_t single_end = min(view.list_singles[number + 1], view.listed.target_count)
-    cdef uint32_t entry = view.list_entries[number]
-    cdef uint32_t entry_end = min(view.list_entries[number + 1], view.listed.entry_count)
-    cdef uint32_t single_half, entry_half
-    cdef bint is_up = kind == NUMBER_UP or kind == STRING_UP
-    single = min(single, single_end)
-    entry = min(entry, entry_end)
-    if single == single_end and entry == entry_end:
-        return
-    if kind == NUMBER_UNEQUAL or kind == STRING_UNEQUAL:
-        # All but those whose bound is the value: the postings before them, and those after.
-        single_half = boundary(view.single_bounds, single, single_end, place - 1, False) if place else single
-        entry_half = boundary(view.entry_bounds, entry, entry_end, place - 1, False) if place else entry
-        _queue(view, state, &view.listed, number, single, single_half, entry, entry_half)
-        single = boundary(view.single_bounds, single_half, single_end, place, False)
-        entry = boundary(view.entry_bounds, entry_half, entry_end, place, False)
-    elif kind != ANY:
-        single_end = boundary(view.single_bounds, single, single_end, place, is_up)
-        entry_end = boundary(view.entry_bounds, entry, entry_end, place, is_up)
-    _queue(view, state, &view.listed, number, single, single_end, entry, entry_end)
-
-
-cdef void _match_other(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
-    """Look up the tests for null and not null, and the sets that the value is a member of."""
-    cdef uint64_t symbol = attribute.symbol
-    cdef uint64_t key = symbol << 38 | member_of(attribute, place)
-    cdef uint32_t first = 0
-    cdef uint32_t count = view.member_count
-    cdef uint32_t half, at
-    _look_up(view, state, attribute.symbol, NULL_EQ if attribute.kind == NULL_VALUE else NOT_NULL, 0)
-    while count > 0:
-        half = count >> 1
-        if view.member_keys[first + half] < key:
-            first += half + 1
-            count -= half + 1
-        else:
-            count = half
-    if first < view.member_count and view.member_keys[first] == key:
-        for at in range(view.member_offsets[first], min(view.member_offsets[first + 1], view.member_total)):
-            _look_up(view, state, attribute.symbol, IN, view.member_sets[at])
-
-
-cdef void _match_attribute(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
-    cdef uint32_t symbol = attribute.symbol
-    cdef uint32_t pivoted = view.pivoted[symbol]
-    if attribute.kind == TAG:
-        _look_up(view, state, symbol, IS_TAG, 0)
-        return
-    if pivoted & (1 << EXISTS):
-        _visit_list(view, state, symbol, ANY, 0)
-    if pivoted & OTHER_TESTS:
-        _match_other(view, state, attribute, place)
-    if attribute.kind == BOOL:
-        if pivoted & (1 << BOOL_EQ):
-            _look_up(view, state, symbol, BOOL_EQ, attribute.high != 0)
-    elif attribute.kind == NUMBER:
-        if pivoted & (1 << NUMBER_EQ) and place & 1:
-            _look_up(view, state, symbol, NUMBER_EQ, place >> 1)
-        if pivoted & (1 << NUMBER_LT | 1 << NUMBER_LE):
-            _visit_list(view, state, symbol, NUMBER_UP, place)
-        if pivoted & (1 << NUMBER_GT | 1 << NUMBER_GE):
-            _visit_list(view, state, symbol, NUMBER_DOWN, place)
-        if pivoted & (1 << NUMBER_NE):
-            _visit_list(view, state, symbol, NUMBER_UNEQUAL, place)
-    elif attribute.kind == STRING:
-        if pivoted & (1 << STRING_EQ) and place & 1:
-            _look_up(view, state, symbol, STRING_EQ, place >> 1)
-        if pivoted & (1 << STRING_LT | 1 << STRING_LE):
-            _visit_list(view, state, symbol, STRING_UP, place)
-        if pivoted & (1 << STRING_GT | 1 << STRING_GE):
-            _visit_list(view, state, symbol, STRING_DOWN, place)
-        if pivoted & (1 << STRING_NE):
-            _visit_list(view, state, symbol, STRING_UNEQUAL, place)
-
-
-cdef void _match_one_of_several(const View *view, State *state, uint32_t at) noexcept nogil:
-    """Look up one of several values, and with the first of its symbol the lists for all of them."""
-    cdef const Attribute *attribute = state.leaves.attributes + at
-    cdef uint32_t symbol = attribute.symbol
-    cdef uint32_t pivoted = view.pivoted[symbol]
-    cdef uint32_t place = state.leaves.places[at]
-    cdef bint is_first = state.leaves.slots[symbol] == at + 1
-    if attribute.kind == TAG:
-        if is_first:
-            _look_up(view, state, symbol, IS_TAG, 0)
-        return
-    if is_first:
-        if pivoted & (1 << EXISTS):
-            _visit_list(view, state, symbol, ANY, 0)
-        if pivoted & NUMBER_LISTS:
-            _visit_lists(view, state, at, NUMBER)
-        if pivoted & STRING_LISTS:
-            _visit_lists(view, state, at, STRING)
-    if pivoted & OTHER_TESTS:
-        _match_other(view, state, attribute, place)
-    if attribute.kind == BOOL and pivoted & (1 << BOOL_EQ):
-        _look_up(view, state, symbol, BOOL_EQ, attribute.high != 0)
-    elif attribute.kind == NUMBER and pivoted & (1 << NUMBER_EQ) and place & 1:
-        _look_up(view, state, symbol, NUMBER_EQ, place >> 1)
-    elif attribute.kind == STRING and pivoted & (1 << STRING_EQ) and place & 1:
-        _look_up(view, state, symbol, STRING_EQ, place >> 1)
-
-
-cdef void _visit_lists(const View *view, State *state, uint32_t leaf, uint32_t kind) noexcept nogil:
-    """Queue the postings of lists that hold for some value of one type, from a symbol's first value on."""
-    cdef const Leaves *leaves = &state.leaves
-    cdef uint32_t symbol = leaves.attributes[leaf].symbol
-    cdef uint32_t shift = 0 if kind == NUMBER else STRING_UP - NUMBER_UP
-    cdef uint32_t least = 0xFFFFFFFF
-    cdef uint32_t most = 0
-    leaf += 1
-    while leaf:
-        if leaves.attributes[leaf - 1].kind == kind:
-            least = min(least, leaves.places[leaf - 1])
-            most = max(most, leaves.places[leaf - 1])
-        leaf = leaves.following[leaf - 1]
-    if least > most:
-        return
-    _visit_list(view, state, symbol, NUMBER_UP + shift, least)
-    _visit_list(view, state, symbol, NUMBER_DOWN + shift, most)
-    # Of two different values one differs from any bound; bounds are odd, so an even place differs from all.
-    _visit_list(view, state, symbol, NUMBER_UNEQUAL + shift, least if least == most else 0)
-
-
-cdef void _match_patterns(const View *view, State *state, const Attribute *attribute, uint32_t place) noexcept nogil:
-    """Look up the prefixes, suffixes and substrings of a string: the slowest lookups."""
-    cdef uint32_t tests = view.pivoted[attribute.symbol] & PATTERN_TESTS
-    cdef const Hits *hits = &state.hits
-    cdef uint32_t first = 0
-    cdef uint32_t end, at
-    if attribute.kind != STRING or not tests:
-        return
-    if place & 1 and view.patterns.hit_offsets != NULL:
-        hits = &view.patterns.hits
-        first, end = view.patterns.hit_offsets[place >> 1], view.patterns.hit_offsets[(place >> 1) + 1]
-    else:
-        state.hits.count = 0
-        if not find_patterns(&view.patterns, attribute.text, attribute.length, tests, &state.hits):
-            state.search.is_out_of_memory = True
-        end = state.hits.count
-    for at in range(first, end):
-        if tests >> (hits.items[at] >> 32) & 1:
-            _look_up(view, state, attribute.symbol, <uint32_t> (hits.items[at] >> 32), <uint32_t> hits.items[at])
+        set_mark(state, name | <uint64_t> (NUMBER_EQ if attribute.kind == NUMBER else STRING_EQ) << 32 | place >> 1)
 
 
 cdef void _enter(const View *view, State *state) noexcept nogil:
@@ -436,21 +64,6 @@ cdef void _enter_several(const View *view, State *state) noexcept nogil:
         _set_marks(state, state.leaves.attributes + i, state.leaves.places[i])
 
 
-cdef inline bint _is_looked_up(const View *view, const State *state, uint32_t at) noexcept nogil:
-    """Return whether an attribute is known, and not a repeated tag."""
-    cdef const Attribute *attribute = state.leaves.attributes + at
-    if attribute.symbol >= view.symbols:
-        return False
-    return state.leaves.slots[attribute.symbol] == at + 1 or (state.has_several and attribute.kind != TAG)
-
-
-cdef void _match_all_patterns(const View *view, State *state) noexcept nogil:
-    cdef uint32_t i
-    for i in range(state.count):
-        if _is_looked_up(view, state, i):
-            _match_patterns(view, state, state.leaves.attributes + i, state.leaves.places[i])
-
-
 cdef void _fetch_places(const View *view, const State *state) noexcept nogil:
     """Prefetch what is needed to find the ranks of values."""
     cdef const Attribute *attribute
@@ -475,7 +88,6 @@ cdef void _fetch_numbers(const View *view, const State *state) noexcept nogil:
 
 cdef void _ask(const View *view, State *state) noexcept nogil:
     """Find the ranks of values, and queue the buckets and lists to look up."""
-    cdef uint32_t i
     state.mask = state.marks[0] = state.marks[1] = state.marks[2] = state.marks[3] = 0
     if state.has_several:
         _enter_several(view, state)
@@ -484,16 +96,10 @@ cdef void _ask(const View *view, State *state) noexcept nogil:
     if view.message_symbol < view.names:
         state.leaves.slots[view.message_symbol] = 1
         state.mask |= mask_bit(view.message_symbol)
-        _set_mark(state, <uint64_t> view.message_symbol << 38)
-        _visit_list(view, state, view.message_symbol, ANY, 0)
-    for i in range(state.count):
-        if _is_looked_up(view, state, i):
-            if state.has_several:
-                _match_one_of_several(view, state, i)
-            else:
-                _match_attribute(view, state, state.leaves.attributes + i, state.leaves.places[i])
+        set_mark(state, <uint64_t> view.message_symbol << 38)
+    look_up_values(view, state)
     if state.targets.total > FEW_TARGETS:
-        _match_all_patterns(view, state)
+        look_up_patterns(view, state)
 
 
 cdef void _screen(const View *view, State *state) noexcept nogil:
@@ -507,11 +113,11 @@ cdef void _screen(const View *view, State *state) noexcept nogil:
             continue
         end = min(state.visit[i].entry_end, at + SCREENED)
         while at < end:
-            if not _has_mark(state, marks[at]):
+            if not has_mark(state, marks[at]):
                 at += 1
                 continue
             first = at
-            while at < end and _has_mark(state, marks[at]):
+            while at < end and has_mark(state, marks[at]):
                 at += 1
             _queue_run(state, i, first, at)
         state.visit[i].entry = end
@@ -551,7 +157,7 @@ cdef void begin_matching(const View *view, State *states, uint32_t count) noexce
     if count == 1 or view.bytes <= TINY_BYTES:
         for i in range(count):
             _ask(view, states + i)
-            _find_queued(view, states + i)
+            find_queued(view, states + i)
         return
     for i in range(count):
         _fetch_places(view, states + i)
@@ -560,7 +166,7 @@ cdef void begin_matching(const View *view, State *states, uint32_t count) noexce
     for i in range(count):
         _ask(view, states + i)
     for i in range(count):
-        _find_queued(view, states + i)
+        find_queued(view, states + i)
     for i in range(count):
         _screen(view, states + i)
     for i in range(count):
@@ -574,71 +180,10 @@ cdef void finish_matching(const View *view, State *state) noexcept nogil:
     before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
         if view.removed == NULL or not is_removed(view, before + i):
-            _deliver(view, state, view.always[i])
-    _visit_queued(view, state)
+            deliver(view, state, view.always[i])
+    visit_queued(view, state)
     if state.targets.total <= FEW_TARGETS and not is_full(state.targets):  # else all of them may be matched already
-        _match_all_patterns(view, state)
-        _find_queued(view, state)
-        _visit_queued(view, state)
+        look_up_patterns(view, state)
+        find_queued(view, state)
+        visit_queued(view, state)
     abandon(view, state)
-
-
-cdef void abandon(const View *view, State *state) noexcept nogil:
-    """Forget the message of a state, if it has one."""
-    cdef uint32_t i
-    if view.message_symbol < view.names:
-        state.leaves.slots[view.message_symbol] = 0
-    for i in range(state.count):
-        if state.leaves.attributes[i].symbol < view.symbols:
-            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
-    state.count = state.words = state.visits = 0
-
-
-cdef void set_message(State *state, Batch batch, Py_ssize_t number) noexcept nogil:
-    """Take a message of a batch; there is room for its attributes."""
-    state.count = <uint32_t> (batch.offsets[number + 1] - batch.offsets[number])
-    state.leaves.attributes = batch.attributes + batch.offsets[number]
-    state.leaves.elements = batch.elements
-    state.has_several = batch.is_nested[number] and has_several_values(&state.leaves, state.count)
-
-
-cdef void set_single(State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
-    """Take a message of single values; there is room for them."""
-    state.count = count
-    state.leaves.attributes = attributes
-    state.leaves.elements = NULL
-    state.has_several = False
-
-
-cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *targets) except -1:
-    """Prepare a state, which is all zeros; it adds to a set of targets."""
-    state.targets = targets
-    state.leaves.symbols = &symbols.table
-    state.leaves.message_symbol = view.message_symbol
-    open_search(&state.search)
-    state.leaves.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
-    if state.leaves.slots == NULL:
-        raise MemoryError
-    return 0
-
-
-cdef void close_state(State *state) noexcept:
-    close_search(&state.search)
-    PyMem_RawFree(state.word)
-    PyMem_RawFree(state.visit)
-    PyMem_RawFree(state.hits.items)
-    PyMem_RawFree(state.leaves.slots)
-    PyMem_RawFree(state.leaves.places)
-
-
-cdef bint reserve(State *state, Py_ssize_t count) noexcept nogil:
-    """Make room for the attributes of a message; return False if out of memory."""
-    if <Py_ssize_t> state.leaf_room < count:
-        PyMem_RawFree(state.leaves.places)
-        state.leaf_room = 0
-        state.leaves.places = <uint32_t *> PyMem_RawCalloc(2 * (count + 16), sizeof(uint32_t))
-        if state.leaves.places == NULL:
-            return False
-        state.leaves.following = state.leaves.places + count + 16
-        state.leaf_room = <uint32_t> count + 16
-    return True
