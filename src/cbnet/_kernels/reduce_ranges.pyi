@@ -1,9 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-class PackedShapes:
-    def __init__(self, arrays: dict[str, Any], numbers: int, strings: int) -> None: ...
-    def contains(self, wide: int, narrow: int) -> bool | None: ...
+from cbnet._kernels.packed_shapes import PackedShapes
 
 def drop_contained(
     shapes: PackedShapes,

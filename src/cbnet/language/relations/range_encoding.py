@@ -2,7 +2,7 @@
 
 A shape is the range of one constraint, or of several on one attribute together, without the name. Equal
 constraints on different attributes share a shape, so there are far fewer shapes than constraints. The
-kernel `reduce_ranges` compares them by the ranks of their values; what it cannot decide, `Shapes.contains`
+kernel `packed_shapes` compares them by the ranks of their values; what it cannot decide, `Shapes.contains`
 does.
 """
 
@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, TypeAlias
 
-from cbnet._kernels import reduce_ranges
+from cbnet._kernels import packed_shapes
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.relations.ranges import AttributeRange
 from cbnet.language.relations.string_range import StringRange
@@ -77,7 +77,7 @@ class Shapes:
             self._decided[pair] = attribute.is_empty or attribute.implies(self.test(wide))
         return self._decided[pair]
 
-    def packed(self) -> reduce_ranges.PackedShapes:
+    def packed(self) -> packed_shapes.PackedShapes:
         """Return the shapes in the form of the kernel."""
         return _packed(self._parts)
 
@@ -156,7 +156,7 @@ def _kernel_test(test: Constraint | None) -> tuple[int, Any]:
     return asks, None if asks == _BETWEEN else test.value
 
 
-def _packed(shapes: Sequence[_Parts]) -> reduce_ranges.PackedShapes:
+def _packed(shapes: Sequence[_Parts]) -> packed_shapes.PackedShapes:
     numbers, strings = _sorted_values(shapes, ValueType.NUMBER), _sorted_values(shapes, ValueType.STRING)
     first_string = _FIRST_NUMBER + len(numbers)
     ranks: dict[ValueType | None, dict[Any, int]] = {
@@ -185,7 +185,7 @@ def _packed(shapes: Sequence[_Parts]) -> reduce_ranges.PackedShapes:
         "text_data": array("B", b"".join(texts) + b"\0"),  # never empty
         "text_offsets": array("Q", accumulate(map(len, texts), initial=0)),
     }
-    return reduce_ranges.PackedShapes(arrays, _FIRST_NUMBER, first_string)
+    return packed_shapes.PackedShapes(arrays, _FIRST_NUMBER, first_string)
 
 
 def _sorted_values(shapes: Iterable[_Parts], kind: ValueType) -> list[Any]:
