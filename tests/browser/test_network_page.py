@@ -1,13 +1,19 @@
 """The web page of a network in a real browser, served by routers in processes."""
 
 import json
+from contextlib import closing
 
 import pytest
 from playwright.sync_api import expect
+from support.http_doors import running_door
 from support.waiting import wait_until
 
 from cbnet import connect
 from cbnet.network import ProcessNetwork
+from cbnet.network.security.access import Access, Account
+from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.rights import ALL_RIGHTS
+from cbnet.network.security.tokens import new_token
 from cbnet.topology import topology
 
 HOSTILE = '<img src=x onerror="alert(1)">'  # the name of a client
@@ -177,6 +183,24 @@ def test_nothing_overflows_or_overlaps_on_a_phone_light_or_dark(visit):
         for other in boxes[:number]:
             apart_x, apart_y = abs(box["x"] - other["x"]), abs(box["y"] - other["y"])
             assert max(apart_x, apart_y) > box["width"]
+
+
+def test_a_token_is_entered_once_for_a_tab(browser):
+    token = new_token("viewer")
+    policy = SecurityPolicy(Access({"viewer": Account(ALL_RIGHTS, token.hash)}))
+    with running_door(policy) as door, closing(browser.new_context()) as context:
+        page = context.new_page()
+        page.goto(door.url)
+        expect(page.locator("#connection")).to_have_text("token needed")
+        expect(page.locator("#token-note")).to_contain_text("cbnet token NAME")
+        page.locator("#token").fill(token.token)
+        page.get_by_role("button", name="Use").click()
+        expect(page.locator("#connection")).to_have_text("live")
+        page.reload()
+        expect(page.locator("#connection")).to_have_text("live")
+        page.get_by_role("button", name="Token").click()
+        page.get_by_role("button", name="Forget").click()
+        expect(page.locator("#connection")).to_have_text("token needed")
 
 
 def test_a_killed_router_turns_grey_and_comes_back(visit, network):  # the last one: others need all routers

@@ -13,6 +13,7 @@ export class Composer {
     this.onTrace = onTrace;
     this.subscribers = []; // {router, subscriber, id, predicate, is_whole}
     this.basis = "";
+    this.isLoading = false;
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send(false);
@@ -31,14 +32,15 @@ export class Composer {
   async update() {
     const routers = this.state.answering.sort(byName);
     const basis = JSON.stringify(routers.map(({ name, info }) => [name, info.subscriptions, info.own_filters, info.clients]));
-    if (basis === this.basis || byId("view-message").hidden) return;
+    if (basis === this.basis || this.isLoading || byId("view-message").hidden) return;
     this.basis = basis;
+    this.isLoading = true;
     const wanted = routers.filter(({ info }) => info.subscriptions || info.initial);
-    const lists = await Promise.all(
-      wanted.map(({ name }) => get(`subscriptions?router=${encodeURIComponent(name)}`).catch(() => ({ router: name, subscriptions: [] }))));
-    if (this.basis !== basis) return;
+    const lists = await Promise.all(wanted.map(({ name }) => subscriptionsAt(name)));
+    this.isLoading = false;
     this.subscribers = lists.flatMap(({ router, subscriptions }) => subscriptions.map((each) => ({ router, ...each })));
     this.#fill(routers.map(({ name }) => name));
+    this.update(); // it may have changed meanwhile
   }
 
   #fill(routers) {
@@ -140,6 +142,10 @@ export class Composer {
     while (list.children.length > MAX_RECEIVED) list.lastChild.remove();
   }
 }
+
+/** Return the subscriptions at a router; none if it has gone meanwhile. */
+const subscriptionsAt = (router) =>
+  get(`subscriptions?router=${encodeURIComponent(router)}`).catch(() => ({ router, subscriptions: [] }));
 
 /** Return the path of a message, router by router. */
 function traceReport({ hops, missing }, dry) {

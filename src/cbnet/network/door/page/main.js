@@ -58,6 +58,7 @@ for (const [number, name] of TABS.entries()) {
 function connection(kind, text) {
   const pill = byId("connection");
   pill.dataset.state = kind;
+  byId("graph").classList.toggle("stale", kind !== "live");
   if (pill.textContent !== text) pill.textContent = text;
 }
 
