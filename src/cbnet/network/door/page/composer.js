@@ -20,7 +20,10 @@ export class Composer {
     });
     byId("dry").addEventListener("click", () => this.#send(true));
     byId("ask").addEventListener("click", () => this.#explain());
-    byId("subscriber").addEventListener("change", () => this.#chosen());
+    byId("subscriber").addEventListener("change", () => {
+      this.choice = byId("subscriber").value;
+      this.#chosen();
+    });
     byId("listener").addEventListener("submit", (event) => {
       event.preventDefault();
       if (this.listening) this.listening.abort();
@@ -44,11 +47,10 @@ export class Composer {
   }
 
   #fill(routers) {
-    const chosen = byId("subscriber").value;
     const options = this.subscribers.map(({ router, subscriber, id, predicate }) =>
       el("option", { value: JSON.stringify([router, subscriber, id]) }, `${router}: ${subscriber}, ${predicate}`));
     byId("subscriber").replaceChildren(...options, el("option", { value: OWN }, "a predicate of my own …"));
-    if ([...byId("subscriber").options].some(({ value }) => value === chosen)) byId("subscriber").value = chosen;
+    if ([...byId("subscriber").options].some(({ value }) => value === this.choice)) byId("subscriber").value = this.choice;
     const at = byId("own-router").value;
     byId("own-router").replaceChildren(...routers.map((name) => el("option", { value: name }, name)));
     if (routers.includes(at)) byId("own-router").value = at;

@@ -80,7 +80,7 @@ export function fit(points, width, height, margin) {
 /** Move routers that overlap others, or the links of others; `room`: between two centres, and half of it to a link. */
 export function spread(points, links, room, width, height, margin) {
   const names = [...points.keys()];
-  if (names.length * links.length > 50000) return points;
+  if (names.length * links.length > 400000) return points;
   const moved = new Map([...points].map(([name, point]) => [name, { ...point }]));
   for (let round = 0; round < 30; round++) {
     for (const [number, name] of names.entries()) {

@@ -64,6 +64,7 @@ function connection(kind, text) {
 
 function update(report) {
   const news = state.update(report);
+  byId("empty").hidden = true;
   if (news.length) byId("news").textContent = news.slice(0, 5).join(" ");
   const up = state.answering.length, gone = state.routers.size - up;
   const parts = [
@@ -113,9 +114,14 @@ const pause = (ms) => new Promise((resolve) => {
 // --- token
 
 function askToken(error) {
-  connection("denied", error.status === 401 ? "token needed" : "not allowed");
+  const isUnknown = error.status === 401;
+  connection("denied", isUnknown ? "token needed" : "not allowed");
   byId("summary").textContent = "";
-  byId("token-note").textContent = [error.message, error.hint].filter(Boolean).join(": ");
+  byId("token-note").textContent = isUnknown && !token.get() ? "This router needs a token." : error.message;
+  byId("empty").textContent = isUnknown
+    ? "Enter a token to see the network."
+    : "This token may not see the network. It can still publish, receive and use predicates.";
+  byId("empty").hidden = state.routers.size > 0;
   toggleToken(true);
 }
 

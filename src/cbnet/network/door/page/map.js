@@ -2,7 +2,6 @@
 
 import { byId, plural, rate, svg } from "./dom.js";
 import { fit, layout, spread } from "./layout.js";
-import { linkKey } from "./network_state.js";
 
 const DOTS = 6; // clients drawn at a router
 const BADGE = -0.82; // angle of the number of subscriptions, which clients do not hide
@@ -13,7 +12,7 @@ export class NetworkMap {
     this.onSelect = onSelect;
     this.selected = null;
     this.trace = null;
-    this.shape = "";
+    this.shape = this.size = "";
     this.points = new Map();
     this.nodes = new Map();
     this.edges = new Map();
@@ -31,14 +30,7 @@ export class NetworkMap {
   draw() {
     const { width, height } = this.graph.getBoundingClientRect();
     if (!this.state.routers.size || !width) return;
-    this.#place();
-    this.graph.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const count = this.state.routers.size;
-    this.radius = Math.max(5, Math.min(24, 0.17 * Math.sqrt((width * height) / count)));
-    const margin = this.radius + 32, links = [...this.state.links.values()].map(({ a, b }) => [a, b]);
-    this.at = spread(fit(this.points, width, height, margin), links, 2 * this.radius + 14, width, height, margin);
-    this.hasRates = (width * height) / (links.length || 1) > 6000;
-    this.centre = { x: width / 2, y: height / 2 };
+    this.#place(width, height);
     for (const [key, link] of this.state.links) this.#drawLink(key, link);
     for (const router of this.state.routers.values()) this.#drawRouter(router);
     this.#drawTrace();
@@ -55,13 +47,20 @@ export class NetworkMap {
     this.draw();
   }
 
-  /** Compute positions again if routers or links were added. */
-  #place() {
-    const names = [...this.state.routers.keys()].sort(), links = [...this.state.links.values()].map(({ a, b }) => [a, b]);
-    const shape = JSON.stringify([names, links.map(([a, b]) => linkKey(a, b)).sort()]);
-    if (shape === this.shape) return;
-    this.shape = shape;
-    this.points = layout(names, links, this.points.size ? this.points : undefined);
+  /** Compute positions again if routers or links were added, or the size has changed. */
+  #place(width, height) {
+    const names = [...this.state.routers.keys()].sort(), keys = [...this.state.links.keys()].sort();
+    const shape = JSON.stringify([names, keys]), size = JSON.stringify([width, height]);
+    if (shape === this.shape && size === this.size) return;
+    const links = keys.map((key) => JSON.parse(key)), area = width * height;
+    if (shape !== this.shape) this.points = layout(names, links, this.points);
+    [this.shape, this.size] = [shape, size];
+    this.graph.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.radius = Math.max(5, Math.min(24, 0.17 * Math.sqrt(area / names.length)));
+    const margin = this.radius + 32;
+    this.at = spread(fit(this.points, width, height, margin), links, 2 * this.radius + 14, width, height, margin);
+    this.hasRates = area / (links.length || 1) > 6000;
+    this.centre = { x: width / 2, y: height / 2 };
   }
 
   #drawLink(key, link) {
@@ -110,7 +109,7 @@ export class NetworkMap {
     const isInside = r >= 11 && name.length * 6 < 2 * r;
     node.label.textContent = isInside || r >= 11 || isSelected ? shortName(name) : "";
     node.label.setAttribute("y", isInside ? 5 : r + 15);
-    this.#drawClients(node.clients, { x, y }, state === "up" ? info.clients : 0);
+    this.#drawClients(node.clients, { x, y }, state === "up" && r >= 11 ? info.clients : 0);
     const wants = state === "up" ? info.subscriptions : 0;
     node.badge.replaceChildren(...(wants && r >= 15 ? badge(wants, 1.05 * r * Math.cos(BADGE), 1.05 * r * Math.sin(BADGE)) : []));
   }

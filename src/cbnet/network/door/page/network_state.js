@@ -1,6 +1,6 @@
 // The network as the router last reported it, and the routers and links that were there before.
 
-export const linkKey = (a, b) => JSON.stringify(a < b ? [a, b] : [b, a]);
+const linkKey = (a, b) => JSON.stringify(a < b ? [a, b] : [b, a]);
 
 export class NetworkState {
   constructor() {
