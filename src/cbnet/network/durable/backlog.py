@@ -9,6 +9,7 @@ The messages themselves are on disk; twelve bytes for each are in memory.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from cbnet.network.durable.journal import StockItem
@@ -65,6 +66,10 @@ class Backlog:
     def time(self, offset: int) -> float:
         """Return the time of a message that is not acknowledged."""
         return self._times[offset - self._base]
+
+    def since(self, time: float) -> int:
+        """Return the first offset with this time or a later one, if times never run back and no offset is missing."""
+        return self._base + bisect_left(self._times, time, self._start)
 
     def __iter__(self) -> Iterator[int]:
         return (offset for offset in range(self.first, self.next) if offset in self)

@@ -2,6 +2,9 @@
 
 A subscription takes effect when it is on disk: then its filters are announced like those of clients, and the record of
 this home is flooded. With `wait`, a client is answered when all reachable routers have the record and the announcement.
+
+One that begins in the past gets the messages of the history first (`history_copy`). Meanwhile new messages that match
+reach it over the history, which is a home of them, too.
 """
 
 from __future__ import annotations
@@ -10,30 +13,38 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec.structs import replace
+
 from cbnet.errors import InputError, LimitError
+from cbnet.language.relations.covering import covers
 from cbnet.language.syntax.byte_form import predicate_to_bytes
+from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import SUBSCRIPTION
 from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.durable_subscription import DurableSubscription
+from cbnet.network.durable.history import History, StartPoint, no_history
+from cbnet.network.durable.history_copy import HistoryCopy, copy_key
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.journal import DropSubscription, RecoveredState, SavedSubscription, SaveSubscription
+from cbnet.network.durable.journal import (
+    HISTORY_ID,
+    DropSubscription,
+    RecoveredState,
+    SavedSubscription,
+    SaveSubscription,
+)
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.own_home_record import OwnHomeRecord
+from cbnet.network.durable.replays import Replays
 from cbnet.network.link.context import RouterContext
-from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
-from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
+from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_REASON_LENGTH
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import (
-    DurableSubscribe,
-    HomeRecord,
-    RefusedFrame,
-    Subscribed,
-)
+from cbnet.network.protocol.frames import DurableSubscribe, Lost, RefusedFrame, Subscribed
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router, which are in one record
 
@@ -61,7 +72,9 @@ class DurableRegistry:
         records: HomeRecords,
         queue: JournalQueue,
         state: RecoveredState,
+        replays: Replays | None,
     ) -> None:
+        """Initialise with the content of the journal; replays: of the history, if there is one."""
         self._context = context
         self._versions = versions
         self._table = announcements.subscriptions
@@ -69,37 +82,53 @@ class DurableRegistry:
         self._home = home
         self._records = records
         self._queue = queue
-        self._journal_id = state.id
+        self._replays = replays
+        self.record = OwnHomeRecord(context, records, state.id)
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
-        self._filters: dict[int, Collection[bytes]] = {}  # of those that are on disk, by id
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
         self._unconfirmed: list[_Unconfirmed] = []
-        self._flooded = 0.0  # time
-        self._above: RecordVersion | None = None  # a version to outbid
-        self.address = ""  # that clients connect to
         self._next_id = max((saved.id for saved in state.subscriptions), default=0) + 1
+        if replays is not None:
+            self._add_history(replays.history)
         for saved in state.subscriptions:
-            backlog = Backlog(state.next_offsets[saved.id], state.stock.get(saved.id, ()))
-            self._add(saved, backlog)
-            self._activate(saved)
-        records.on_own = self._outbid
-        own = records.get(context.name)
-        if own is None or own.life != self._journal_id or {*own.filters} != self._all_filters():
-            self._announce()
+            if saved.id != HISTORY_ID:
+                self._recover(saved, Backlog(state.next_offsets[saved.id], state.stock.get(saved.id, ())))
+        if self.record.is_outdated:
+            self.record.announce()
+
+    def _add_history(self, history: History) -> None:
+        self._home.subscriptions[HISTORY_ID] = history
+        self.record.set(HISTORY_ID, None, history.filters)
+        self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
+
+    def _recover(self, saved: SavedSubscription, backlog: Backlog) -> None:
+        subscription = self._add(saved, backlog)
+        if saved.start and not self._has_history_for(saved):
+            subscription.refuse(1)  # at least: the rest of the history is gone
+            subscription.saved = replace(saved, start=0)
+            self._queue.add(SaveSubscription(subscription.saved))
+        self._activate(subscription)
+
+    def _has_history_for(self, saved: SavedSubscription) -> bool:
+        return self._replays is not None and covers(self._replays.history.predicate, parse(saved.predicate))
 
     # --- clients
 
     def subscribe(self, link: int, frame: DurableSubscribe, account: str) -> None:
         """Let a client receive the messages of a subscription, which is created if it does not exist."""
         subscription = self._by_name.get((account, frame.name))
+        start: StartPoint | None = None
         if subscription is None:
-            subscription = self._create(frame, account)
+            start = self._locate(frame)
+            subscription = self._create(frame, account, 0 if start is None else start.offset)
         else:
             self._check_same(subscription.saved, frame)
             self._change_limits(subscription, frame.limits)
         self.detach(link, frame.id)
         self._attached[link, frame.id] = subscription
         subscription.attach(Consumer(link, frame.id, frame.window, frame.ack_wait))
+        if start is not None:
+            self._report_start(link, frame.id, start)
         self._queue.after(partial(self._ready, link, frame, subscription, self._context.now + frame.wait))
 
     def detach(self, link: int, id: int) -> bool:
@@ -135,9 +164,11 @@ class DurableRegistry:
             self._context.outbox.send(link, RefusedFrame(FrameNumber.DURABLE_SUBSCRIBE, id, reason))
         del self._home.subscriptions[subscription.id]
         self._queue.add(DropSubscription(subscription.id))
-        if self._filters.pop(subscription.id, None) is not None:
+        if self._replays is not None:
+            self._replays.remove(copy_key(subscription.id))
+        if self.record.remove(subscription.id):
             self._table.remove(InternalSubscriber.DURABLE, subscription.id)
-            self._announce()
+            self.record.announce()
         self._queue.after(done)
 
     def predicate(self, account: str, name: str) -> str:
@@ -155,14 +186,29 @@ class DurableRegistry:
 
     # --- creation
 
-    def _create(self, frame: DurableSubscribe, account: str) -> DurableSubscription:
+    def _locate(self, frame: DurableSubscribe) -> StartPoint | None:
+        """Return where a new subscription begins in the history; None: now."""
+        if frame.start is None or not frame.predicate:
+            return None
+        if self._replays is None:
+            raise no_history(self._context.name)
+        self._replays.history.check_contains(parse(frame.predicate))
+        return self._replays.history.locate(frame.start)
+
+    def _report_start(self, link: int, id: int, start: StartPoint) -> None:
+        assert self._replays is not None
+        self._context.outbox.send(link, self._replays.history.replaying(id, start))
+        if start.missing:
+            self._context.outbox.send(link, Lost(0, start.missing[:MAX_REASON_LENGTH]))
+
+    def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         elsewhere = self._records.home_of(account, frame.name)
         if elsewhere is not None and elsewhere.owner != self._context.name:
             where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
             raise InputError(f"durable subscription {frame.name!r} lives at router {where}", hint="connect there")
         if not frame.predicate:
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
-        filters = self._all_filters().union(predicate_to_bytes(frame.predicate))
+        filters = self.record.all_filters().union(predicate_to_bytes(frame.predicate))
         for what, count, limit in (
             ("filters of the durable subscriptions of a router", len(filters), MAX_FRAME_FILTERS),
             ("bytes of these filters", sum(map(len, filters)), _MAX_FILTER_BYTES),
@@ -170,26 +216,41 @@ class DurableRegistry:
         ):
             if count > limit:
                 raise LimitError(what, count, limit)
-        saved = SavedSubscription(self._next_id, account, frame.name, frame.predicate, frame.limits or NO_LIMITS)
+        limits = frame.limits or NO_LIMITS
+        saved = SavedSubscription(self._next_id, account, frame.name, frame.predicate, limits, start)
         self._next_id += 1
         self._queue.add(SaveSubscription(saved))
-        self._queue.after(partial(self._created, saved))
-        return self._add(saved, Backlog())
+        subscription = self._add(saved, Backlog())
+        self._queue.after(partial(self._created, subscription))
+        return subscription
 
     def _add(self, saved: SavedSubscription, backlog: Backlog) -> DurableSubscription:
         subscription = DurableSubscription(saved, backlog, self._queue, self._context.outbox.send)
         self._by_name[saved.account, saved.name] = self._home.subscriptions[saved.id] = subscription
         return subscription
 
-    def _created(self, saved: SavedSubscription) -> None:
-        if saved.id in self._home.subscriptions:  # else it was removed meanwhile
-            self._activate(saved)
-            self._announce()
+    def _created(self, subscription: DurableSubscription) -> None:
+        if subscription.id in self._home.subscriptions:  # else it was removed meanwhile
+            self._activate(subscription)
+            self.record.announce()
 
-    def _activate(self, saved: SavedSubscription) -> None:
-        """Receive the messages of a subscription that is on disk."""
-        self._filters[saved.id] = predicate_to_bytes(saved.predicate)
-        self._table.set(InternalSubscriber.DURABLE, saved.id, self._filters[saved.id])
+    def _activate(self, subscription: DurableSubscription) -> None:
+        """Receive the messages of a subscription that is on disk, first those of the history, if it begins there."""
+        saved = subscription.saved
+        filters = predicate_to_bytes(saved.predicate)
+        self.record.set(saved.id, (saved.account, saved.name), filters)
+        if saved.start and self._replays is not None:
+            copy = HistoryCopy(subscription, self._home, self._queue, self._replays, self._receive)
+            self._replays.add(copy.key, copy, filters)
+            self._replays.run(copy.key)
+        else:
+            self._receive(subscription)
+
+    def _receive(self, subscription: DurableSubscription) -> None:
+        """Store messages for a subscription from now on."""
+        saved = subscription.saved
+        self._table.set(InternalSubscriber.DURABLE, saved.id, self.record.filters(saved.id))
+        self._home.join(saved.id, parse(saved.predicate))
 
     def _check_same(self, saved: SavedSubscription, frame: DurableSubscribe) -> None:
         if frame.predicate and {*predicate_to_bytes(frame.predicate)} != {*predicate_to_bytes(saved.predicate)}:
@@ -201,7 +262,7 @@ class DurableRegistry:
     def _change_limits(self, subscription: DurableSubscription, limits: DurableLimits | None) -> None:
         saved = subscription.saved
         if limits is not None and limits != saved.limits:
-            subscription.saved = SavedSubscription(saved.id, saved.account, saved.name, saved.predicate, limits)
+            subscription.saved = replace(saved, limits=limits)
             self._queue.add(SaveSubscription(subscription.saved))
 
     # --- confirmation
@@ -214,11 +275,12 @@ class DurableRegistry:
         if not frame.wait:
             self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
             return
-        filters = self._filters.get(subscription.id, ())
-        sequence = self._version.sequence
+        is_copied = not subscription.saved.start
+        filters = self.record.filters(subscription.id) if is_copied else self.record.history_filters
+        sequence = self.record.sequence
         self._unconfirmed.append(_Unconfirmed(link, frame.id, filters, sequence, deadline))
         if self._missing(sequence):
-            self._announce()  # those who have this version do not acknowledge it again
+            self.record.announce()  # those who have this version do not acknowledge it again
 
     def _missing(self, sequence: int) -> list[str]:
         return self._records.unacknowledged(sequence, self._versions.newest.names)
@@ -237,39 +299,5 @@ class DurableRegistry:
                 self._context.outbox.send(each.link, Subscribed(each.id, False, routers, missing))
             else:
                 self._unconfirmed.append(each)
-        is_due = now - self._flooded >= self._context.settings.retry
-        if is_due and (self._unconfirmed or self._above is not None):
-            self._announce()
-
-    # --- the own record
-
-    @property
-    def _version(self) -> RecordVersion:
-        own = self._records.get(self._context.name)
-        return RecordVersion(0, self._journal_id) if own is None else RecordVersion(own.sequence, own.life)
-
-    def _all_filters(self) -> set[bytes]:
-        return {filter for filters in self._filters.values() for filter in filters}
-
-    def _announce(self) -> None:
-        """Flood a new version of the own record."""
-        own = self._records.get(self._context.name)
-        if own is None and not self._filters and self._above is None:
-            return
-        sequence, life = (self._above or self._version).next(self._journal_id)
-        self._above = None
-        names = [key for key, each in sorted(self._by_name.items()) if each.id in self._filters]
-        filters = sorted(self._all_filters())
-        self._flooded = self._context.now
-        self._records.set_own(HomeRecord(self._context.name, life, sequence, self.address, names, filters))
-
-    def _outbid(self, version: RecordVersion) -> None:
-        """Outbid a version of the own record at the next check: another router may have this name, and do so, too."""
-        self._above = version
-
-    def set_address(self, address: str) -> None:
-        """Set the address that clients connect to; the record has it."""
-        self.address = address
-        own = self._records.get(self._context.name)
-        if own is not None and own.names and own.address != address:
-            self._announce()
+        if self.record.is_due(now) and (self._unconfirmed or self.record.is_outbid):
+            self.record.announce()

@@ -4,6 +4,7 @@
          ▲                          │
          └────────── Stored ────────┘
     registry ──► home records ──► all routers             which homes there are
+    history ──► replays ──► followers, and new durable subscriptions that begin in the past
 
 A router without a journal is no home: it knows the others, and its clients can publish.
 """
@@ -15,17 +16,21 @@ from collections.abc import Callable, Sequence
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.durable.durable_registry import DurableRegistry
+from cbnet.network.durable.followers import Followers
+from cbnet.network.durable.history import no_history, open_history
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal import JournalEvent, OpenJournal, ReadResult, Stalled
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.publications import Publications
+from cbnet.network.durable.replays import Replays
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.frames import DurableReport, Packet, Stored
+from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import Acknowledge, DurableReport, HistoryField, Packet, Stored
 
 
 class DurableRouter:
@@ -48,11 +53,19 @@ class DurableRouter:
         self.publications = Publications(context, versions, self.records, forwarder)
         self._home: Home | None = None
         self._registry: DurableRegistry | None = None
+        self._replays: Replays | None = None
+        self._followers: Followers | None = None
         if self._queue is not None and journal is not None:
+            history = open_history(context, self._queue, journal.state)
+            if history is not None:
+                self._replays = Replays(history, self._queue)
+                self._followers = Followers(context, history, self._replays)
             self._home = Home(context, self._queue, journal.state, self._answer)
             self._registry = DurableRegistry(
-                context, versions, announcements, self._home, self.records, self._queue, journal.state
+                context, versions, announcements, self._home, self.records, self._queue, journal.state, self._replays
             )
+        elif context.settings.history:
+            raise InputError(f"router {context.name} cannot keep a history without a journal", hint="set `journal`")
         forwarder.on_durable = self._take
 
     @property
@@ -64,6 +77,13 @@ class DurableRouter:
                 hint='set journal = "FOLDER" in its configuration',
             )
         return self._registry
+
+    @property
+    def followers(self) -> Followers:
+        """The subscriptions that begin in the past; raise an `InputError` if this router keeps no history."""
+        if self._followers is None:
+            raise no_history(self._context.name)
+        return self._followers
 
     @property
     def has_journal(self) -> bool:
@@ -86,7 +106,29 @@ class DurableRouter:
 
     def detach(self, link: int, id: int) -> bool:
         """Stop sending messages of a durable subscription; return whether there is such a one."""
-        return self._registry is not None and self._registry.detach(link, id)
+        is_followed = self._followers is not None and self._followers.detach(link, id)
+        return is_followed or (self._registry is not None and self._registry.detach(link, id))
+
+    def acknowledge(self, link: int, frame: Acknowledge) -> None:
+        """Handle that a client has received messages, or removed them; it may name those of another router."""
+        if self._registry is not None:
+            self._registry.acknowledge(link, frame.id, frame.offsets, frame.up_to)
+        if self._followers is not None:
+            self._followers.acknowledge(link, frame.id, frame.offsets, frame.up_to)
+
+    def attached(self, link: int) -> list[tuple[FrameNumber, int, str]]:
+        """Return frame, id and predicate of each subscription of a client that is durable or begins in the past."""
+        durable = [] if self._registry is None else self._registry.attached(link)
+        followed = [] if self._followers is None else self._followers.attached(link)
+        return [
+            *((FrameNumber.DURABLE_SUBSCRIBE, *each) for each in durable),
+            *((FrameNumber.REPLAY, *each) for each in followed),
+        ]
+
+    def note_loss(self, cause: str) -> None:
+        """Note in the history that messages may be missing."""
+        if self._replays is not None:
+            self._replays.history.note(cause)
 
     def remove_client(self, link: int) -> None:
         """Remove a client, or the link of a neighbour."""
@@ -94,6 +136,8 @@ class DurableRouter:
         self.records.remove_link(link)
         if self._registry is not None:
             self._registry.remove_client(link)
+        if self._followers is not None:
+            self._followers.remove_client(link)
 
     def forget(self, home: str, done: Callable[[], None]) -> None:
         """Remove the record of a home that will not return."""
@@ -109,7 +153,7 @@ class DurableRouter:
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to."""
         if self._registry is not None:
-            self._registry.set_address(address)
+            self._registry.record.set_address(address)
 
     def check(self) -> None:
         """Do periodic work."""
@@ -118,11 +162,15 @@ class DurableRouter:
         if self._home is not None and self._registry is not None:
             self._home.check()
             self._registry.check()
+        if self._replays is not None:
+            self._replays.run_all()
 
     def flush(self) -> None:
         """Submit what the journal must write, at the end of a turn."""
         if self._home is not None and self._queue is not None:
             self._home.finish_turn()
+            if self._replays is not None:
+                self._replays.history.flush()
             self._queue.finish_turn()
 
     # --- status
@@ -131,7 +179,12 @@ class DurableRouter:
         """Return the durable subscriptions of an account, or of all, and the known homes."""
         own = [] if self._registry is None else self._registry.all(account)
         problem = "" if self._queue is None else self._queue.problem
-        return DurableReport(number, [each.status() for each in own], self.records.counts(), problem)
+        history = self.history_status(is_whole=account is None)
+        return DurableReport(number, [each.status() for each in own], self.records.counts(), problem, history)
+
+    def history_status(self, *, is_whole: bool = True) -> HistoryField | None:
+        """Return the state of the history, if there is one; the predicate only if `is_whole`."""
+        return None if self._replays is None else self._replays.history.status(is_whole=is_whole)
 
     # --- inside
 

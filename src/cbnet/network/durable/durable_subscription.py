@@ -93,10 +93,10 @@ class DurableSubscription:
         """Handle that all messages before an offset are on disk."""
         self._on_disk = end
 
-    def refuse(self) -> None:
-        """Count a message that is not stored, and whose publisher does not learn of it."""
-        self.lost += 1
-        self._unreported += 1
+    def refuse(self, messages: int = 1) -> None:
+        """Count messages that are not stored, and whose publishers do not learn of it."""
+        self.lost += messages
+        self._unreported += messages
 
     def _drop(self, offset: int) -> None:
         self._remove([offset])

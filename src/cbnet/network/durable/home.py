@@ -9,7 +9,8 @@ A message of a durable publisher names the one before it that this home must sto
 messages of a publisher are stored in the order of their numbers, also if the network has changed their order. Which
 ones were stored is saved in the same transaction: a message that is sent again is stored once.
 
-Plain messages are stored in the order in which they arrive, without an answer.
+Plain messages are stored in the order in which they arrive, without an answer. The history of the router is stored like
+a durable subscription; answers do not count it.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from cbnet.language.predicate import Predicate
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.journal import DropWindow, RecoveredState
+from cbnet.network.durable.journal import HISTORY_ID, DropWindow, Entry, RecoveredState
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.message_log import MessageLog
 from cbnet.network.durable.publisher_window import PublisherWindow
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
+from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
 
@@ -54,14 +58,14 @@ class Home:
         self._context = context
         self._queue = queue
         self._answer = answer
-        self.subscriptions: dict[int, DurableSubscription] = {}
+        self.subscriptions: dict[int, MessageLog] = {}
         self._windows = {each.publisher: PublisherWindow.recovered(each) for each in state.windows.values()}
         self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
         self._held_bytes = 0
         self._forgetting = 0.0  # time when publishers are forgotten next
         # of this turn:
         self._changed: dict[int, PublisherWindow] = {}
-        self._touched: dict[int, DurableSubscription] = {}
+        self._touched: dict[int, MessageLog] = {}
         self._answers: list[Answer] = []
         self._refusals: list[Answer] = []
 
@@ -94,7 +98,7 @@ class Home:
         for each in due:  # grows meanwhile
             packet, number = each.packet, each.packet.number
             if window.has(number):
-                self._answers.append(_answered(packet, len(each.ids)))
+                self._answers.append(_answered(packet, _count(each.ids)))
             elif not window.fits(number):
                 continue  # no client sends such a number
             elif not self._follows(window, packet):
@@ -125,14 +129,26 @@ class Home:
         window.add(packet.number)
         window.time = time
         self._changed[packet.life] = window
-        self._answers.append(_answered(packet, len(subscriptions), dropped=dropped))
+        self._answers.append(_answered(packet, _count(each.id for each in subscriptions), dropped=dropped))
 
-    def _append(self, subscription: DurableSubscription, packet: Packet, content: bytes, time: float) -> int:
+    def copy(self, subscription: DurableSubscription, entry: Entry) -> None:
+        """Store a message of the history for a subscription."""
+        self._touched[subscription.id] = subscription
+        subscription.append(entry.source, entry.life, entry.number, entry.content, entry.time)
+
+    def join(self, id: int, predicate: Predicate) -> None:
+        """Store messages that are held back for a subscription, too: it was not there when they arrived."""
+        for held in self._held.values():
+            for number, each in held.items():
+                if id not in each.ids and predicate.matches(Content(each.packet)):
+                    held[number] = each._replace(ids=[*each.ids, id])
+
+    def _append(self, subscription: MessageLog, packet: Packet, content: bytes, time: float) -> int:
         self._context.counters[Event.STORED] += 1
         self._touched[subscription.id] = subscription
         return subscription.append(packet.origin or packet.source, packet.life, packet.number, content, time)
 
-    def _known(self, ids: Iterable[int]) -> list[DurableSubscription]:
+    def _known(self, ids: Iterable[int]) -> list[MessageLog]:
         return [self.subscriptions[id] for id in ids if id in self.subscriptions]
 
     def _window(self, publisher: int) -> PublisherWindow:
@@ -191,7 +207,7 @@ class Home:
         self._queue.after(partial(self._written, ends, self._answers))
         self._changed, self._touched, self._answers = {}, {}, []
 
-    def _written(self, ends: Iterable[tuple[DurableSubscription, int]], answers: Sequence[Answer]) -> None:
+    def _written(self, ends: Iterable[tuple[MessageLog, int]], answers: Sequence[Answer]) -> None:
         for subscription, end in ends:
             subscription.written(end)
             subscription.deliver(self._context.now)
@@ -224,6 +240,11 @@ class Home:
 
 def _answered(packet: Packet, subscriptions: int, *, dropped: int = 0, problem: str = "") -> Answer:
     return packet.source, StoredEntry(packet.life, packet.number, subscriptions, dropped, problem)
+
+
+def _count(ids: Iterable[int]) -> int:
+    """Return how many durable subscriptions there are among those that store a message."""
+    return sum(id != HISTORY_ID for id in ids)
 
 
 def _unbound(held: _HeldPacket, home: str) -> _HeldPacket:

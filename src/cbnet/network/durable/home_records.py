@@ -80,8 +80,8 @@ class HomeRecords:
         return next((each for each in self._records.values() if (account, name) in each.names), None)
 
     def counts(self) -> dict[str, int]:
-        """Return the homes, each with the number of its durable subscriptions."""
-        return {owner: len(record.names) for owner, record in sorted(self._records.items()) if record.names}
+        """Return the homes, each with the number of its durable subscriptions; one with a history may have none."""
+        return {owner: len(record.names) for owner, record in sorted(self._records.items()) if record.filters}
 
     @property
     def is_synchronised(self) -> bool:
@@ -121,7 +121,7 @@ class HomeRecords:
     def forget(self, owner: str) -> bool:
         """Replace the record of another home by an empty one; return whether there was one."""
         record = self._records.get(owner)
-        if record is None or not record.names:
+        if record is None or not record.filters:
             return False
         sequence, life = _version(record).next(record.life)
         empty = HomeRecord(owner, life, sequence, record.address, [], [])

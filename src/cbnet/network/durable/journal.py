@@ -12,20 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from cbnet.network.protocol.durable_frames import DurableLimits
 from cbnet.network.protocol.fields import Part
 
+HISTORY_ID: Final = 0  # the history of a router is stored like a durable subscription with this id
+
 
 class SavedSubscription(Part):
-    """A durable subscription, as it is on disk."""
+    """A durable subscription, as it is on disk, or the history."""
 
     id: int
     account: str  # of the client that created it; empty for clients without accounts
     name: str
     predicate: str
     limits: DurableLimits
+    start: int = 0  # offset in the history, if the messages from there on are still to be copied
+    since: float = 0.0  # of the history: time since which all messages are kept
 
 
 class Entry(NamedTuple):

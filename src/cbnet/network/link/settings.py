@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Literal
 
 from cbnet.errors import InputError
+from cbnet.language.syntax.parser import parse
 from cbnet.network.protocol.fields import MAX_TREES, MAX_WEIGHT, check_name
 
 LIVE_SCHEMES = ("multitree", "pif")  # of trees shared by all sources; of a tree for each source, for small networks
@@ -15,7 +16,7 @@ LIVE_SCHEMES = ("multitree", "pif")  # of trees shared by all sources; of a tree
 
 # What a running router can change.
 RELOADED = ("weights", "cache_bytes", "cache_age", "session_filters", "session_bytes", "queue_bytes", "handshakes",
-            "handshakes_per_address")  # fmt: skip
+            "handshakes_per_address", "history_messages", "history_bytes", "history_age")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Settings:
     queue_bytes: int = 1 << 30  # of messages that wait for all clients that read slowly
     handshakes: int = 1_000  # connections whose peers have not sent their Hello
     handshakes_per_address: int = 100  # of one address of another machine
+    history: str = ""  # predicate of the messages that the router keeps for subscriptions that begin in the past
+    history_messages: int = 1_000_000  # of these, at most
+    history_bytes: int = 1 << 28  # of their contents, at most
+    history_age: float = 86_400.0  # of the oldest; 0: no limit
     settle: float = 0.05  # minimum between two versions of the topology
     overlap: float = 2.0  # that earlier versions are kept, after the newest is complete
 
@@ -76,6 +81,13 @@ class Settings:
             )
         if min(self.handshakes, self.handshakes_per_address) <= 0:
             raise InputError("`handshakes` or `handshakes_per_address` is not positive", hint="use 1 or more")
+        if min(self.history_messages, self.history_bytes) <= 0 or self.history_age < 0:
+            raise InputError(
+                "`history_messages` or `history_bytes` is not positive, or `history_age` is negative",
+                hint="use 1 or more; for the age, 0 for no limit",
+            )
+        if self.history:
+            _check_history(self.history)
         if self.silence <= 0:
             raise InputError(f"`silence` is {self.silence:g} s", hint="use more than 0")
         if self.overlap < 0 or self.settle < 0:
@@ -94,6 +106,13 @@ class Settings:
         if self.scheme != "multitree":
             return self.scheme
         return f"multitree:{len(self.roots)} of {_digest(self.roots)}" if self.roots else f"multitree:{self.trees}"
+
+
+def _check_history(predicate: str) -> None:
+    try:
+        parse(predicate)
+    except InputError as error:
+        raise InputError(f"history: {error.problem}", hint=error.hint) from None
 
 
 def check_scheme(name: str) -> None:

@@ -24,13 +24,15 @@ from cbnet.network.protocol.fields import (
     Tags,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
+from cbnet.network.protocol.history_frames import HistoryField, HistoryStart
 
 MAX_CONTENT_BYTES = 1 << 20  # of a stored message
 MAX_PROBLEMS = 1_000  # homes that an answer names
 
 AddressText: TypeAlias = Annotated[str, Meta(max_length=300)]
 Policy: TypeAlias = Literal["refuse", "drop oldest"]
-SubscriptionNames: TypeAlias = Annotated[list[tuple[str, NodeName]], Meta(max_length=MAX_FRAME_FILTERS)]
+DurableName: TypeAlias = tuple[str, NodeName]  # account, and name of a durable subscription
+SubscriptionNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_FRAME_FILTERS)]
 
 
 class DurableLimits(Part):
@@ -113,6 +115,7 @@ class DurableSubscribe(FrameBase, tag=FrameNumber.DURABLE_SUBSCRIBE.value):
     window: Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most
     ack_wait: Annotated[float, Meta(gt=0, le=86_400)]  # seconds before a message that is not acknowledged comes again
     limits: DurableLimits | None  # None: none for a new subscription, else those that it has
+    start: HistoryStart | None = None  # where a new subscription begins in the past; None: now
 
 
 class Acknowledge(FrameBase, tag=FrameNumber.ACKNOWLEDGE.value):
@@ -203,6 +206,7 @@ class DurableReport(FrameBase, tag=FrameNumber.DURABLE_REPORT.value):
     subscriptions: Annotated[list[DurableField], Meta(max_length=MAX_FRAME_FILTERS)]
     homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]  # with their subscriptions
     problem: Reason  # why the journal cannot be written; empty if it can
+    history: HistoryField | None = None
 
 
 class DurableRemoved(FrameBase, tag=FrameNumber.DURABLE_REMOVED.value):

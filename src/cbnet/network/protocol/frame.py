@@ -91,6 +91,7 @@ class FrameNumber(IntEnum):
     DURABLE_QUERY = 73
     DURABLE_REMOVE = 74
     FORGET_HOME = 75
+    REPLAY = 76
 
     # router to client
     DURABLE_DELIVER = 80
@@ -98,6 +99,7 @@ class FrameNumber(IntEnum):
     DURABLE_REPORT = 82
     DURABLE_REMOVED = 83
     DURABLE_LOST = 84
+    REPLAYING = 85
 
 
 class FrameBase(Part, tag=True):

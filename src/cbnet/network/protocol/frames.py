@@ -11,8 +11,8 @@ OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest  Reload  Su
 router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
 Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage  Reloaded  SubscriptionList
 durable             HomeRecord  HomeSummary  HomeRequest  HomeAck  Stored                      between routers
-DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove  ForgetHome          to a router
-DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLost                    to a client
+DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove  ForgetHome  Replay  to a router
+DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLost  Replaying         to a client
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ from cbnet.network.protocol.fields import (
     StreamWaiting,
     TraceMark,
 )
+from cbnet.network.protocol.history_frames import HistoryField, HistoryStart, Replay, Replaying
 from cbnet.network.protocol.inquiry_frames import (
     Inquiry,
     InquiryReport,
@@ -117,14 +118,14 @@ __all__ = [
     "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "DurableDeliver",
     "DurableField", "DurableLimits", "DurableLost", "DurableMark", "DurablePublish", "DurablePublished", "DurableQuery",
     "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe", "FilterPage", "FilterRequest", "ForgetHome",
-    "Frame", "Held", "Hello", "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest", "HomeSummary", "Hop", "Inquiry",
-    "InquiryReport", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem",
-    "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame",
-    "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "ReplyFrame",
-    "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck",
-    "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
-    "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
-    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "Frame", "Held", "Hello", "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest",
+    "HomeSummary", "Hop", "Inquiry", "InquiryReport", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField",
+    "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published",
+    "PullFailure", "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload",
+    "Reloaded", "Replay", "Replaying", "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField",
+    "Stored", "StoredEntry", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed",
+    "SubscriptionField", "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd",
+    "TraceMark", "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (
@@ -137,8 +138,8 @@ Frame: TypeAlias = (
     | Offered | Withdrawn | HolderRequest | PullReply | PullFailure
     | TableRequest | FilterRequest | TableSummary | FilterPage
     | HomeRecord | HomeSummary | HomeRequest | HomeAck | Stored
-    | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | ForgetHome
-    | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLost
+    | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | ForgetHome | Replay
+    | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLost | Replaying
     | Reload | Reloaded | SubscriptionRequest | SubscriptionList
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ from cbnet.network.protocol.fields import (
     Weights,
 )
 from cbnet.network.protocol.frame import FrameBase, FrameNumber
+from cbnet.network.protocol.history_frames import HistoryField
 
 Silent = Annotated[dict[NodeName, Number], Meta(max_length=MAX_NEIGHBOURS)]
 
@@ -120,3 +121,4 @@ class Status(FrameBase, tag=FrameNumber.STATUS.value):
     offers: Number = 0  # of its clients
     cached: Number = 0  # bytes of cached replies
     silent: Silent = {}  # noqa: RUF012  # msgspec copies it; neighbours that owe announcements, with the seconds of silence
+    history: HistoryField | None = None

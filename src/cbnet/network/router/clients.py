@@ -39,6 +39,7 @@ from cbnet.network.protocol.frames import (
     PullFrame,
     RefusedFrame,
     Reload,
+    Replay,
     StatusRequest,
     Subscribe,
     SubscriptionRequest,
@@ -71,6 +72,7 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     SubscriptionRequest: Denial.TRACE,
     DurableSubscribe: Denial.SUBSCRIBE,
     DurablePublish: Denial.PUBLISH,
+    Replay: Denial.SUBSCRIBE,
     ForgetHome: Denial.TRACE,
     Reload: Denial.RELOAD,
 }

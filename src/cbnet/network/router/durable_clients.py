@@ -9,6 +9,7 @@ from typing import TypeAlias
 from cbnet.errors import InputError
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
+from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.publisher_window import WINDOW
 from cbnet.network.link.context import RouterContext
@@ -16,7 +17,6 @@ from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.logs import audit
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurablePublish,
@@ -27,6 +27,8 @@ from cbnet.network.protocol.frames import (
     ForgetHome,
     Frame,
     RefusedFrame,
+    Replay,
+    Subscribed,
 )
 from cbnet.network.router.clients import PREDICATE_LIMITS
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
@@ -37,8 +39,16 @@ Refuse: TypeAlias = Callable[[int, Frame, int, InputError], None]
 class DurableClientHandler:
     """Handles the frames of one router's clients about durable subscriptions."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, durable: DurableRouter, refuse: Refuse) -> None:
+    def __init__(
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        durable: DurableRouter,
+        confirmations: Confirmations,
+        refuse: Refuse,
+    ) -> None:
         self._context = context
+        self._confirmations = confirmations
         self._links = links
         self._durable = durable
         self._refuse = refuse
@@ -59,21 +69,40 @@ class DurableClientHandler:
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
 
+    def replay(self, link: int, frame: Replay) -> None:
+        """Begin a subscription in the past."""
+        client = self._links.get(link)
+        if client is None:
+            return
+        try:
+            followers = self._durable.followers
+            wanted = parse(frame.predicate, PREDICATE_LIMITS)
+            if client.rights.subscribe is not None:
+                client.rights.check_subscribe(wanted)
+            followers.history.check_contains(wanted)
+            followers.subscribe(link, frame)
+        except InputError as error:
+            self._refuse(link, frame, frame.id, error)
+            return
+        if frame.wait:
+            self._confirmations.wait(link, frame.id, SUBSCRIPTION, followers.history.filters, frame.wait)
+        else:
+            self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
+
     def review(self, client: Link) -> None:
         """Stop sending a client, whose rights have changed, what it may not receive any more; it stays on disk."""
-        for id, predicate in self._durable.registry.attached(client.id) if self._durable.has_journal else ():
+        for frame, id, predicate in self._durable.attached(client.id):
             try:
                 client.rights.check_subscribe(parse(predicate, PREDICATE_LIMITS))
             except Denied as error:
-                self._durable.registry.detach(client.id, id)
+                self._durable.detach(client.id, id)
                 audit("keep durable subscriptions", error.summary, client=client.account, address=client.address)
                 reason = error.summary[:MAX_REASON_LENGTH]
-                self._context.outbox.send(client.id, RefusedFrame(FrameNumber.DURABLE_SUBSCRIBE, id, reason))
+                self._context.outbox.send(client.id, RefusedFrame(frame, id, reason))
 
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
         """Remove messages that a client has handled; after a reconnection, it may name those of another router."""
-        if self._durable.has_journal:
-            self._durable.registry.acknowledge(link, frame.id, frame.offsets, frame.up_to)
+        self._durable.acknowledge(link, frame)
 
     def publish(self, link: int, frame: DurablePublish) -> None:
         """Publish a message whose publisher waits until it is stored."""

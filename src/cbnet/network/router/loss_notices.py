@@ -10,7 +10,7 @@ A router that leaves (it announces the maximum length for its links before) lose
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.context import RouterContext
@@ -33,6 +33,7 @@ class LossNotices:
         self._links = links
         self._database = database
         self._subscriptions = subscriptions
+        self.on_loss: Callable[[str], None] = lambda _: None  # called with the cause
         self._version: Version | None = None  # at the last check
         self._lives: dict[str, int | None] = {}  # of its routers
 
@@ -53,6 +54,7 @@ class LossNotices:
         return all(link.weight == MAX_WEIGHT for link in self._database.neighbours(name).values())
 
     def _notify(self, cause: str) -> None:
+        self.on_loss(cause)
         for link in self._links.all():
             if not link.is_router and self._subscriptions.count(link.id):
                 self._context.outbox.send(link.id, Lost(0, cause[:MAX_REASON_LENGTH]))

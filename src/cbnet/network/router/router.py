@@ -109,13 +109,16 @@ class Router:
             context, self.links, self.versions, self.subscriptions, self._unicast,
             lambda: router_status(self, context, 0),
         )  # fmt: skip
-        self._durable_clients = DurableClientHandler(context, self.links, self.durable, self._clients.refuse)
+        self._durable_clients = DurableClientHandler(
+            context, self.links, self.durable, announcements.confirmations, self._clients.refuse
+        )
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
         )
         self._review = RightsReview(context, self.links, announcements)
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
         self._losses = LossNotices(context, self.links, self.database, self.subscriptions)
+        self._losses.on_loss = self.durable.note_loss
         self._tables = TableReport(context, self.versions, self.streams)
         self._is_due = False  # whether anything but messages was handled in this turn
         self._handlers = {"": {}, "router": self._router_handlers(), "client": self._client_handlers()}  # by role
@@ -158,6 +161,7 @@ class Router:
             frames.TableRequest: self._table,
             frames.FilterRequest: self._table,
             frames.DurableSubscribe: self._durable_clients.subscribe,
+            frames.Replay: self._durable_clients.replay,
             frames.Acknowledge: self._durable_clients.acknowledge,
             frames.DurablePublish: self._durable_clients.publish,
             frames.DurableQuery: self._durable_clients.query,

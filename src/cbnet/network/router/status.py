@@ -46,6 +46,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         offers=len(router.offers),
         cached=router.pulls.cache.size,
         silent={name: round(seconds) for name, seconds in router.silent_neighbours.items()} if is_whole else {},
+        history=router.durable.history_status(is_whole=is_whole),
     )
 
 

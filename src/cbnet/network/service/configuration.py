@@ -34,7 +34,8 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(("cache_bytes", "session_filters", "session_bytes", "queue_bytes"), int),
     **dict.fromkeys(("handshakes", "handshakes_per_address"), int),
     "answer": float, "cache_age": float,
-    **dict.fromkeys(("name", "network", "scheme", "commit"), str),
+    **dict.fromkeys(("history_messages", "history_bytes"), int), "history_age": float,
+    **dict.fromkeys(("name", "network", "scheme", "commit", "history"), str),
     **security.TYPES,
     **process_settings.TYPES,
     **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime"), float),
@@ -114,6 +115,8 @@ def _configured(values: dict[str, ConfigValue]) -> Configuration:
     process = process_settings_from({key: values[key].value for key in process_settings.TYPES})
     if process.http is not None:
         check_http(secured, process.http, values["insecure"].value)
+    if values["history"].value and process.journal is None:
+        raise InputError("`history` needs a journal", hint='set journal = "FOLDER"')
     return Configuration(_settings(values), listen, neighbours, secured, process, values)
 
 

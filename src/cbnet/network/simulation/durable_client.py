@@ -16,7 +16,10 @@ from cbnet.network.protocol.frames import (
     DurablePublished,
     DurableSubscribe,
     Frame,
+    HistoryStart,
     RefusedFrame,
+    Replay,
+    Replaying,
     frame_number,
 )
 from cbnet.network.protocol.frames import DurablePublish as DurablePublishFrame
@@ -45,6 +48,7 @@ class DurableMemoryClient(MemoryClient):
     def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
         self.publisher = DurablePublisher(memory.random.getrandbits(61))
         self.durable: dict[int, DurableSubscribe] = {}  # by id
+        self.replays: dict[int, Replay] = {}  # by id
         self.stored: list[StoredMessage] = []
         self.receipts: dict[int, DurablePublished | None] = {}  # by number; None: no answer in time
         self.acknowledges: Callable[[StoredMessage], bool] = lambda _: True
@@ -65,10 +69,18 @@ class DurableMemoryClient(MemoryClient):
         window: int = 100,
         ack_wait: float = 5.0,
         limits: DurableLimits | None = None,
+        start: HistoryStart | None = None,
     ) -> None:
         """Subscribe, now and after each reconnection."""
-        self.durable[id] = DurableSubscribe(id, name, predicate, wait, window, ack_wait, limits)
+        self.durable[id] = DurableSubscribe(id, name, predicate, wait, window, ack_wait, limits, start)
         self.send(self.durable[id])
+
+    def replay(
+        self, id: int, predicate: str, start: HistoryStart, *, window: int = 100, wait: float = 0.0
+    ) -> None:  # fmt: skip
+        """Subscribe from a point in the past on; after each reconnection, from the last message on."""
+        self.replays[id] = Replay(id, predicate, wait, window, start)
+        self.send(self.replays[id])
 
     def publish_durable(self, attributes: Mapping[str, Any], payload: bytes = b"", timeout: float = 10.0) -> int:
         """Publish a message, again at each reconnection until there is an answer; return its number."""
@@ -93,7 +105,7 @@ class DurableMemoryClient(MemoryClient):
     def opened(self, end: ConnectionEnd) -> None:
         """Send the Hello, subscriptions, and messages without an answer."""
         super().opened(end)
-        for subscribe in self.durable.values():
+        for subscribe in (*self.durable.values(), *self.replays.values()):
             self.send(subscribe)
         for publish in self.publisher.frames(self._memory.now):
             self.send(publish)
@@ -108,6 +120,8 @@ class DurableMemoryClient(MemoryClient):
         super().received(end, frame)
         if is_mine and isinstance(frame, DurablePublished):
             self._settle(frame.sequence, frame)
+        elif is_mine and isinstance(frame, Replaying):
+            self._go_on(frame.id, frame.first)
         elif is_mine and isinstance(frame, RefusedFrame) and frame.frame == frame_number(DurablePublishFrame):
             self._settle(frame.number, None)
 
@@ -123,8 +137,14 @@ class DurableMemoryClient(MemoryClient):
             at=self._memory.now,
         )
         self.stored.append(stored)
+        self._go_on(frame.id, frame.offset + 1)
         if self.acknowledges(stored):
             self.acknowledge(frame.id, frame.offset)
+
+    def _go_on(self, id: int, offset: int) -> None:
+        """Begin a subscription at an offset when it is sent again."""
+        if id in self.replays:
+            self.replays[id] = msgspec.structs.replace(self.replays[id], start=HistoryStart(offset))
 
     def _settle(self, number: int, receipt: DurablePublished | None) -> None:
         if self.publisher.settle(number):

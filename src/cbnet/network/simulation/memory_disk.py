@@ -108,6 +108,7 @@ class MemoryDisk:
         self.delay = delay
         self.lies = lies
         self.is_full = False
+        self.clock_offset = 0.0  # seconds
         self.transactions = 0
         self._written = DiskContent(memory.random.getrandbits(62))
         self._synced: DiskContent | None = None  # if it lies, and was written since
@@ -130,8 +131,8 @@ class MemoryDisk:
             self._begin()
 
     def time(self) -> float:
-        """Return the time of the simulation."""
-        return self._memory.now
+        """Return the time of the simulation, by the wall clock of this host."""
+        return self._memory.now + self.clock_offset
 
     # --- faults
 

@@ -1,0 +1,134 @@
+"""Clients whose subscriptions begin in the past: they follow the history of their router.
+
+Such a subscription is not durable: it ends with the connection. A client that connects again goes on at the offset
+after the last message that it received. The acknowledgements of a client only make room for further messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+
+from cbnet.errors import LimitError
+from cbnet.language.syntax.byte_form import predicate_to_bytes
+from cbnet.network.durable.consumers import Consumer
+from cbnet.network.durable.history import History
+from cbnet.network.durable.journal import Entry
+from cbnet.network.durable.replays import Replays
+from cbnet.network.link.context import RouterContext
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+from cbnet.network.protocol.frames import DurableDeliver, Lost, Replay
+
+MAX_CLIENT_REPLAYS = 16  # of one connection
+MAX_REPLAYS = 1_000  # of a router
+MAX_REPLAY_BYTES = 1 << 20  # sent to one subscription and not acknowledged; a larger message is sent alone
+
+
+class Follower:
+    """A client's subscription that reads the history."""
+
+    def __init__(self, context: RouterContext, key: int, frame: Replay, link: int, cursor: int) -> None:
+        self.key = key
+        self._outbox = context.outbox
+        self._consumer = Consumer(link, frame.id, frame.window, 0.0)
+        self.predicate = frame.predicate
+        self.cursor = cursor
+        self.is_reading = False
+
+    @property
+    def _has_room(self) -> bool:
+        consumer = self._consumer
+        return len(consumer.held) < consumer.window and consumer.bytes < MAX_REPLAY_BYTES
+
+    @property
+    def room(self) -> int:
+        """How many messages should be read now: none before half of the window is free."""
+        free = self._consumer.window - len(self._consumer.held)
+        return free if self._has_room and 2 * free >= self._consumer.window else 0
+
+    def take(self, entry: Entry) -> bool:
+        """Send a message, if the client has room."""
+        if not self._has_room:
+            return False
+        self._consumer.add(entry.offset, len(entry.content), 0.0)
+        self._outbox.send(
+            self._consumer.link,
+            DurableDeliver(
+                id=self._consumer.id,
+                offset=entry.offset,
+                deliveries=1,
+                source=entry.source,
+                life=entry.life,
+                number=entry.number,
+                content=entry.content,
+            ),
+        )
+        return True
+
+    def missed(self, text: str, messages: int) -> None:
+        """Report that messages may be missing."""
+        self._outbox.send(self._consumer.link, Lost(messages, text[:MAX_REASON_LENGTH]))
+
+    def advanced(self) -> None:
+        """Do nothing: the client knows what it has received."""
+
+    def reached_end(self, _: Iterable[Entry]) -> None:
+        """Do nothing: further messages are passed when they are on disk."""
+
+    def acknowledge(self, offsets: Iterable[int], up_to: int) -> None:
+        """Make room: the client has received messages."""
+        held = self._consumer.held
+        for offset in {each for each in offsets if each in held}.union(each for each in held if each <= up_to):
+            self._consumer.remove(offset)
+
+
+class Followers:
+    """The subscriptions of a router's clients that begin in the past, by link and id."""
+
+    def __init__(self, context: RouterContext, history: History, replays: Replays) -> None:
+        self._context = context
+        self.history = history
+        self._replays = replays
+        self._all: dict[tuple[int, int], Follower] = {}
+        self._keys = count(1)
+
+    def subscribe(self, link: int, frame: Replay) -> None:
+        """Begin a subscription, or replace the one with this id; raise an `InputError` if the history lacks it."""
+        filters = predicate_to_bytes(frame.predicate)
+        start = self.history.locate(frame.start)
+        self.detach(link, frame.id)
+        of_client = sum(each == link for each, _ in self._all) + 1
+        for what, found, limit in (
+            ("subscriptions of a connection that begin in the past", of_client, MAX_CLIENT_REPLAYS),
+            ("subscriptions of a router that begin in the past", len(self._all) + 1, MAX_REPLAYS),
+        ):
+            if found > limit:
+                raise LimitError(what, found, limit)
+        follower = Follower(self._context, next(self._keys), frame, link, start.offset)
+        self._all[link, frame.id] = follower
+        self._context.outbox.send(link, self.history.replaying(frame.id, start))
+        if start.missing:
+            follower.missed(start.missing, 0)
+        self._replays.add(follower.key, follower, filters)
+        self._replays.run(follower.key)
+
+    def detach(self, link: int, id: int) -> bool:
+        """End a subscription; return whether there was one."""
+        follower = self._all.pop((link, id), None)
+        return follower is not None and self._replays.remove(follower.key)
+
+    def remove_client(self, link: int) -> None:
+        """End the subscriptions of a client that has left."""
+        for key in [key for key in self._all if key[0] == link]:
+            self.detach(*key)
+
+    def acknowledge(self, link: int, id: int, offsets: Iterable[int], up_to: int) -> None:
+        """Go on with a subscription whose client has received messages."""
+        follower = self._all.get((link, id))
+        if follower is not None:
+            follower.acknowledge(offsets, up_to)
+            self._replays.run(follower.key)
+
+    def attached(self, link: int) -> list[tuple[int, str]]:
+        """Return the id and predicate of each subscription of a client."""
+        return [(id, each.predicate) for (of, id), each in self._all.items() if of == link]

@@ -1,0 +1,102 @@
+"""The home record of this router: what its journal must store, flooded to all routers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.journal import HISTORY_ID
+from cbnet.network.link.context import RouterContext
+from cbnet.network.linkstate.records import RecordVersion
+from cbnet.network.protocol.durable_frames import DurableName
+from cbnet.network.protocol.frames import HomeRecord
+
+
+class OwnHomeRecord:
+    """The durable subscriptions of one router that are on disk, and its history."""
+
+    def __init__(self, context: RouterContext, records: HomeRecords, journal: int) -> None:
+        self._context = context
+        self._records = records
+        self._journal = journal
+        self._filters: dict[int, Collection[bytes]] = {}  # by id
+        self._names: dict[int, DurableName] = {}
+        self._flooded = 0.0  # time
+        self._above: RecordVersion | None = None  # a version to outbid
+        self.address = ""  # that clients connect to
+        records.on_own = self._outbid
+
+    # --- lookup
+
+    @property
+    def sequence(self) -> int:
+        """The number of the present version."""
+        return self._version.sequence
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the record that others know is not the present one."""
+        own = self._records.get(self._context.name)
+        return own is None or own.life != self._journal or {*own.filters} != self.all_filters()
+
+    @property
+    def is_outbid(self) -> bool:
+        """Whether another version must be outbid."""
+        return self._above is not None
+
+    @property
+    def history_filters(self) -> Collection[bytes]:
+        """The filters of the history."""
+        return self._filters.get(HISTORY_ID, ())
+
+    def filters(self, id: int) -> Collection[bytes]:
+        """Return the filters of a durable subscription; none if it is not on disk."""
+        return self._filters.get(id, ())
+
+    def all_filters(self) -> set[bytes]:
+        """Return all filters."""
+        return {filter for filters in self._filters.values() for filter in filters}
+
+    def is_due(self, now: float) -> bool:
+        """Return whether the record was not flooded lately."""
+        return now - self._flooded >= self._context.settings.retry
+
+    @property
+    def _version(self) -> RecordVersion:
+        own = self._records.get(self._context.name)
+        return RecordVersion(0, self._journal) if own is None else RecordVersion(own.sequence, own.life)
+
+    # --- changes
+
+    def set(self, id: int, name: DurableName | None, filters: Collection[bytes]) -> None:
+        """Add a durable subscription, or, without a name, the history; `announce` floods it."""
+        self._filters[id] = filters
+        if name is not None:
+            self._names[id] = name
+
+    def remove(self, id: int) -> bool:
+        """Remove a durable subscription; return whether it was there."""
+        self._names.pop(id, None)
+        return self._filters.pop(id, None) is not None
+
+    def announce(self) -> None:
+        """Flood a new version."""
+        own = self._records.get(self._context.name)
+        if own is None and not self._filters and self._above is None:
+            return
+        sequence, life = (self._above or self._version).next(self._journal)
+        self._above = None
+        self._flooded = self._context.now
+        names, filters = sorted(self._names.values()), sorted(self.all_filters())
+        self._records.set_own(HomeRecord(self._context.name, life, sequence, self.address, names, filters))
+
+    def _outbid(self, version: RecordVersion) -> None:
+        """Outbid a version of the own record at the next check: another router may have this name, and do so, too."""
+        self._above = version
+
+    def set_address(self, address: str) -> None:
+        """Set the address that clients connect to; the record has it."""
+        self.address = address
+        own = self._records.get(self._context.name)
+        if own is not None and own.names and own.address != address:
+            self.announce()

@@ -1,0 +1,164 @@
+"""Replay of a history: subscriptions that begin in the past read it, each at its own pace, and then follow its end.
+
+    history   120 … 300 … 480 ─► 481 482
+               ▲     ▲      ▲
+               │     │      └── at the end: gets each message when it is on disk, from memory
+               └─────┴───────── behind: reads slices from the journal, one at a time
+
+A reader gets the messages that match its predicate, in the order of offsets, each once: so there is no seam between the
+past and the present. One that takes no more for now stays where it is, and no message waits in memory for it. What is
+dropped from the history before is reported to it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Protocol
+
+from msgspec.msgpack import Decoder
+
+from cbnet.language.values import RESERVED_NAME
+from cbnet.matching import LiveTable
+from cbnet.matching.storage.filter_encoding import tests_from_bytes
+from cbnet.network.announce.timed_table import empty_table
+from cbnet.network.durable.history import History, is_note
+from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult
+from cbnet.network.durable.journal_queue import JournalQueue
+
+_MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
+_decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
+
+
+class HistoryReader(Protocol):
+    """A subscription that begins in the past."""
+
+    cursor: int  # the next offset
+    is_reading: bool  # whether a slice was requested for it
+
+    @property
+    def room(self) -> int:
+        """How many messages should be read now, at most."""
+
+    def take(self, entry: Entry) -> bool:
+        """Take a message that matches; return False if there is no room for it."""
+
+    def missed(self, text: str, messages: int, /) -> None:
+        """Handle that messages are missing here; messages: how many at most, 0 if that is not known."""
+
+    def advanced(self) -> None:
+        """Handle that the cursor has moved."""
+
+    def reached_end(self, unwritten: Iterable[Entry], /) -> None:
+        """Handle that all messages on disk are read; unwritten: those that are not on disk."""
+
+
+class Replays:
+    """The readers of one router's history, by a number: positive for clients, negative for durable subscriptions."""
+
+    def __init__(self, history: History, queue: JournalQueue) -> None:
+        self.history = history
+        self._queue = queue
+        self._readers: dict[int, HistoryReader] = {}
+        self._filters: dict[int, Collection[bytes]] = {}
+        self._table: LiveTable[int] = LiveTable(empty_table())
+        self._reading: deque[tuple[int, HistoryReader]] = deque()  # whose slices are being read, in order
+        history.on_written = self._written
+        history.on_read = self._read
+        history.replays = lambda: len(self._readers)
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def matches(self, key: int, entry: Entry) -> bool:
+        """Return whether a reader wants a message."""
+        return key in self._matching(entry)
+
+    # --- changes
+
+    def add(self, key: int, reader: HistoryReader, filters: Collection[bytes]) -> None:
+        """Add a reader; `run` begins to read."""
+        self.remove(key)
+        self._readers[key] = reader
+        self._filters[key] = filters
+        self._table.add_tests(key, [*map(tests_from_bytes, filters)])
+
+    def remove(self, key: int) -> bool:
+        """Remove a reader; return whether there was one."""
+        if self._readers.pop(key, None) is None:
+            return False
+        self._table.remove_tests(key, [*map(tests_from_bytes, self._filters.pop(key))])
+        return True
+
+    # --- reading
+
+    def run_all(self) -> None:
+        """Let all readers go on that have room."""
+        for key in list(self._readers):
+            self.run(key)
+
+    def run(self, key: int) -> None:
+        """Let a reader go on, if it has room."""
+        reader = self._readers.get(key)
+        if reader is None or reader.is_reading:
+            return
+        first = self.history.backlog.first
+        if reader.cursor < first:
+            dropped, reader.cursor = first - reader.cursor, first
+            reader.missed(f"{dropped:,} messages were dropped from the history before they were read", dropped)
+            reader.advanced()
+        if reader.cursor >= self.history.on_disk:
+            reader.reached_end(self.history.unwritten)
+        elif room := reader.room:
+            size = min(max(_MIN_SLICE, 2 * room), _MAX_SLICE)
+            reader.is_reading = True
+            self._reading.append((key, reader))
+            self._queue.add(Read(HISTORY_ID, reader.cursor, size, _SLICE_BYTES))
+
+    def _read(self, result: ReadResult) -> None:
+        """Handle a slice of the journal; slices come in the order in which they were requested."""
+        key, reader = self._reading.popleft()
+        reader.is_reading = False
+        if self._readers.get(key) is not reader:
+            return  # removed meanwhile
+        end = min(result.end, self.history.on_disk)
+        if self._pass(key, reader, [entry for entry in result.entries if entry.offset < end]):
+            reader.cursor = end
+        reader.advanced()
+        self.run(key)
+
+    def _pass(self, key: int, reader: HistoryReader, entries: Iterable[Entry]) -> bool:
+        """Pass messages to a reader that is behind; return whether it has taken all."""
+        for entry in entries:
+            if is_note(entry):
+                reader.missed(entry.source, entry.number)
+            elif key in self._matching(entry) and not reader.take(entry):
+                reader.cursor = entry.offset
+                return False
+        return True
+
+    def _written(self, entries: Sequence[Entry]) -> None:
+        """Pass messages that are on disk now to the readers at the end."""
+        first, end = entries[0].offset, entries[-1].offset + 1
+        at_end = {
+            key: reader for key, reader in self._readers.items() if reader.cursor >= first and not reader.is_reading
+        }
+        for entry in entries if at_end else ():
+            wanted = list(at_end) if is_note(entry) else [key for key in self._matching(entry) if key in at_end]
+            for key in wanted:
+                reader = at_end[key]
+                if entry.offset < reader.cursor:
+                    continue
+                if is_note(entry):
+                    reader.missed(entry.source, entry.number)
+                elif not reader.take(entry):
+                    reader.cursor = entry.offset
+                    reader.advanced()
+                    del at_end[key]
+        for reader in at_end.values():
+            reader.cursor = max(reader.cursor, end)
+            reader.advanced()
+
+    def _matching(self, entry: Entry) -> list[int]:
+        members, tags, _ = _decode(entry.content)
+        return self._table.match({**members, RESERVED_NAME: tags} if tags else members)
