@@ -9,14 +9,14 @@ from cbnet.network.simulation.memory_network import MemoryNetwork
 class DurableLab:
     """A network in memory, with a disk for each router."""
 
-    def __init__(self, links, seed=1, *, is_fast=False, diskless=(), **settings):
-        """Initialise with links such as `a-b b-c`, or the name of a single router."""
+    def __init__(self, links, seed=1, *, is_fast=False, diskless=(), own=None, **settings):
+        """Initialise with links such as `a-b b-c`, or the name of a single router; own: settings of some routers."""
         self.memory = MemoryNetwork(seed, is_fast=is_fast)
         pairs = [link.split("-") for link in links.split() if "-" in link]
         self.names = sorted({name for link in links.split() for name in link.split("-")})
         self.disks = {name: MemoryDisk(self.memory) for name in self.names if name not in diskless}
         for name in self.names:
-            self.memory.add(Settings(name, **settings), disk=self.disks.get(name))
+            self.memory.add(Settings(name, **{**settings, **(own or {}).get(name, {})}), disk=self.disks.get(name))
         for pair in pairs:
             self.memory.add_cable(*pair)
         self.clients = 0

@@ -85,10 +85,7 @@ def test_only_messages_that_match_are_replayed():
 
 
 def test_messages_of_the_whole_network_reach_the_history():
-    net = DurableLab("a-b b-c")
-    net.memory.add(Settings("h", history="x > 0"), disk=next(iter(net.disks.values())).__class__(net.memory))
-    net.memory.add_cable("h", "c")
-    net.run(6)
+    net = DurableLab("a-b b-c c-h", own={"h": {"history": "x > 0"}})
     alice, bob = net.client("a"), net.client("h")
     publish(net, alice, numbers(5))
     net.run(1)
