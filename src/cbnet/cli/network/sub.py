@@ -82,6 +82,16 @@ def sub(
             "--drop-oldest", help="Beyond a limit, drop the oldest, and do not refuse new.", rich_help_panel=_DURABLE
         ),
     ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="START",
+            help="Begin in the past, with what the router has in its history: some time ago (90s, 15m, 1h, 2d), "
+            "an offset, or first.",
+            show_default="now",
+        ),
+    ] = None,
     dialect: Dialect = "cbnet",
     json: Json = False,
     *,
@@ -89,15 +99,20 @@ def sub(
 ) -> None:
     """Subscribe to a predicate and print the messages that match it.
 
-    Example: cbnet sub 'price < 500 and #upgradeable' --wait
+    Example: cbnet sub 'price < 500 and #upgradeable' --from 1h
     """
     from cbnet.errors import CbnetError, InputError
     from cbnet.language.dialects import CBNET, parse
+    from cbnet.network.client.history_point import history_start
 
     if initial and (predicate is not None or durable):
         raise InputError("--initial has no predicate of its own, and cannot be durable")
     if predicate is None and not initial and not durable:
         raise InputError("give either a predicate, in quotes, or --initial")
+    if initial and since:
+        raise InputError("--initial cannot begin in the past")
+    if since is not None:
+        history_start(since)  # reports errors before connecting
     if predicate is not None:
         translated = parse(predicate, dialect=dialect)  # reports errors before connecting
         predicate = predicate if dialect == CBNET else str(translated)
@@ -106,9 +121,9 @@ def sub(
         client.on_event = lambda event: print_note(event.text)
         if durable:
             limits = _limits(max_messages, max_bytes, max_age, drop_oldest=drop_oldest)
-            subscription = _subscribe_durable(client, predicate, durable, wait, timeout, queue, ack_wait, limits)
+            subscription = _subscribe_durable(client, predicate, durable, wait, timeout, queue, ack_wait, limits, since)
         else:
-            subscription = _subscribe(client, predicate, wait, timeout, queue, policy)
+            subscription = _subscribe(client, predicate, wait, timeout, queue, policy, since)
         try:
             _print_all(subscription, count, as_json=json)
         finally:
@@ -117,21 +132,31 @@ def sub(
                     f"{plural(subscription.dropped, 'message')} dropped: they arrived faster than they were read"
                 )
             if subscription.lost:
-                limits_text = "dropped by the router: the limits of the durable subscription, or of its disk"
+                limits_text = (
+                    "dropped by the router: the limits of the durable subscription, of its disk, or of the history"
+                )
                 print_note(f"{plural(subscription.lost, 'message')} {limits_text}")
             if not client.is_connected and count is None:
                 raise CbnetError("the connection was closed")
 
 
 def _subscribe(
-    client: Client, predicate: str | None, wait: bool, timeout: float, queue: int, when_full: WhenFull
+    client: Client,
+    predicate: str | None,
+    wait: bool,
+    timeout: float,
+    queue: int,
+    when_full: WhenFull,
+    since: str | None,
 ) -> Subscription:
     if predicate is None:
         subscription = client.subscribe_initial(timeout=timeout, queue=queue, when_full=when_full)
         if wait:
             print_note(f"subscribed at {client.router} to its initial predicate")
         return subscription
-    subscription = client.subscribe(predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full)
+    subscription = client.subscribe(
+        predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full, since=since
+    )
     if wait:
         _, routers, missing = subscription.confirmation
         unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
@@ -148,10 +173,20 @@ def _subscribe_durable(
     queue: int,
     ack_wait: float,
     limits: DurableLimits | None,
+    since: str | None,
 ) -> Subscription:
     subscription = client.subscribe(
-        predicate or "", durable=name, wait=wait, timeout=timeout, queue=queue, ack_wait=ack_wait, limits=limits
+        predicate or "",
+        durable=name,
+        wait=wait,
+        timeout=timeout,
+        queue=queue,
+        ack_wait=ack_wait,
+        limits=limits,
+        since=since,
     )
+    if since is not None and subscription.history is None:
+        print_note(f"durable subscription {name} exists: it goes on where it was, and --from has no effect")
     if wait:
         print_note(f"durable subscription {name} at {client.router}")
     return subscription

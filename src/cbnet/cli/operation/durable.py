@@ -13,6 +13,7 @@ from cbnet.cli.options import Json
 
 if TYPE_CHECKING:
     from cbnet.network.protocol.durable_frames import DurableField, DurableLimits, DurableReport
+    from cbnet.network.protocol.history_frames import HistoryField
 
 durable = typer.Typer(
     help="List and remove durable subscriptions, and forget routers that will not return.",
@@ -25,21 +26,27 @@ Home = Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.
 
 @with_connection
 def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
-    """List the durable subscriptions of a router, and other routers that have some.
+    """List the durable subscriptions of a router and its history, and other routers that have some.
 
     Example: cbnet durable list --router 127.0.0.1:4001
     """
+    from cbnet.network.protocol.frame_json import json_of
+
     with connection.connect() as client:
         report = client.durable_subscriptions()
         router = client.router
     if json:
         for each in report.subscriptions:
             print_json(_row(each))
+        if report.history is not None:
+            print_json({"history": json_of(report.history)})
         return
     _print_grid(report, router)
     others = [f"{name} ({count})" for name, count in report.homes.items() if name != router]
     if others:
         print_note(f"other routers with durable subscriptions: {', '.join(others)}")
+    if report.history is not None:
+        print_note(_history(report.history))
     if report.problem:
         print_note(f"{router}: {report.problem}")
 
@@ -89,6 +96,12 @@ def _row(each: DurableField) -> dict[str, object]:
             "policy": each.limits.policy,
         },
     }
+
+
+def _history(history: HistoryField) -> str:
+    span = f"offsets {history.first:,} to {history.next - 1:,}" if history.messages else "no messages"
+    predicate = f" of {history.predicate}" if history.predicate else ""
+    return f"history{predicate}: {plural(history.messages, 'message')}, {history.bytes:,} bytes, {span}"
 
 
 def _print_grid(report: DurableReport, router: str) -> None:

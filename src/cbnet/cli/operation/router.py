@@ -41,6 +41,24 @@ def router(
     scheme: Scheme = None,
     trees: Trees = None,
     commit: Commit = None,
+    journal: Annotated[
+        str | None,
+        typer.Option(
+            "--journal",
+            metavar="FOLDER",
+            help="Folder for durable subscriptions and the history.",
+            show_default="no journal",
+        ),
+    ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="PREDICATE",
+            help="Keep the messages that match for subscriptions that begin in the past; needs --journal.",
+            show_default="no history",
+        ),
+    ] = None,
     http: Annotated[
         str | None,
         typer.Option(
@@ -84,6 +102,8 @@ def router(
         "scheme": scheme,
         "trees": None if trees is None else str(trees),
         "commit": commit,
+        "journal": journal,
+        "history": history,
         "http": http,
         "log": log,
         "neighbours": ",".join(neighbour) if neighbour else None,

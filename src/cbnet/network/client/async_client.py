@@ -25,6 +25,7 @@ from cbnet.network.client.client_hello import client_hello
 from cbnet.network.client.client_link import Call, ClientLink, Dial
 from cbnet.network.client.durable_delivery import DurableDelivery
 from cbnet.network.client.durable_publishing import DurablePublishing, Receipt
+from cbnet.network.client.history_point import Since, history_start
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.client.registrations import Registrations
 from cbnet.network.errors import NotConnected, TooSlow
@@ -49,6 +50,10 @@ Query: TypeAlias = (
     | frames.ForgetHome
     | frames.Reload
 )
+
+
+def _ignore(_: int) -> None:
+    """Do nothing: what is received of a history is acknowledged by itself."""
 
 
 async def connect_async(
@@ -161,6 +166,7 @@ class AsyncClient:
         durable: str = "",
         ack_wait: float = ACK_WAIT,
         limits: DurableLimits | None = None,
+        since: Since | None = None,
     ) -> AsyncSubscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
@@ -171,12 +177,19 @@ class AsyncClient:
         durable: the name of a durable subscription, which this router keeps messages for, also while no client is
         connected. Messages come again until they are acknowledged, after `ack_wait` seconds; several clients share
         them. An empty predicate joins an existing one. limits: what it keeps at most.
+
+        since: begin in the past, with what the router has in its history: a `timedelta`, or a text such as "1h", ago;
+        an offset; or "first". New messages follow, without a gap or a repetition. After a reconnection to the same
+        router, the subscription goes on after the last message received.
         """
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         options = DurableOptions(durable, ack_wait, limits) if durable else None
         if text or options is None:
             as_predicate(text)
-        subscription = AsyncSubscription(self, next(self._numbers), text, queue, when_full, durable=options)
+        start = None if since is None else history_start(since)
+        subscription = AsyncSubscription(
+            self, next(self._numbers), text, queue, when_full, durable=options, since=start
+        )
         await self._registered.subscribe(subscription, timeout, wait=wait)
         return subscription
 
@@ -418,8 +431,12 @@ class AsyncClient:
                 self._delivered_durable(frame)
             case frames.DurablePublished():
                 self._durable.answered(frame)
+            case frames.Replaying() if frame.id in self._registered.subscriptions:
+                self._registered.subscriptions[frame.id].begins(frame)
             case frames.DurableLost() if frame.id in self._registered.subscriptions:
                 self._registered.subscriptions[frame.id].lost += frame.messages
+                if frame.cause:
+                    self._report(ClientEvent(EventKind.LOST, self.router, frame.cause, frame.messages or None))
             case _:
                 for kind, number in answered_calls(frame):
                     self._link.answered(kind, number, frame)
@@ -428,6 +445,9 @@ class AsyncClient:
         """Queue messages for subscriptions."""
         if self._interruption.is_open:
             self._report_missed(batches)
+        self._queue(batches)
+
+    def _queue(self, batches: Mapping[int, list[Delivery]]) -> None:
         found = self._registered.put(batches)
         self.is_held = self.is_held or any(each.is_full for each in found)
         if any(each.is_too_slow for each in found):
@@ -436,7 +456,8 @@ class AsyncClient:
     def _delivered_durable(self, frame: frames.DurableDeliver) -> None:
         subscription = self._registered.subscriptions.get(frame.id)
         if subscription is not None:
-            self.delivered({frame.id: [DurableDelivery(frame, subscription.acknowledge)]})
+            acknowledge = _ignore if subscription.is_replay else subscription.acknowledge
+            self._queue({frame.id: [DurableDelivery(frame, acknowledge)]})
 
     def soon(self, call: Callable[[], None]) -> None:
         """Make a call in the event loop of this client; may be called in any thread."""

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from cbnet._kernels.delivery import Delivery as Delivery  # public
 from cbnet.errors import InputError
+from cbnet.network.client.durable_delivery import DurableDelivery
 from cbnet.network.protocol.durable_frames import DurableLimits
 from cbnet.network.protocol.fields import MAX_ENTRIES, check_name
+from cbnet.network.protocol.history_frames import HistoryStart, Replaying
 
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
@@ -44,6 +46,13 @@ class DurableOptions(NamedTuple):
     limits: DurableLimits | None
 
 
+class HistorySpan(NamedTuple):
+    """Where in the history of its router a subscription began."""
+
+    first: int  # offset
+    next: int  # offset of the first message that was not in the history then
+
+
 class AsyncSubscription:
     """A subscription of an `AsyncClient`; iterate over it to receive messages."""
 
@@ -57,6 +66,7 @@ class AsyncSubscription:
         *,
         is_initial: bool = False,  # to the initial predicate of the router's node
         durable: DurableOptions | None = None,
+        since: HistoryStart | None = None,  # begins in the past
     ) -> None:
         if queue < 1:
             raise InputError(f"invalid queue size {queue}", hint="use at least 1")
@@ -64,13 +74,16 @@ class AsyncSubscription:
             raise InputError(f"unknown policy {when_full!r}", hint="use one of " + ", ".join(_POLICIES))
         if durable is not None:
             check_name("durable subscription", durable.name)
-            if when_full != "block":
-                hint = "leave `when_full` out: the router keeps what was not acknowledged"
-                raise InputError(f"a durable subscription cannot have the policy {when_full!r}", hint=hint)
+        if when_full != "block" and (durable is not None or since is not None):
+            hint = "leave `when_full` out: the router keeps what was not received"
+            what = "durable subscription" if durable is not None else "subscription that begins in the past"
+            raise InputError(f"a {what} cannot have the policy {when_full!r}", hint=hint)
         self.predicate = predicate
         self.is_initial = is_initial
         self.durable = durable
-        self.lost = 0  # messages that the router dropped because of the limits of a durable subscription
+        self.since = since  # moves on with the messages that are received, if it is not durable
+        self.history: HistorySpan | None = None
+        self.lost = 0  # messages that the router dropped because of the limits of a durable subscription or its history
         self.confirmation = Confirmation(False, 0, [])
         self.dropped = 0  # messages dropped because the queue was full
         self.id = id
@@ -95,6 +108,8 @@ class AsyncSubscription:
         if not self._queue:
             raise StopAsyncIteration
         delivery = self._queue.popleft()
+        if self.is_replay:
+            self._received([delivery])
         if self._client.is_held:
             self._client.release()
         return delivery
@@ -114,6 +129,8 @@ class AsyncSubscription:
                 return []
         taken = list(self._queue)
         self._queue.clear()
+        if self.is_replay:
+            self._received(taken)
         if self._client.is_held:
             self._client.release()
         return taken
@@ -141,7 +158,18 @@ class AsyncSubscription:
     def __len__(self) -> int:
         return len(self._queue)
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether it begins in the past and is not durable: then receiving a message acknowledges it."""
+        return self.since is not None and self.durable is None
+
     # --- called by the client
+
+    def begins(self, frame: Replaying) -> None:
+        """Handle the confirmation that the subscription begins in the past."""
+        self.history = self.history or HistorySpan(frame.first, frame.next)
+        if self.is_replay:
+            self.since = HistoryStart(frame.first, journal=frame.journal)
 
     @property
     def window(self) -> int:
@@ -162,7 +190,7 @@ class AsyncSubscription:
     @property
     def is_full(self) -> bool:
         """Whether the client must stop reading for now."""
-        return len(self._queue) >= self._max_size and self.when_full == "block"
+        return len(self._queue) >= self._max_size and self.when_full == "block" and not self.is_replay
 
     @property
     def is_too_slow(self) -> bool:
@@ -185,6 +213,13 @@ class AsyncSubscription:
             self._wake()
 
     # --- internals
+
+    def _received(self, deliveries: Sequence[Delivery]) -> None:
+        """Make room for more messages of the history; on a new connection, it goes on after these."""
+        assert self.since is not None
+        for offset in (each.offset for each in deliveries if isinstance(each, DurableDelivery)):
+            self.acknowledge(offset)
+            self.since = HistoryStart(offset + 1, journal=self.since.journal)
 
     def _cut(self) -> None:
         """Drop the oldest messages beyond the size of the queue, or, if the client will be closed, the newest."""

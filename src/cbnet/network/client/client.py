@@ -19,10 +19,18 @@ from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike
 from cbnet.network.client.async_client import ACK_WAIT, TIMEOUT, AsyncClient, connect_async
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answer, AsyncOffer, Reply
-from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Confirmation, Delivery, WhenFull
+from cbnet.network.client.async_subscription import (
+    QUEUE,
+    AsyncSubscription,
+    Confirmation,
+    Delivery,
+    HistorySpan,
+    WhenFull,
+)
 from cbnet.network.client.async_trace import Traced
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.durable_publishing import Receipt
+from cbnet.network.client.history_point import Since
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
 from cbnet.network.errors import NetworkError, NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
@@ -141,6 +149,7 @@ class Client:
         durable: str = "",
         ack_wait: float = ACK_WAIT,
         limits: DurableLimits | None = None,
+        since: Since | None = None,
     ) -> Subscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
@@ -150,6 +159,10 @@ class Client:
         durable: the name of a durable subscription, which this router keeps messages for, also while no client is
         connected. Messages come again until they are acknowledged, after `ack_wait` seconds; several clients share
         them. An empty predicate joins an existing one. limits: what it keeps at most.
+
+        since: begin in the past, with what the router has in its history: a `timedelta`, or a text such as "1h", ago;
+        an offset; or "first". New messages follow, without a gap or a repetition. After a reconnection to the same
+        router, the subscription goes on after the last message received.
         """
         subscribing = self._client.subscribe(
             predicate,
@@ -160,6 +173,7 @@ class Client:
             durable=durable,
             ack_wait=ack_wait,
             limits=limits,
+            since=since,
         )
         try:
             return Subscription(self, self._call(subscribing))
@@ -404,8 +418,13 @@ class Subscription:
 
     @property
     def lost(self) -> int:
-        """Messages that the router dropped because of the limits of a durable subscription."""
+        """Messages that the router dropped because of the limits of a durable subscription, or of its history."""
         return self._subscription.lost
+
+    @property
+    def history(self) -> HistorySpan | None:
+        """Where in the history of its router it began; None if it began with new messages, or existed before."""
+        return self._subscription.history
 
     def acknowledge_up_to(self, offset: int) -> None:
         """Acknowledge all messages of a durable subscription up to an offset that this client has received."""

@@ -21,8 +21,10 @@ _ELSEWHERE = " lives at router "  # in the reason of a router that is not the ho
 _log = logging.getLogger("cbnet.network")
 
 
-def _frame_of(subscription: AsyncSubscription) -> int:
-    return frame_number(frames.Subscribe if subscription.durable is None else frames.DurableSubscribe)
+def _kind_of(subscription: AsyncSubscription) -> type[Frame]:
+    if subscription.durable is not None:
+        return frames.DurableSubscribe
+    return frames.Replay if subscription.is_replay else frames.Subscribe
 
 
 class Registrations:
@@ -41,8 +43,7 @@ class Registrations:
         def send() -> None:
             self._send_subscription(subscription)
 
-        kind = frames.Subscribe if subscription.durable is None else frames.DurableSubscribe
-        await self._register(self.subscriptions, subscription, kind, send, timeout, wait=wait)
+        await self._register(self.subscriptions, subscription, _kind_of(subscription), send, timeout, wait=wait)
 
     async def offer(self, offer: AsyncOffer, timeout: float, *, wait: bool) -> None:
         """Register an offer; wait: as in `subscribe`."""
@@ -87,7 +88,7 @@ class Registrations:
         if any(each.when_full == "disconnect" for each in self.subscriptions.values()):
             self._link.send(frames.SlowPolicy("disconnect"))
         for subscription in self.subscriptions.values():
-            if subscription.durable is not None:
+            if subscription.durable is not None or subscription.is_replay:
                 subscription.clear()
             self._send_subscription(subscription)
         for offer in self.offers.values():
@@ -96,28 +97,31 @@ class Registrations:
     def calls(self) -> set[Call]:
         """Return the calls that are repeated on a new connection."""
         offers = {(frame_number(frames.OfferFrame), id) for id in self.offers}
-        subscriptions = {(_frame_of(each), id) for id, each in self.subscriptions.items()}
+        subscriptions = {(frame_number(_kind_of(each)), id) for id, each in self.subscriptions.items()}
         return offers | subscriptions
 
     def _send_subscription(self, subscription: AsyncSubscription) -> None:
         if subscription.when_full == "disconnect":
             self._link.send(frames.SlowPolicy("disconnect"))
-        wait = self._wait(subscription.id)
-        if subscription.durable is None:
-            self._link.send(frames.Subscribe(subscription.id, subscription.predicate, wait, subscription.is_initial))
-            return
-        name, ack_wait, limits = subscription.durable
-        self._link.send(
-            frames.DurableSubscribe(
-                id=subscription.id,
+        self._link.send(self._frame_of(subscription))
+
+    def _frame_of(self, subscription: AsyncSubscription) -> Frame:
+        id, predicate, wait = subscription.id, subscription.predicate, self._wait(subscription.id)
+        if subscription.durable is not None:
+            name, ack_wait, limits = subscription.durable
+            return frames.DurableSubscribe(
+                id=id,
                 name=name,
-                predicate=subscription.predicate,
+                predicate=predicate,
                 wait=wait,
                 window=subscription.window,
                 ack_wait=ack_wait,
                 limits=limits,
+                start=subscription.since,
             )
-        )
+        if subscription.since is not None:
+            return frames.Replay(id, predicate, wait, subscription.window, subscription.since)
+        return frames.Subscribe(id, predicate, wait, subscription.is_initial)
 
     def _send_offer(self, offer: AsyncOffer) -> None:
         self._link.send(frames.OfferFrame(offer.id, offer.predicate, self._wait(offer.id)))
@@ -141,7 +145,7 @@ class Registrations:
     def refuse(self, frame: frames.RefusedFrame) -> None:
         """End what a router accepted and refuses now, as an earlier router was another, or the rights have changed."""
         subscription = self.subscriptions.get(frame.number)
-        if subscription is not None and frame.frame == _frame_of(subscription):
+        if subscription is not None and frame.frame == frame_number(_kind_of(subscription)):
             if subscription.durable is not None and _ELSEWHERE in frame.reason and self._link.leave(frame.reason):
                 return
             del self.subscriptions[frame.number]

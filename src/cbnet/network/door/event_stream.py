@@ -21,6 +21,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
 from cbnet.network.client.client_events import ClientEvent, EventKind
+from cbnet.network.client.durable_delivery import DurableDelivery
 from cbnet.network.client.message_json import payload_members
 from cbnet.network.door.http_links import HttpLinks, bearer_token
 from cbnet.network.door.problems import problem_members, problem_of
@@ -49,13 +50,14 @@ class EventStreams:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Subscribe, and send events until the client or the router ends the stream."""
         request = Request(scope, receive)
-        options = RequestOptions(request.query_params, ("predicate", "dialect", "wait", "timeout"))
+        options = RequestOptions(request.query_params, ("predicate", "dialect", "wait", "timeout", "from"))
         predicate = options.predicate("predicate")
         if not predicate:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
         async with self._links.own(request, bearer_token(request)) as client:
+            losses = Losses(client)
             subscription = await subscribe(client, predicate, options)
-            await wait_first(_write(client, subscription, send), disconnected(receive))
+            await wait_first(_write(client, subscription, losses, send), disconnected(receive))
 
 
 class Losses:
@@ -78,10 +80,10 @@ class Losses:
 async def subscribe(
     client: AsyncClient, predicate: str, options: RequestOptions, durable: str = ""
 ) -> AsyncSubscription:
-    """Subscribe; the option `wait` waits until all routers have the subscription, or for the timeout."""
-    wait, timeout = options.flag("wait"), options.timeout()
+    """Subscribe; `wait`: when all routers have the subscription, or after the timeout. `from`: in the past."""
+    wait, timeout, since = options.flag("wait"), options.timeout(), options.since("from")
     try:
-        return await client.subscribe(predicate, wait=wait, timeout=timeout, queue=QUEUE, durable=durable)
+        return await client.subscribe(predicate, wait=wait, timeout=timeout, queue=QUEUE, durable=durable, since=since)
     except NotConfirmed as error:  # it stays active
         return cast(AsyncSubscription, error.subscription)
 
@@ -97,7 +99,8 @@ def confirmation_members(confirmation: Confirmation) -> dict[str, Any]:
 
 def delivery_members(delivery: Delivery) -> dict[str, Any]:
     """Return the members of a JSON object for a message, as `cbnet sub --json` prints it."""
-    return {"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source}
+    offset = {"offset": delivery.offset} if isinstance(delivery, DurableDelivery) else {}
+    return {"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source, **offset}
 
 
 def delivery_id(delivery: Delivery) -> str:
@@ -105,11 +108,10 @@ def delivery_id(delivery: Delivery) -> str:
     return ":".join(map(str, delivery.id))
 
 
-async def _write(client: AsyncClient, subscription: AsyncSubscription, send: Send) -> None:
+async def _write(client: AsyncClient, subscription: AsyncSubscription, losses: Losses, send: Send) -> None:
     """Send events until the subscription ends."""
     members = {"router": client.router, **confirmation_members(subscription.confirmation)}
     await begin_events(send, event(members, name="subscribed"))
-    losses = Losses(client)
     try:
         while not subscription.has_ended:
             batch = await subscription.take(KEEP_ALIVE)

@@ -147,6 +147,14 @@ class RouterCollector(Collector):
                                 len(router.subscriptions))  # fmt: skip
         yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offers))
         yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.pulls.cache.size)
+        history = router.durable.history_status()
+        if history is not None:
+            yield GaugeMetricFamily("cbnet_history_messages", "Messages in the history.", history.messages)
+            yield GaugeMetricFamily("cbnet_history_bytes", "Bytes of messages in the history.", history.bytes)
+            yield GaugeMetricFamily("cbnet_history_oldest_timestamp_seconds",
+                                    "Unix time of the oldest message in the history; 0 if it is empty.",
+                                    history.oldest)  # fmt: skip
+            yield GaugeMetricFamily("cbnet_history_replays", "Subscriptions that read the history.", history.replays)
         yield GaugeMetricFamily("cbnet_records", "Link records of all known routers.", len(router.database))
         yield GaugeMetricFamily("cbnet_reachable_routers", "Reachable routers, including this one.",
                                 len(router.version))  # fmt: skip

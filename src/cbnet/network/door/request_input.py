@@ -57,6 +57,13 @@ class RequestOptions:
             raise InputError(f"{name}: {value!r} is not a string")
         return value
 
+    def since(self, name: str) -> int | str | None:
+        """Return a point in the past, such as an offset, 1h or first; None if it is missing."""
+        value = self._values.get(name)
+        if value is not None and type(value) not in (int, str):
+            raise InputError(f"{name}: {value!r} is no point in the past", hint="use an offset, 1h or first")
+        return value
+
     def timeout(self) -> float:
         """Return the timeout, in seconds."""
         return self.number("timeout", 5.0, MAX_TIMEOUT)

@@ -136,7 +136,7 @@ class _Session:
         return {"op": "published", **more}
 
     async def _subscribe(self, members: dict[str, Any]) -> dict[str, Any]:
-        options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable"))
+        options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from"))
         id, predicate, durable = _id(members), options.predicate("predicate"), options.text("durable")
         if id in self._subscriptions:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or unsubscribe first")
@@ -203,7 +203,7 @@ class _Session:
 def _delivery_members(delivery: Delivery) -> dict[str, Any]:
     members = {"event": delivery_id(delivery), **delivery_members(delivery)}
     if isinstance(delivery, DurableDelivery):
-        members |= {"offset": delivery.offset, "deliveries": delivery.deliveries}
+        members |= {"deliveries": delivery.deliveries}
     return members
 
 

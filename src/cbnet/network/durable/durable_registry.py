@@ -44,7 +44,7 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_REASON_LENGTH
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import DurableSubscribe, Lost, RefusedFrame, Subscribed
+from cbnet.network.protocol.frames import DurableLost, DurableSubscribe, RefusedFrame, Subscribed
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router, which are in one record
 
@@ -199,7 +199,7 @@ class DurableRegistry:
         assert self._replays is not None
         self._context.outbox.send(link, self._replays.history.replaying(id, start))
         if start.missing:
-            self._context.outbox.send(link, Lost(0, start.missing[:MAX_REASON_LENGTH]))
+            self._context.outbox.send(link, DurableLost(id, 0, start.missing[:MAX_REASON_LENGTH]))
 
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         elsewhere = self._records.home_of(account, frame.name)

@@ -17,7 +17,7 @@ from cbnet.network.durable.journal import Entry
 from cbnet.network.durable.replays import Replays
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import DurableDeliver, Lost, Replay
+from cbnet.network.protocol.frames import DurableDeliver, DurableLost, Replay
 
 MAX_CLIENT_REPLAYS = 16  # of one connection
 MAX_REPLAYS = 1_000  # of a router
@@ -67,7 +67,8 @@ class Follower:
 
     def missed(self, text: str, messages: int) -> None:
         """Report that messages may be missing."""
-        self._outbox.send(self._consumer.link, Lost(messages, text[:MAX_REASON_LENGTH]))
+        lost = DurableLost(self._consumer.id, messages, text[:MAX_REASON_LENGTH])
+        self._outbox.send(self._consumer.link, lost)
 
     def advanced(self) -> None:
         """Do nothing: the client knows what it has received."""

@@ -216,7 +216,8 @@ class DurableRemoved(FrameBase, tag=FrameNumber.DURABLE_REMOVED.value):
 
 
 class DurableLost(FrameBase, tag=FrameNumber.DURABLE_LOST.value):
-    """Messages of a durable subscription that were dropped because of its limits."""
+    """Messages that a subscription with offsets does not get: because of its limits, or for another cause."""
 
     id: Number
-    messages: Number
+    messages: Number  # 0: unknown
+    cause: Reason = ""

@@ -6,10 +6,10 @@ from support.durable_networks import DurableLab, numbers, payloads
 from cbnet.errors import InputError
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
+    DurableLost,
     DurableQuery,
     DurableReport,
     HistoryStart,
-    Lost,
     RefusedFrame,
     Replaying,
     Status,
@@ -57,7 +57,7 @@ def test_a_subscription_begins_with_the_first_message_and_goes_on_with_new_ones(
     (begin,) = answers(bob, Replaying)
     assert (begin.id, begin.first, begin.next) == (1, 1, 6)
     assert len(answers(bob, Subscribed)) == 1
-    assert answers(bob, Lost) == []
+    assert answers(bob, DurableLost) == []
 
 
 def test_a_subscription_begins_at_an_offset_or_some_seconds_ago():
@@ -133,7 +133,7 @@ def test_limits_drop_the_oldest_and_who_asks_for_them_is_told():
     bob.replay(1, "x > 0", HistoryStart(offset=2))
     net.run(1)
     assert payloads(bob) == [b"7", b"8", b"9"]
-    (lost,) = answers(bob, Lost)
+    (lost,) = answers(bob, DurableLost)
     assert lost.cause == "the history of a begins at offset 8: 6 messages before are not kept"
     assert lost.messages == 0
     found = history(net, bob)
@@ -158,13 +158,13 @@ def test_a_start_before_the_history_is_reported():
     bob.replay(1, "x > 0", HistoryStart(age=3_600.0))
     net.run(1)
     assert payloads(bob) == numbers(2)
-    (lost,) = answers(bob, Lost)
+    (lost,) = answers(bob, DurableLost)
     assert lost.cause.startswith("the history of a is complete for the last ")
     carol = net.client("a")
     carol.replay(1, "x > 0", HistoryStart(age=3.0))
     net.run(1)
     assert payloads(carol) == numbers(2)
-    assert answers(carol, Lost) == []
+    assert answers(carol, DurableLost) == []
 
 
 def test_a_slow_client_is_told_what_was_dropped_before_it_read_it():
@@ -178,7 +178,7 @@ def test_a_slow_client_is_told_what_was_dropped_before_it_read_it():
     bob.acknowledge(1, up_to=2)
     net.run(2)
     assert payloads(bob) == [b"0", b"1", *(b"%d" % n for n in range(4, 9))]
-    (lost,) = answers(bob, Lost)
+    (lost,) = answers(bob, DurableLost)
     assert (lost.messages, lost.cause) == (2, "2 messages were dropped from the history before they were read")
 
 
@@ -194,13 +194,13 @@ def test_a_history_outlives_a_restart_and_notes_it():
     publish(net, alice, [b"3"])
     assert payloads(bob) == numbers(4)  # it goes on at the offset after the last message
     assert [message.offset for message in bob.stored] == [1, 2, 3, 5]
-    (note,) = [lost for lost in answers(bob, Lost) if "meanwhile" in lost.cause]
+    (note,) = [lost for lost in answers(bob, DurableLost) if "meanwhile" in lost.cause]
     assert note.cause == "a was restarted: messages that were published meanwhile may be missing"
     carol = net.client("a")
     carol.replay(1, "x > 0", FIRST)
     net.run(1)
     assert payloads(carol) == numbers(4)
-    assert [lost.cause for lost in answers(carol, Lost)] == [note.cause]
+    assert [lost.cause for lost in answers(carol, DurableLost)] == [note.cause]
 
 
 def test_what_was_not_on_disk_in_a_crash_is_not_replayed():
@@ -229,7 +229,7 @@ def test_messages_that_the_disk_did_not_take_are_noted():
     net.run(3)
     publish(net, alice, [b"4"])
     assert payloads(bob) == [b"0", b"1", b"4"]
-    (lost,) = answers(bob, Lost)
+    (lost,) = answers(bob, DurableLost)
     assert (lost.messages, lost.cause) == (2, "2 messages are missing in the history of a: its journal failed")
 
 
@@ -314,7 +314,7 @@ def test_another_predicate_is_noted_and_no_history_removes_the_messages():
     bob.replay(1, "x > 0", FIRST)
     net.run(1)
     assert payloads(bob) == numbers(3)
-    assert "the history of a had another predicate before: x > 0" in [lost.cause for lost in answers(bob, Lost)]
+    assert "the history of a had another predicate before: x > 0" in [lost.cause for lost in answers(bob, DurableLost)]
     next_offset = history(net, bob).next
     restart("")
     assert history(net, alice) is None
@@ -331,7 +331,7 @@ def test_failed_routers_are_noted():
     net.kill("b")
     net.run(6)
     assert "b cannot be reached: messages from there, or on the way through it, may be lost" in [
-        lost.cause for lost in answers(bob, Lost)
+        lost.cause for lost in answers(bob, DurableLost)
     ]
 
 

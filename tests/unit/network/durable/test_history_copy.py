@@ -10,7 +10,6 @@ from cbnet.network.protocol.frames import (
     DurableRemove,
     DurableReport,
     HistoryStart,
-    Lost,
     RefusedFrame,
     Replaying,
     Subscribed,
@@ -110,7 +109,7 @@ def test_a_start_that_is_not_kept_any_more_is_reported():
     bob.subscribe_durable(1, "billing", "x > 0", start=HistoryStart(offset=1))
     net.run(1)
     assert payloads(bob) == [b"2", b"3", b"4"]
-    (lost,) = answers(bob, Lost)
+    (lost,) = answers(bob, DurableLost)
     assert lost.cause == "the history of a begins at offset 3: 2 messages before are not kept"
 
 
