@@ -30,6 +30,7 @@ FAULTS = st.lists(
     ),
     max_size=4,
 )
+NEVER = 1 << 62
 PREDICATES = ["x >= 0", "x >= 0 and y = 1", "x > 10", "x >= 0 and #t"]
 
 
@@ -127,7 +128,8 @@ def payload(content):
 
 
 def first_offset(client):
-    return next(answer.first for answer in client.answers if isinstance(answer, Replaying))
+    """Return where a subscription began; above all offsets if its client left before it was answered."""
+    return next((answer.first for answer in client.answers if isinstance(answer, Replaying)), NEVER)
 
 
 def run(steps, *, is_fast=False):
@@ -144,6 +146,8 @@ def check(done):
         received = [each.payload for each in subscriber.client.stored]
         assert received == done.expected(subscriber, first_offset(subscriber.client))
     for subscriber in done.subscribers["durable"]:
+        if first_offset(subscriber.client) == NEVER:
+            continue  # it exists, and the answer was lost
         by_offset = {each.offset: each.payload for each in subscriber.client.stored}
         assert sorted(by_offset) == list(range(1, len(by_offset) + 1))
         received = [text for _, text in sorted(by_offset.items())]

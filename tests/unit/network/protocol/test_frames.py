@@ -7,9 +7,9 @@ from cbnet import parse_filter
 from cbnet.language.condition import MAX_CONDITION_LENGTH
 from cbnet.language.leaves import MAX_DEPTH
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.durable import consumers, home, publisher_window
+from cbnet.network.durable import consumers, followers, home, publisher_window
 from cbnet.network.link import settings
-from cbnet.network.protocol import durable_frames, frames, wire
+from cbnet.network.protocol import durable_frames, frames, history_frames, wire
 from cbnet.network.protocol import fields as frame_parts
 from cbnet.network.protocol.frames import Announce, Hello, Packet, StreamChange
 from cbnet.network.protocol.wire import FrameReader
@@ -41,6 +41,7 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
         "A step": frames.StepField, "An item": frames.ItemField, "An entry": frames.StoredEntry,
         "A listed subscription": frames.SubscriptionField,
         "A durable subscription": frames.DurableField, "The `durable` member of a `Packet`": frames.DurableMark,
+        "A start in the history": frames.HistoryStart, "A history": frames.HistoryField,
     }  # fmt: skip
     for name, kind in parts.items():
         assert members(DOCUMENT.partition(f"{name} is an array of:")[2]) == kind.__struct_fields__
@@ -58,6 +59,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
         frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_VISITED_ROUTERS, frame_parts.MAX_TREES, frame_parts.MAX_TRIES, frame_parts.MAX_FRAME_STREAMS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
         requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.MAX_QUEUED_PACKETS, tcp.WINDOW, tcp.MARK,
         frame_parts.MAX_HOMES, publisher_window.WINDOW, consumers.MAX_CONSUMER_BYTES, round(home.PUBLISHER_AGE), durable_frames.MAX_PROBLEMS,
+        followers.MAX_CLIENT_REPLAYS, followers.MAX_REPLAYS, followers.MAX_REPLAY_BYTES, round(history_frames.MAX_HISTORY_AGE),
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
     assert {f"{limit:,}" for limit in limits} <= numbers

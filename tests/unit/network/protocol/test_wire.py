@@ -216,6 +216,11 @@ ALL = [
     ),
     frames.DurableRemoved(1),
     frames.DurableLost(1, 2),
+    frames.DurableLost(1, 0, "b was restarted"),
+    frames.Replay(1, "x > 0", 0.0, 100, frames.HistoryStart(7, None, 5)),
+    frames.Replay(1, "x > 0", 0.0, 100, frames.HistoryStart(age=3_600.0)),
+    frames.Replaying(1, 5, 7, 12),
+    frames.DurableReport(1, [], {}, "", frames.HistoryField("x > 0", 1, 2, 3, 4, 5.0, 6.0, 0)),
 ]  # fmt: skip
 
 
