@@ -10,7 +10,7 @@ from cbnet.network.protocol.frames import Frame
 
 # For each answer the frames that it may belong to, and the member that identifies them.
 _ANSWERED: Final[Mapping[type[Frame], tuple[str, tuple[type[Frame], ...]]]] = {
-    frames.Subscribed: ("id", (frames.Subscribe, frames.DurableSubscribe)),
+    frames.Subscribed: ("id", (frames.Subscribe, frames.DurableSubscribe, frames.Replay)),
     frames.Unsubscribed: ("id", (frames.Unsubscribe,)),
     frames.Offered: ("id", (frames.OfferFrame,)),
     frames.Withdrawn: ("id", (frames.Withdraw,)),
