@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient, connect_async
     from cbnet.network.client.async_pull import AsyncOffer, Item, Reply
-    from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
+    from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery, HistorySpan
     from cbnet.network.client.async_trace import Traced
     from cbnet.network.client.client import Client, Offer, Subscription, connect
     from cbnet.network.client.client_events import ClientEvent
@@ -68,7 +68,7 @@ _NAMES = {  # by module
     "client.async_client": "AsyncClient connect_async",
     "client.async_trace": "Traced",
     "client.async_pull": "AsyncOffer Item Reply",
-    "client.async_subscription": "AsyncSubscription Confirmation Delivery",
+    "client.async_subscription": "AsyncSubscription Confirmation Delivery HistorySpan",
     "client.client": "Client Offer Subscription connect",
     "client.client_events": "ClientEvent",
     "client.durable_delivery": "DurableDelivery",
@@ -94,7 +94,7 @@ _MODULES = {name: f"cbnet.network.{module}" for module, names in _NAMES.items() 
 __all__ = [
     "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "ClientEvent", "Close",
     "Confirmation", "Delivery", "DurableDelivery", "DurableLimits", "DurableMemoryClient", "Frame", "FrameReader",
-    "Hello", "Item", "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed",
+    "Hello", "HistorySpan", "Item", "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed",
     "NotConnected", "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "Receipt", "Refused", "Reply", "Router",
     "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced",
     "WireError", "connect", "connect_async", "encode", "statuses",
