@@ -94,9 +94,9 @@ _MODULES = {name: f"cbnet.network.{module}" for module, names in _NAMES.items() 
 __all__ = [
     "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "ClientEvent", "Close",
     "Confirmation", "Delivery", "DurableDelivery", "DurableLimits", "DurableMemoryClient", "Frame", "FrameReader",
-    "Hello", "HistorySpan", "Item", "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply", "NotConfirmed",
-    "NotConnected", "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "Receipt", "Refused", "Reply", "Router",
-    "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced",
+    "Hello", "HistorySpan", "Item", "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply",
+    "NotConfirmed", "NotConnected", "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "Receipt", "Refused", "Reply",
+    "Router", "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced",
     "WireError", "connect", "connect_async", "encode", "statuses",
 ]  # fmt: skip
 
