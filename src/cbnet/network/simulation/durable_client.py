@@ -105,8 +105,10 @@ class DurableMemoryClient(MemoryClient):
     def opened(self, end: ConnectionEnd) -> None:
         """Send the Hello, subscriptions, and messages without an answer."""
         super().opened(end)
-        for subscribe in (*self.durable.values(), *self.replays.values()):
+        for subscribe in self.durable.values():
             self.send(subscribe)
+        for replay in self.replays.values():
+            self.send(replay)
         for publish in self.publisher.frames(self._memory.now):
             self.send(publish)
 
