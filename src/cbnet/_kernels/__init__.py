@@ -15,6 +15,6 @@ package that owns the concept.
 Messages: message_encoding, written by dict_encoding and column_encoding; arrow_columns, frame_message,
 message_names, symbol_table.
 Filters in their byte form: plain_filter, plain_predicate, filter_rows.
-Shared: arrays, byte_strings, constant_pool, text_patterns, word_test, binding_search, target_set, word_rows,
-test_codes.
+Shared: arrays, byte_strings, clocks, intrinsics, constant_pool, text_patterns, word_test, binding_search, target_set,
+word_rows, test_codes.
 """

@@ -11,6 +11,7 @@ from libc.string cimport strchr, strlen
 
 from cbnet._kernels.column_encoding cimport Column, Columns, valid_bits
 from cbnet._kernels.frame_message cimport count_characters
+from cbnet._kernels.intrinsics cimport trailing_zeros
 from cbnet._kernels.symbol_table cimport Symbols, find_symbol
 
 cdef extern from * nogil:
@@ -29,7 +30,6 @@ cdef extern from * nogil:
     };
     #endif
     """
-    int __builtin_ctzll(unsigned long long word)
     cdef struct ArrowSchema:
         const char *format
         const char *name
@@ -96,7 +96,7 @@ cdef bint _has_values_only(const Column *column) noexcept nogil:
     for base in range(0, column.count, 64):
         bits = valid_bits(column, base)
         while bits and ok:
-            index = base + __builtin_ctzll(bits)
+            index = base + trailing_zeros(bits)
             bits &= bits - 1
             if column.kind == c"u":
                 ok = (starts[0] <= starts[index] <= starts[index + 1] <= starts[column.count]

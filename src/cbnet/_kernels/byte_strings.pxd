@@ -1,4 +1,4 @@
-"""Hashes and comparisons of short texts, inlined by the kernels."""
+"""Hashes, comparisons and searches of texts, inlined by the kernels."""
 
 from libc.stdint cimport uint64_t
 
@@ -55,7 +55,24 @@ cdef extern from *:
         }
         return cbnet_tail(one, length) == cbnet_tail(other, length);
     }
+
+    /* The first place of a part, which is not empty, in a text; NULL if there is none. */
+    static inline const void *cbnet_find(const void *text, size_t length, const void *part, size_t part_length) {
+    #if defined(_WIN32) || defined(CBNET_PLAIN_C)
+        const char *at = (const char *) text, *last = at + length - part_length;
+        if (part_length > length) return NULL;
+        while (at <= last && (at = (const char *) memchr(at, *(const char *) part, (size_t) (last - at) + 1)) != NULL) {
+            if (memcmp(at, part, part_length) == 0) return at;
+            at++;
+        }
+        return NULL;
+    #else
+        return memmem(text, length, part, part_length);
+    #endif
+    }
     """
     uint64_t first_bytes "cbnet_first" (const char *text, size_t length) noexcept nogil
     uint64_t hash_bytes "cbnet_hash" (const char *text, size_t length, uint64_t seed) noexcept nogil
+    const void *find_bytes "cbnet_find" (
+        const void *text, size_t length, const void *part, size_t part_length) noexcept nogil
     bint equal_bytes "cbnet_equal" (const char *one, const char *other, size_t length) noexcept nogil

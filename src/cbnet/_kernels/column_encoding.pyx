@@ -12,10 +12,8 @@ from libc.stdint cimport int8_t, int16_t, int32_t, uint16_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
+from cbnet._kernels.intrinsics cimport trailing_zeros
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch, set_bool, set_float, set_int, set_text
-
-cdef extern from * nogil:
-    int __builtin_ctzll(unsigned long long word)
 
 
 cdef class Columns:
@@ -115,7 +113,7 @@ cdef void _count(const Column *column, int64_t *offsets) noexcept nogil:
     for base in range(0, column.count, 64):
         bits = valid_bits(column, base)
         while bits:
-            index = base + __builtin_ctzll(bits)
+            index = base + trailing_zeros(bits)
             bits &= bits - 1
             if column.kind != c"t":
                 offsets[(index if column.rows == NULL else column.rows[index]) + 1] += 1
@@ -133,7 +131,7 @@ cdef void _fill(const Column *column, Batch batch, int64_t *cursor) noexcept nog
     for base in range(0, column.count, 64):
         bits = valid_bits(column, base)
         while bits:
-            index = base + __builtin_ctzll(bits)
+            index = base + trailing_zeros(bits)
             bits &= bits - 1
             if column.kind == c"t":
                 _fill_tags(column, batch, cursor, index)

@@ -3,7 +3,16 @@
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcmp, memcpy
 
-cdef extern from "<arpa/inet.h>" nogil:
+cdef extern from * nogil:
+    """
+    #ifdef _WIN32
+    #include <winsock2.h>
+    #include <ws2tcpip.h>
+    #else
+    #include <arpa/inet.h>
+    #include <sys/socket.h>
+    #endif
+    """
     int inet_pton(int family, const char *text, void *address)
     int AF_INET
     int AF_INET6

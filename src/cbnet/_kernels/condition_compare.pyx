@@ -3,15 +3,13 @@
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.byte_strings cimport find_bytes
 from cbnet._kernels.condition_address cimport has_prefix, read_address
 from cbnet._kernels.condition_codes cimport (
     DAMAGED, EQUAL, GREATER_OR_EQUAL, HAS_PREFIX, HAS_SUFFIX, IS_FALSE, IS_TRUE, IS_UNKNOWN, LESS_OR_EQUAL, UNEQUAL,
 )
 from cbnet._kernels.condition_operand cimport Operand, Reader, read_constant
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, STRING
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
 
 
 cdef int _order(const Operand *left, const Operand *right) noexcept nogil:
@@ -47,7 +45,7 @@ cdef bint _has_part(uint8_t operation, const Operand *left, const Operand *right
         return memcmp(left.text, right.text, right.length) == 0
     if operation == HAS_SUFFIX:
         return memcmp(left.text + left.length - right.length, right.text, right.length) == 0
-    return right.length == 0 or memmem(left.text, left.length, right.text, right.length) != NULL
+    return right.length == 0 or find_bytes(left.text, left.length, right.text, right.length) != NULL
 
 
 cdef int compare(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:

@@ -16,12 +16,8 @@ from cbnet._kernels.condition_compare cimport as_outcome, compare, find_address,
 from cbnet._kernels.condition_operand cimport Operand, Reader, read_constant, read_text, set_number, set_value
 from cbnet._kernels.condition_text cimport change_case, changed_room, character_count, is_like, read_bool, read_int
 from cbnet._kernels.dict_encoding cimport read_value
+from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows, subtract_overflows
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute
-
-cdef extern from *:
-    bint __builtin_add_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
-    bint __builtin_sub_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
-    bint __builtin_mul_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
@@ -73,7 +69,7 @@ cdef bint _divide_ints(uint8_t operation, Operand *left, const Operand *right) n
         left.whole = left.whole % right.whole if operation == REMAINDER else left.whole // right.whole
     elif operation == REMAINDER:
         left.whole = 0
-    elif __builtin_sub_overflow(0, left.whole, &left.whole):  # the least int has no opposite
+    elif subtract_overflows(0, left.whole, &left.whole):  # the least int has no opposite
         return set_number(left, 9223372036854775808.0, 0)
     left.real = <double> left.whole
     return True
@@ -96,11 +92,11 @@ cdef int _calculate(Machine *machine, uint8_t operation) noexcept nogil:
         return NEXT if _divide_ints(operation, left, right) else IS_UNKNOWN
     if left.is_int and right.is_int:
         if operation == ADD:
-            overflows = __builtin_add_overflow(left.whole, right.whole, &left.whole)
+            overflows = add_overflows(left.whole, right.whole, &left.whole)
         elif operation == SUBTRACT:
-            overflows = __builtin_sub_overflow(left.whole, right.whole, &left.whole)
+            overflows = subtract_overflows(left.whole, right.whole, &left.whole)
         elif operation == MULTIPLY:
-            overflows = __builtin_mul_overflow(left.whole, right.whole, &left.whole)
+            overflows = multiply_overflows(left.whole, right.whole, &left.whole)
     if not overflows:
         left.real = <double> left.whole
         return NEXT

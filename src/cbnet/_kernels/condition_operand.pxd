@@ -5,10 +5,8 @@ from libc.stdint cimport INT64_MAX, int16_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from cbnet._kernels.condition_codes cimport FALSE_CONSTANT, NULL_CONSTANT, NUMBER_CONSTANT, STRING_CONSTANT, TRUE_CONSTANT
+from cbnet._kernels.intrinsics cimport add_overflows
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute
-
-cdef extern from *:
-    bint __builtin_add_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
 
 cdef struct Operand:
     uint8_t kind
@@ -44,7 +42,7 @@ cdef inline bint set_number(Operand *number, double high, int16_t low) noexcept 
     number.is_int = False
     if -9223372036854775808.0 <= high < 9223372036854775808.0:
         if high == <double> <int64_t> high:
-            number.is_int = not __builtin_add_overflow(<int64_t> high, low, &number.whole)
+            number.is_int = not add_overflows(<int64_t> high, low, &number.whole)
     elif high == 9223372036854775808.0 and low < 0:
         number.is_int = True
         number.whole = INT64_MAX + (<int64_t> low + 1)

@@ -13,17 +13,13 @@ has a fixed number of characters. So no choice is ever undone.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memchr
 
-cdef extern from *:
-    bint __builtin_add_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
-    bint __builtin_mul_overflow(int64_t left, int64_t right, int64_t *result) noexcept nogil
+from cbnet._kernels.byte_strings cimport find_bytes
+from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows
 
 cdef extern from "Python.h" nogil:
     # Lookups in constant tables, which need no GIL.
     uint32_t Py_UNICODE_TOLOWER(uint32_t character)
     uint32_t Py_UNICODE_TOUPPER(uint32_t character)
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
 
 cdef enum:
     INVALID = 0xFFFFFFFF
@@ -143,9 +139,9 @@ cdef bint read_int(const uint8_t *text, Py_ssize_t length, int64_t *number) noex
     number[0] = 0
     while at < length:
         digit = <int64_t> text[at] - c'0'
-        if not 0 <= digit <= 9 or __builtin_mul_overflow(number[0], 10, number):
+        if not 0 <= digit <= 9 or multiply_overflows(number[0], 10, number):
             return False
-        if __builtin_add_overflow(number[0], -digit if is_negative else digit, number):
+        if add_overflows(number[0], -digit if is_negative else digit, number):
             return False
         at += 1
     return True
@@ -200,7 +196,7 @@ cdef const uint8_t *_find_segment(const uint8_t *text, const uint8_t *end, const
     cdef Py_ssize_t literal = (segment_end if wild == NULL else wild) - segment
     while True:
         if literal:
-            text = <const uint8_t *> memmem(text, end - text, segment, literal)
+            text = <const uint8_t *> find_bytes(text, end - text, segment, literal)
             if text == NULL:
                 return NULL
         found = _match_segment(text + literal, end, segment + literal, segment_end)

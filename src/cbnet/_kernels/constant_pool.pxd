@@ -4,9 +4,7 @@ from libc.stdint cimport int16_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cbnet._kernels.byte_strings cimport first_bytes, hash_bytes
-
-cdef extern from * nogil:
-    unsigned long long __builtin_bswap64(unsigned long long word)
+from cbnet._kernels.intrinsics cimport swap64
 
 cdef struct Texts:
     const uint8_t *data
@@ -72,7 +70,7 @@ cdef inline uint64_t text_key(const char *text, uint32_t length, bint is_reverse
     """Return the first eight bytes (from the end, if reversed) as a number that orders them."""
     cdef uint64_t key
     if not is_reversed:
-        return __builtin_bswap64(first_bytes(text, length))
+        return swap64(first_bytes(text, length))
     if length >= 8:
         memcpy(&key, text + length - 8, 8)
         return key

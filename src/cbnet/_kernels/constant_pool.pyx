@@ -27,9 +27,7 @@ from libc.string cimport memcmp
 
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.byte_strings cimport equal_bytes, first_bytes, hash_bytes
-
-cdef extern from * nogil:
-    int __builtin_clzll(unsigned long long word)
+from cbnet._kernels.intrinsics cimport leading_zeros
 
 cdef enum:
     PARTS_PER_CONSTANT = 8
@@ -94,10 +92,10 @@ cdef int open_directory(Pool *pool) except -1:
     _reserve_parts(directory, pool.count)
     directory.least = pool.keys[0]
     extent = pool.keys[pool.count - 1] - directory.least
-    bits = 64 - __builtin_clzll(directory.count - 1 | 1)
+    bits = 64 - leading_zeros(directory.count - 1 | 1)
     directory.shift = 0
     if extent:
-        directory.shift = max(bits, <uint32_t> (64 - __builtin_clzll(extent))) - bits
+        directory.shift = max(bits, <uint32_t> (64 - leading_zeros(extent))) - bits
     place = 0
     for part in range(1, directory.count):
         key = directory.least + (<uint64_t> part << directory.shift)

@@ -6,10 +6,8 @@ from libc.string cimport memcpy
 from cbnet._kernels.binding_search cimport binding_exists
 from cbnet._kernels.counting_state cimport RUN_ROOM, Run, State
 from cbnet._kernels.counting_view cimport View
+from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.target_set cimport add_target
-
-cdef extern from * nogil:
-    void __builtin_prefetch(const void *address)
 
 cdef enum:
     LARGE = 255         # a filter of this size or more has a rest
@@ -170,8 +168,8 @@ cdef void _find_run(State *state, uint32_t first, uint32_t end) noexcept nogil:
     run = &state.run[state.found]
     run.end = min(view.posting_offsets[end], view.posting_count)
     run.first = min(view.posting_offsets[first], run.end)
-    __builtin_prefetch(view.posting_filters + run.first)
-    __builtin_prefetch(view.posting_targets + run.first)
+    prefetch(view.posting_filters + run.first)
+    prefetch(view.posting_targets + run.first)
     state.found += 1
     state.work.constraints += end - first
 

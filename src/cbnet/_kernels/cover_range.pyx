@@ -8,12 +8,10 @@ from libc.math cimport INFINITY, nextafter
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
+from cbnet._kernels.byte_strings cimport find_bytes
 from cbnet._kernels.plain_filter cimport (
     OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUFFIX, PlainConstraint, constant_of,
 )
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
 
 cdef enum:
     MAX_MEMBERS = 1 << 17  # of a finite set; a filter has at most 64 KiB
@@ -42,8 +40,8 @@ cdef inline int _compared(bytes left, bytes right) noexcept:
 
 
 cdef inline bint _is_part(bytes text, bytes part) noexcept:
-    return memmem(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text),
-                  PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)) != NULL
+    return find_bytes(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text),
+                      PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)) != NULL
 
 
 cdef inline bint _ends_with(bytes text, bytes part) noexcept:

@@ -16,8 +16,8 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memset
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from cbnet._kernels.clocks cimport monotonic_ns
 from cbnet._kernels.frame_message cimport close_message, open_message
 from cbnet._kernels.frame_writer cimport frame_length, put_bytes, put_length, put_number
 from cbnet._kernels.link_buffer cimport LinkBuffer
@@ -52,12 +52,6 @@ cdef enum Outcome:
     LATE_OUTCOME
 
 DONE, PYTHON, LATE = DONE_OUTCOME, PYTHON_OUTCOME, LATE_OUTCOME
-
-
-cdef inline int64_t _now() noexcept nogil:
-    cdef timespec time
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return <int64_t> time.tv_sec * 1_000_000_000 + time.tv_nsec
 
 
 cdef bytes _text(str text):
@@ -159,8 +153,8 @@ cdef class FastPath:
                 if self.work >= next_look:
                     next_look = self.work + CLOCK_INTERVAL
                     if began == 0:
-                        began = _now()
-                    elif _now() - began > slice_ns:
+                        began = monotonic_ns()
+                    elif monotonic_ns() - began > slice_ns:
                         outcome = LATE_OUTCOME
                         break
                 if next == count:

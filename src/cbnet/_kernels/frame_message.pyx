@@ -6,12 +6,8 @@ from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, 
 from libc.string cimport memcmp, memcpy, memset
 
 from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.intrinsics cimport swap16, swap32, swap64
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, set_int
-
-cdef extern from * nogil:
-    uint16_t __builtin_bswap16(uint16_t)
-    uint32_t __builtin_bswap32(uint32_t)
-    uint64_t __builtin_bswap64(uint64_t)
 
 cdef enum:
     MAX_ATTRIBUTES = 256
@@ -90,19 +86,19 @@ cdef inline uint32_t _slots_for(uint32_t count) noexcept nogil:
 cdef inline uint16_t _two_bytes(const uint8_t *at) noexcept nogil:
     cdef uint16_t raw
     memcpy(&raw, at, 2)
-    return __builtin_bswap16(raw)
+    return swap16(raw)
 
 
 cdef inline uint32_t _four_bytes(const uint8_t *at) noexcept nogil:
     cdef uint32_t raw
     memcpy(&raw, at, 4)
-    return __builtin_bswap32(raw)
+    return swap32(raw)
 
 
 cdef inline uint64_t _eight_bytes(const uint8_t *at) noexcept nogil:
     cdef uint64_t raw
     memcpy(&raw, at, 8)
-    return __builtin_bswap64(raw)
+    return swap64(raw)
 
 
 cdef int64_t count_characters(const uint8_t *text, size_t length) noexcept nogil:

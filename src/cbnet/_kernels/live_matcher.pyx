@@ -5,8 +5,8 @@ from time import sleep
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 
+from cbnet._kernels.clocks cimport thread_ns
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message
 from cbnet._kernels.pivot_memtable cimport MemtableIndex
 from cbnet._kernels.pivot_table cimport Remainder
@@ -14,12 +14,6 @@ from cbnet._kernels.target_set cimport close_targets, open_targets, take_targets
 
 cdef enum:
     SAMPLE_INTERVAL = 64  # one match in so many is timed
-
-
-cdef int64_t _thread_ns() noexcept nogil:
-    cdef timespec time
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return <int64_t> time.tv_sec * 1_000_000_000 + time.tv_nsec
 
 
 cdef class LiveMatcher:
@@ -93,11 +87,11 @@ cdef class LiveMatcher:
                 return 0
         self.messages = messages
         if self.matches // SAMPLE_INTERVAL != (self.matches + count) // SAMPLE_INTERVAL:
-            start = _thread_ns()
+            start = thread_ns()
         for remainder in self.remainders:
             remainder.index.begin(messages, count, &self.targets, remainder.bits)
         if start:
-            self.begin_ns = (_thread_ns() - start) // count
+            self.begin_ns = (thread_ns() - start) // count
         return 1
 
     cdef int finish(self, uint32_t number) except -1:
@@ -128,10 +122,10 @@ cdef class LiveMatcher:
         return 0
 
     cdef int _time(self, uint32_t number) except -1:
-        cdef int64_t start = _thread_ns()
+        cdef int64_t start = thread_ns()
         cdef int64_t duration
         self._find(number)
-        duration = self.begin_ns + _thread_ns() - start
+        duration = self.begin_ns + thread_ns() - start
         self.timed += 1
         self.ns += duration
         self._within[bisect_left(self.bounds, duration)] += 1

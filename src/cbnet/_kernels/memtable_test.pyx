@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
-from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.byte_strings cimport find_bytes, hash_bytes
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, first_slot
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
@@ -13,9 +13,6 @@ from cbnet._kernels.test_codes cimport *
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
 
 
 cdef uint64_t value_hash(const Attribute *value) noexcept nogil:
@@ -205,7 +202,7 @@ cdef bint _holds(const MemtableTest *test, const Attribute *value) noexcept nogi
         return memcmp(value.text, constant.text, constant.length) == 0
     if code == SUFFIX:
         return memcmp(value.text + value.length - constant.length, constant.text, constant.length) == 0
-    return constant.length == 0 or memmem(value.text, value.length, constant.text, constant.length) != NULL
+    return constant.length == 0 or find_bytes(value.text, value.length, constant.text, constant.length) != NULL
 
 
 cdef inline bint _is_name(const MemtableTest *test, const ReadAttribute *attribute) noexcept nogil:

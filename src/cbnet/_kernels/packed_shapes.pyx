@@ -4,8 +4,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
+from cbnet._kernels.byte_strings cimport find_bytes
 
 
 cdef inline bint _has(Text text, Text part, bint at_end) noexcept nogil:
@@ -14,7 +13,7 @@ cdef inline bint _has(Text text, Text part, bint at_end) noexcept nogil:
         return False
     if at_end:
         return memcmp(text.data + text.length - part.length, part.data, part.length) == 0
-    return part.length == 0 or memmem(text.data, text.length, part.data, part.length) != NULL
+    return part.length == 0 or find_bytes(text.data, text.length, part.data, part.length) != NULL
 
 
 cdef inline uint64_t _value_bit(uint32_t rank) noexcept nogil:

@@ -3,8 +3,9 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
+from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
-from cbnet._kernels.pivot_state cimport State, Visit, enlarge, fetch
+from cbnet._kernels.pivot_state cimport State, Visit, enlarge
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.text_patterns cimport Hits, find_patterns
@@ -39,13 +40,13 @@ cdef void _queue(const View *view, State *state, const Postings *postings, uint6
     visit.first_single = first
     visit.first_entry = first + postings.target_count
     if visit.single < visit.single_end:
-        fetch(postings.targets + visit.single)
+        prefetch(postings.targets + visit.single)
     if visit.entry < visit.entry_end:
-        fetch(postings.marks + visit.entry)
+        prefetch(postings.marks + visit.entry)
         if visit.entry_end - visit.entry <= UNSCREENED:
-            fetch(postings.entries + visit.entry)
+            prefetch(postings.entries + visit.entry)
         else:
-            fetch(postings.marks + min(visit.entry + CACHE_LINE, visit.entry_end) - 1)
+            prefetch(postings.marks + min(visit.entry + CACHE_LINE, visit.entry_end) - 1)
     state.visits += visit.single < visit.single_end or visit.entry < visit.entry_end
 
 
@@ -57,7 +58,7 @@ cdef void _look_up(const View *view, State *state, uint32_t symbol, uint32_t tes
         return
     state.word[state.words] = word
     state.words += 1
-    fetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
+    prefetch(view.slots + (((word * MIX) >> 32) & (view.slot_count - 1)))
 
 
 cdef int _compare(const void *a, const void *b) noexcept nogil:

@@ -4,9 +4,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.binding_search cimport enter_leaves
 from cbnet._kernels.constant_pool cimport constant_place, first_compared, number_address, number_place, text_address, text_place
+from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute
 from cbnet._kernels.pivot_lookup cimport UNSCREENED, find_queued, look_up_patterns, look_up_values
-from cbnet._kernels.pivot_state cimport State, Visit, abandon, enlarge, fetch, has_mark, set_mark
+from cbnet._kernels.pivot_state cimport State, Visit, abandon, enlarge, has_mark, set_mark
 from cbnet._kernels.pivot_view cimport Entry, View, is_removed, mask_bit
 from cbnet._kernels.pivot_visit cimport deliver, visit_queued
 from cbnet._kernels.target_set cimport is_full
@@ -71,9 +72,9 @@ cdef void _fetch_places(const View *view, const State *state) noexcept nogil:
     for i in range(state.count):
         attribute = state.leaves.attributes + i
         if attribute.kind == NUMBER:
-            fetch(number_address(&view.constants.numbers, attribute.high))
+            prefetch(number_address(&view.constants.numbers, attribute.high))
         elif attribute.kind == STRING:
-            fetch(text_address(&view.constants.strings, attribute.text, attribute.length))
+            prefetch(text_address(&view.constants.strings, attribute.text, attribute.length))
 
 
 cdef void _fetch_numbers(const View *view, const State *state) noexcept nogil:
@@ -83,7 +84,7 @@ cdef void _fetch_numbers(const View *view, const State *state) noexcept nogil:
     for i in range(state.count):
         attribute = state.leaves.attributes + i
         if attribute.kind == NUMBER:
-            fetch(first_compared(&view.constants.numbers, attribute.high))
+            prefetch(first_compared(&view.constants.numbers, attribute.high))
 
 
 cdef void _ask(const View *view, State *state) noexcept nogil:
@@ -133,8 +134,8 @@ cdef inline void _queue_run(State *state, uint32_t visit, uint32_t entry, uint32
     run[0] = state.visit[visit]
     run.single = run.single_end
     run.entry, run.entry_end = entry, end
-    fetch(run.postings.entries + entry)
-    fetch(run.postings.entries + end)  # it ends the tests of the last
+    prefetch(run.postings.entries + entry)
+    prefetch(run.postings.entries + end)  # it ends the tests of the last
     state.visits += 1
 
 
@@ -147,8 +148,8 @@ cdef void _fetch_tests(const View *view, const State *state) noexcept nogil:
         visit = state.visit + i
         entry = visit.postings.entries + visit.entry
         if visit.entry < visit.entry_end and not entry.mask & ~state.mask:
-            fetch(view.words + entry.tests)
-            fetch(view.words + visit.postings.entries[visit.entry_end].tests - 1)
+            prefetch(view.words + entry.tests)
+            prefetch(view.words + visit.postings.entries[visit.entry_end].tests - 1)
 
 
 cdef void begin_matching(const View *view, State *states, uint32_t count) noexcept nogil:

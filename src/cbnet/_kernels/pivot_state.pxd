@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.binding_search cimport BindingSearch
+from cbnet._kernels.intrinsics cimport prefetch  # defines CBNET_COLD
 from cbnet._kernels.message_encoding cimport Attribute, Batch
 from cbnet._kernels.pivot_view cimport Postings, View, mark_of
 from cbnet._kernels.symbol_table cimport Symbols
@@ -12,11 +13,8 @@ from cbnet._kernels.word_test cimport Leaves
 
 cdef extern from *:
     """
-    /* Prefetch; because of the empty assembly the compiler does not leave out a function that only does this. */
-    static inline void cbnet_fetch(const void *address) { __builtin_prefetch(address); __asm__ volatile (""); }
-
     /* Double a queue; return 0 if out of memory. Kept out of its callers, which would have to save more registers. */
-    static __attribute__((cold, noinline, unused)) int cbnet_enlarge(void **items, uint32_t *room, size_t size) {
+    static CBNET_COLD int cbnet_enlarge(void **items, uint32_t *room, size_t size) {
         void *larger = PyMem_RawRealloc(*items, (2 * (size_t) *room + 32) * size);
         if (larger == NULL) return 0;
         *items = larger;
@@ -24,7 +22,6 @@ cdef extern from *:
         return 1;
     }
     """
-    void fetch "cbnet_fetch" (const void *address) noexcept nogil
     bint enlarge "cbnet_enlarge" (void **items, uint32_t *room, size_t size) noexcept nogil
 
 cdef struct Visit:

@@ -15,11 +15,9 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from cbnet._kernels.byte_strings cimport find_bytes
 from cbnet._kernels.constant_pool cimport Texts, text_at
 from cbnet._kernels.test_codes cimport *
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
 
 cdef extern from *:
     """
@@ -45,7 +43,7 @@ cdef bint _text_relation(const Texts *texts, uint32_t test, uint32_t longer, uin
         return memcmp(text, part, part_length) == 0
     if test == SUFFIX:
         return memcmp(text + length - part_length, part, part_length) == 0
-    return part_length == 0 or memmem(text, length, part, part_length) != NULL
+    return part_length == 0 or find_bytes(text, length, part, part_length) != NULL
 
 
 cdef bint _in_order(uint32_t narrow, uint32_t a, uint32_t wide, uint32_t b) noexcept nogil:

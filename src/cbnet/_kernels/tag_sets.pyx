@@ -3,10 +3,8 @@
 from libc.stdint cimport int64_t
 
 from cbnet._kernels.arrays cimport pointer
+from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.tag_owners cimport NO_OWNER, append_owner
-
-cdef extern from * nogil:
-    void __builtin_prefetch(const void *address)
 
 cdef enum:
     # A bucket with more entries than this for each tag of the message is searched for every tag; a
@@ -85,8 +83,8 @@ cdef bint find_subsets(const Sets *sets, const uint64_t *present, const uint32_t
     """
     cdef uint32_t i, tag, first, end
     for i in range(count):
-        __builtin_prefetch(sets.seconds + min(sets.buckets[tags[i]], sets.entries))
-        __builtin_prefetch(sets.singles + tags[i])
+        prefetch(sets.seconds + min(sets.buckets[tags[i]], sets.entries))
+        prefetch(sets.singles + tags[i])
     for i in range(count):
         tag = tags[i]
         if tag < least:

@@ -12,11 +12,10 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
+from cbnet._kernels.intrinsics cimport trailing_zeros
+
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t index)  # borrowed
-
-cdef extern from * nogil:
-    int __builtin_ctzll(unsigned long long word)
 
 cdef enum:
     GROUP = 4096  # targets per word of the summary
@@ -62,12 +61,12 @@ cdef int take_targets(TargetSet *targets, Found *found) noexcept nogil:
             return 0
         out = found.targets + found.used
         while outer:
-            place = (group << 6) | __builtin_ctzll(outer)
+            place = (group << 6) | trailing_zeros(outer)
             outer &= outer - 1
             word = targets.bits[place]
             targets.bits[place] = 0
             while word:
-                out[0] = <uint32_t> ((place << 6) | __builtin_ctzll(word))
+                out[0] = <uint32_t> ((place << 6) | trailing_zeros(word))
                 out += 1
                 word &= word - 1
         found.used = out - found.targets

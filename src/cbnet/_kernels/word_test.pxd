@@ -11,13 +11,11 @@ Constants are shared by all engines:
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from cbnet._kernels.byte_strings cimport find_bytes
 from cbnet._kernels.constant_pool cimport Numbers, Pool, Texts, text_at
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, Element
 from cbnet._kernels.symbol_table cimport SymbolTable
 from cbnet._kernels.test_codes cimport *
-
-cdef extern from "string.h" nogil:
-    void *memmem(const void *haystack, size_t haystack_length, const void *needle, size_t needle_length)
 
 cdef enum:
     NULL_TYPE = 3          # of a member of a set; the other types are numbered as the kinds of attributes
@@ -103,4 +101,4 @@ cdef inline bint passes(const Constants *constants, const Attribute *attribute, 
         return memcmp(text, attribute.text, length) == 0
     if test == SUFFIX:
         return memcmp(text, attribute.text + attribute.length - length, length) == 0
-    return length == 0 or memmem(attribute.text, attribute.length, text, length) != NULL
+    return length == 0 or find_bytes(attribute.text, attribute.length, text, length) != NULL
