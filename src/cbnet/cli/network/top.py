@@ -86,7 +86,7 @@ def _show_live(monitor: RouterMonitor, every: float) -> None:
 @contextmanager
 def _key_reader() -> Iterator[KeyReader]:
     """Yield a function that returns the key pressed within some seconds, or an empty string."""
-    if not sys.stdin.isatty():
+    if not sys.stdin.isatty() or sys.platform == "win32":
         yield _sleep
         return
     import select

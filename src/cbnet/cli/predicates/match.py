@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from cbnet.cli.console import print_note
 from cbnet.cli.options import Dialect, Json, Rules, output_option
 from cbnet.errors import InputError
 from cbnet.files import unreadable
+from cbnet.processors import available_processors
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -136,8 +136,7 @@ def _match(table: RuleFile, messages: str, options: MatchOptions, as_json: bool)
 
 
 def _threads() -> int:
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(available, _MAX_THREADS)
+    return min(available_processors(), _MAX_THREADS)
 
 
 def _sink(matcher: FileMatcher, options: MatchOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:

@@ -10,7 +10,6 @@ one row per observation. Findings and charts are computed from the tables alone,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ import pyarrow as pa
 from cbnet.lab.experiments.claim import Finding
 from cbnet.lab.report.chart import Chart
 from cbnet.lab.report.page import Grid
+from cbnet.processors import available_processors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ class ExperimentContext:
     """A graph of the Internet; None: a generated one."""
     traces: Path | None = None
     """A folder of user traces; None: models of users."""
-    processes: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    processes: int = field(default_factory=available_processors)
     progress: Progress = _no_progress
     spark: Callable[[], SparkSession] = _start_spark
     """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""

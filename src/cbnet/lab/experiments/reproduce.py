@@ -11,7 +11,6 @@ are computed from the tables each time. An experiment that cannot run leaves its
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, TypeAlias
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -30,6 +30,7 @@ from cbnet.lab.experiments.experiment import AnyExperiment, ExperimentContext, S
 from cbnet.lab.experiments.fingerprint import code_fingerprint, commit, fingerprint, input_fingerprint
 from cbnet.lab.report.chart import Chart, png, svg
 from cbnet.lab.report.page import Grid
+from cbnet.processors import available_processors
 
 MANIFEST = "_cbnet.json"
 OnStart: TypeAlias = Callable[[AnyExperiment], None]
@@ -103,11 +104,10 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def machine() -> dict[str, Any]:
     """Return the hardware and software of this machine."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_gb": round(memory / 2**30, 1),
+        "cores": available_processors(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }

@@ -61,6 +61,8 @@ class ProcessNetwork:
         data: initial predicates and tables. journals: a folder with one for the journal of each router. http: whether
         routers serve HTTP, on free ports.
         """
+        if not hasattr(os, "fork"):
+            raise CbnetError(f"{sys.platform} cannot fork routers: start each one with `cbnet router`")
         self.journals = journals
         self.settings = {each.name: each for each in settings}
         if len(self.settings) > MAX_ROUTERS:

@@ -13,7 +13,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
@@ -153,8 +153,7 @@ def _shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event
         stop.set()
         drain.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, on_signal)
+    _handle_signals(("SIGTERM", "SIGINT", "SIGHUP"), on_signal)
     if lifeline is not None:
         os.set_blocking(lifeline, False)
         loop.add_reader(lifeline, on_lifeline)
@@ -163,7 +162,17 @@ def _shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event
 
 def _on_hangup(reload: ConfigurationReload) -> None:
     """Reload on SIGHUP, instead of a drain."""
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.start)
+    _handle_signals(("SIGHUP",), reload.start)
+
+
+def _handle_signals(names: Iterable[str], handler: Callable[[], None]) -> None:
+    """Call a handler in the event loop on signals, those of them that the system has."""
+    loop = asyncio.get_running_loop()
+    for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+        try:
+            loop.add_signal_handler(number, handler)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(handler))
 
 
 @asynccontextmanager
@@ -190,7 +199,7 @@ def notify_systemd(state: str) -> None:
     """Send the state of this process to systemd, if it runs as a service."""
     path = os.environ.get("NOTIFY_SOCKET", "")
     if path:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notice:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notice:
             try:
                 notice.sendto(state.encode(), "\0" + path[1:] if path.startswith("@") else path)
             except OSError:  # the socket is gone; the router keeps running

@@ -40,7 +40,9 @@ def run_router(main: Coroutine[Any, Any, Result]) -> Result:
     loop continue within a millisecond.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    return asyncio.run(_with_collection(main))
+    # Windows' default event loop cannot accept connections in slices, as the acceptor does.
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        return runner.run(_with_collection(main))
 
 
 async def _with_collection(main: Coroutine[Any, Any, Result]) -> Result:

@@ -7,7 +7,6 @@ the rows is checked by the reference, for both.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from cbnet.lab.workload.events.trades import trades, write_trades
 from cbnet.lab.workload.standing_rules import Records, standing_filters
 from cbnet.language import Message
 from cbnet.matching import Table, reference
+from cbnet.processors import available_processors
 
 Report = Callable[[str], None]
 
@@ -115,7 +115,7 @@ def _duckdb(data: Path, output: Path, filters: pa.Table, seconds: float, report:
     if find_spec("duckdb") is None:
         return Run(), None
     report(f"matching with DuckDB, {seconds:.0f} s for a query")
-    job = Job(str(data), str(output), sql_conditions(filters), seconds, os.cpu_count() or 1)
+    job = Job(str(data), str(output), sql_conditions(filters), seconds, available_processors())
     process = _run(["-m", "cbnet.lab.bench.matching.duckdb_rival"], json.dumps(asdict(job)))
     return Run(**json.loads(process.output)), process
 

@@ -14,7 +14,6 @@ stream, so results do not depend on the number of processes, nor on whether the 
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
@@ -32,6 +31,7 @@ from cbnet.lab.workload.checks import check_at_least
 from cbnet.lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
 from cbnet.lab.workload.vocabulary.terms import terms as read_terms
 from cbnet.language.relations.constraint_group import Rules
+from cbnet.processors import available_processors
 from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _run_tasks(
 
         yield from enumerate(run_tasks(spark, functions))
         return
-    workers = min(processes or len(os.sched_getaffinity(0)), len(tasks))
+    workers = min(processes or available_processors(), len(tasks))
     if workers == 1:
         yield from ((number, function()) for number, function in enumerate(functions))
         return
