@@ -12,7 +12,7 @@ from setuptools import Extension, setup
 # Code that Cython would repeat in every kernel, such as memoryviews, is compiled once: this cut a build from 107 s of
 # processor time to 34 s, and the compiled kernels from 27 MB to 7 MB.
 SHARED = "cbnet._kernels._shared"
-# Wheels run on other machines: no flag here depends on the processor of this one (-march=native). Debugging information,
+# Wheels run on other machines: no flag depends on the processor of this one (-march=native). Debugging information,
 # which some builds of Python ask for, would double the size.
 WINDOWS = sys.platform == "win32"
 FLAGS = ["/O2"] if WINDOWS else ["-O3", "-g0"]

@@ -14,6 +14,7 @@ import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_error
+from cbnet.cli.extras import missing_package
 from cbnet.cli.options import MOVED_COMMANDS, RENAMED_OPTIONS
 from cbnet.errors import CbnetError, InputError
 
@@ -28,13 +29,14 @@ _COMMANDS = {
     "Operation": {
         name: f"operation.{name}" for name in ("router", "gateway", "reload", "verify", "health", "token", "durable")
     },
+    "Shell": {"completion": "shell.completion"},
     "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},
     "Measurement": {"bench": "bench.bench"},
     "Research": {"lab": "lab.lab"},
 }
 
 
-def _build_app(only: str | None) -> typer.Typer:
+def build_app(only: str | None) -> typer.Typer:
     """Return the application with one command or group, if there is one of that name, else with all.
 
     Importing and building all commands takes 0.1 s, which a single command need not wait for.
@@ -44,6 +46,7 @@ def _build_app(only: str | None) -> typer.Typer:
         help="Content-based network: messages reach the receivers whose rules match their content.",
         cls=GroupHelp,
         invoke_without_command=True,
+        add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
@@ -88,7 +91,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # not if it is closed, or replaced by a test
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        code = _build_app(arguments[0] if arguments else None)(prog_name="cbnet", standalone_mode=False)
+        code = build_app(arguments[0] if arguments else None)(prog_name="cbnet", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except _UsageError as error:
@@ -99,6 +102,9 @@ def main() -> None:
         code = 2
     except CbnetError as error:
         print_error(InputError(str(error)), as_json)
+        code = 1
+    except ModuleNotFoundError as error:
+        print_error(missing_package(error, arguments[0]), as_json)
         code = 1
     except MemoryError:
         print_error(InputError("out of memory", hint="use a smaller input"), as_json)

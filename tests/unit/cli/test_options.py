@@ -34,7 +34,7 @@ def test_old_names_are_answered_with_the_new_name(cbnet, arguments, problem):
 def test_old_names_are_not_in_the_help(cbnet):
     help_text = cbnet("--help").out
     assert "topology" not in help_text
-    assert "--install-completion" in help_text
+    assert "completion" in help_text
 
 
 @pytest.mark.parametrize("command", [[], ["sub"], ["bench", "network"], ["lab", "simulate"], ["spark", "match"]])
