@@ -54,13 +54,20 @@ def test_commands_have_the_options_used(cbnet, words):
 def test_image_copies_existing_files_and_runs_unprivileged():
     config = instructions()
     for instruction, words in config:
-        if instruction == "COPY" and "--from" not in words:
+        if instruction == "COPY" and "--from" not in words and not words.startswith("dist "):  # made by `make build`
             assert all((ROOT / source).exists() for source in words.split()[:-1]), words
     kinds = [instruction for instruction, _ in config]
     assert kinds.count("FROM") == 2
-    assert dict(config)["USER"] == "cbnet"
+    assert dict(config)["USER"] == "65534:65534"  # nobody
     assert kinds.index("USER") < kinds.index("ENTRYPOINT")
     assert dict(config)["ENTRYPOINT"].startswith("[")  # otherwise a shell would get the signal
+
+
+def test_image_context_has_what_is_copied_and_nothing_else():
+    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    copied = {words.split()[0] for kind, words in instructions() if kind == "COPY" and "--from" not in words}
+    assert copied == {"dist", "deploy/router.toml"}
+    assert allowed == ["dist/*.whl", "deploy/router.toml"]
 
 
 def test_systemd_timeout_exceeds_the_drain_time():
@@ -76,3 +83,9 @@ def test_systemd_accepts_the_unit(tmp_path):
     command = ["systemd-analyze", "verify", str(tmp_path / "cbnet-router.service")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_systemd_rates_the_unit_as_little_exposed():
+    command = ["systemd-analyze", "security", "--offline=yes", "--threshold=15", str(DEPLOY / "cbnet-router.service")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr  # above 1.5 of 10
