@@ -59,8 +59,9 @@ cdef extern from *:
     /* The first place of a part, which is not empty, in a text; NULL if there is none. */
     static inline const void *cbnet_find(const void *text, size_t length, const void *part, size_t part_length) {
     #if defined(_WIN32) || defined(CBNET_PLAIN_C)
-        const char *at = (const char *) text, *last = at + length - part_length;
+        const char *at = (const char *) text, *last;
         if (part_length > length) return NULL;
+        last = at + (length - part_length);
         while (at <= last && (at = (const char *) memchr(at, *(const char *) part, (size_t) (last - at) + 1)) != NULL) {
             if (memcmp(at, part, part_length) == 0) return at;
             at++;

@@ -1,0 +1,42 @@
+"""A command whose packages are not installed names them and the extra in one line."""
+
+import sys
+
+import pytest
+
+from cbnet.cli.extras import missing_package
+
+
+@pytest.mark.parametrize(
+    ("module", "command", "extra"),
+    [
+        ("starlette.applications", "bench", "network"),
+        ("prometheus_client", "router", "network"),
+        ("pyspark.sql", "spark", "spark"),
+        ("psutil", "pipeline", "spark"),
+        ("psutil", "bench", "lab"),
+        ("altair", "lab", "lab"),
+    ],
+)
+def test_missing_package_is_named_with_its_extra(module, command, extra):
+    error = missing_package(ModuleNotFoundError(name=module), command)
+    assert error.summary == f"`cbnet {command}` needs {module.partition('.')[0]}; pip install 'cbnet[{extra}]'"
+
+
+def test_module_that_the_system_lacks_is_no_package():
+    error = missing_package(ModuleNotFoundError(name="resource"), "bench")
+    assert error.summary == f"`cbnet bench` does not run on {sys.platform}"
+
+
+def test_mistake_in_the_code_is_not_taken_for_a_missing_package():
+    with pytest.raises(ModuleNotFoundError):
+        missing_package(ModuleNotFoundError(name="cbnet.network.nothing"), "sub")
+
+
+def test_command_without_its_package_ends_in_one_line(cbnet, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    for name in [name for name in sys.modules if name.startswith(("cbnet.lab.bench", "psutil."))]:
+        monkeypatch.delitem(sys.modules, name)
+    outcome = cbnet("bench", "router", "--seconds", "1")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err == "error: `cbnet bench` needs psutil; pip install 'cbnet[lab]'\n"
