@@ -1,6 +1,6 @@
 """Check the contents of built wheels: `python .ci/check_wheels.py FOLDER`.
 
-A wheel has every module, type stub and data file of the package and a compiled kernel for each source, and nothing else.
+A wheel has every module, type stub and data file of the package, a compiled kernel for each source, and nothing else.
 """
 
 import sys
