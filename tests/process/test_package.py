@@ -15,7 +15,6 @@ def test_importing_cbnet_loads_no_heavy_module():
     heavy = {
         "numpy",
         "pyarrow",
-        "scipy",
         "pandas",
         "pyspark",
         "networkx",
@@ -24,13 +23,13 @@ def test_importing_cbnet_loads_no_heavy_module():
         "asyncio",
         "rich",
     }
-    for name in ("numpy", "pyarrow", "scipy", "pyspark", "altair"):
+    for name in ("numpy", "pyarrow", "pyspark", "altair"):
         assert name in _modules_after(f"import {name}")  # it is installed, so the check below can fail
     assert not _modules_after("import cbnet") & heavy
 
 
 def test_network_client_loads_no_heavy_module():
-    assert not _modules_after("from cbnet import connect") & {"numpy", "pyarrow", "scipy", "uvicorn"}
+    assert not _modules_after("from cbnet import connect") & {"numpy", "pyarrow", "uvicorn"}
 
 
 def test_compiling_a_table_does_not_load_pandas():
