@@ -10,7 +10,6 @@ reach it over the history, which is a home of them, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec.structs import replace
@@ -20,10 +19,10 @@ from cbnet.language.relations.covering import covers
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
-from cbnet.network.announce.confirmations import SUBSCRIPTION
 from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer
+from cbnet.network.durable.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.history import History, StartPoint, no_history
 from cbnet.network.durable.history_copy import HistoryCopy, copy_key
@@ -49,17 +48,6 @@ from cbnet.network.protocol.frames import DurableLost, DurableSubscribe, Refused
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router, which are in one record
 
 
-@dataclass
-class _Unconfirmed:
-    """A client that waits until all routers know of its subscription."""
-
-    link: int
-    id: int
-    filters: Collection[bytes]
-    sequence: int  # of the record that has it
-    deadline: float
-
-
 class DurableRegistry:
     """The durable subscriptions of one router, by account and name."""
 
@@ -76,17 +64,15 @@ class DurableRegistry:
     ) -> None:
         """Initialise with the content of the journal; replays: of the history, if there is one."""
         self._context = context
-        self._versions = versions
         self._table = announcements.subscriptions
-        self._confirmations = announcements.confirmations
         self._home = home
         self._records = records
         self._queue = queue
         self._replays = replays
         self.record = OwnHomeRecord(context, records, state.id)
+        self._confirmations = DurableConfirmations(context, versions, announcements.confirmations, records, self.record)
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
-        self._unconfirmed: list[_Unconfirmed] = []
         self._next_id = max((saved.id for saved in state.subscriptions), default=0) + 1
         if replays is not None:
             self._add_history(replays.history)
@@ -138,7 +124,7 @@ class DurableRegistry:
             return False
         subscription.detach(link, id)
         subscription.deliver(self._context.now)
-        self._unconfirmed = [each for each in self._unconfirmed if (each.link, each.id) != (link, id)]
+        self._confirmations.cancel(link, id)
         return True
 
     def remove_client(self, link: int) -> None:
@@ -152,6 +138,8 @@ class DurableRegistry:
         if subscription is not None:
             subscription.acknowledge(link, id, offsets, up_to)
             subscription.deliver(self._context.now)
+            if subscription.saved.start and self._replays is not None:
+                self._replays.run(copy_key(subscription.id))  # there may be room now
 
     def remove(self, account: str, name: str, done: Callable[[], None]) -> None:
         """Remove a subscription and its messages; done: called when they are gone from the disk."""
@@ -272,32 +260,12 @@ class DurableRegistry:
         if self._attached.get((link, frame.id)) is not subscription:
             return
         subscription.deliver(self._context.now)
-        if not frame.wait:
+        if frame.wait:
+            id = HISTORY_ID if subscription.saved.start else subscription.id  # what receives its messages
+            self._confirmations.wait(link, frame.id, self.record.filters(id), deadline)
+        else:
             self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
-            return
-        is_copied = not subscription.saved.start
-        filters = self.record.filters(subscription.id) if is_copied else self.record.history_filters
-        sequence = self.record.sequence
-        self._unconfirmed.append(_Unconfirmed(link, frame.id, filters, sequence, deadline))
-        if self._missing(sequence):
-            self.record.announce()  # those who have this version do not acknowledge it again
-
-    def _missing(self, sequence: int) -> list[str]:
-        return self._records.unacknowledged(sequence, self._versions.newest.names)
 
     def check(self) -> None:
-        """Confirm subscriptions whose record all routers have; flood it again if some have not acknowledged it."""
-        now = self._context.now
-        waiting, self._unconfirmed = self._unconfirmed, []
-        for each in waiting:
-            missing = self._missing(each.sequence)
-            if not missing:
-                left = max(0.001, each.deadline - now)
-                self._confirmations.wait(each.link, each.id, SUBSCRIPTION, each.filters, left)
-            elif now >= each.deadline:
-                routers = len(self._versions.newest.names)
-                self._context.outbox.send(each.link, Subscribed(each.id, False, routers, missing))
-            else:
-                self._unconfirmed.append(each)
-        if self.record.is_due(now) and (self._unconfirmed or self.record.is_outbid):
-            self.record.announce()
+        """Do periodic work."""
+        self._confirmations.check()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.durable_frames import DurableName
@@ -44,13 +43,8 @@ class OwnHomeRecord:
         """Whether another version must be outbid."""
         return self._above is not None
 
-    @property
-    def history_filters(self) -> Collection[bytes]:
-        """The filters of the history."""
-        return self._filters.get(HISTORY_ID, ())
-
     def filters(self, id: int) -> Collection[bytes]:
-        """Return the filters of a durable subscription; none if it is not on disk."""
+        """Return the filters of a durable subscription, or of the history; none if it is not on disk."""
         return self._filters.get(id, ())
 
     def all_filters(self) -> set[bytes]:
