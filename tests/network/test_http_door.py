@@ -321,3 +321,28 @@ def test_durable_messages_come_again_until_they_are_acknowledged(tmp_path):
             socket.receive()
             socket.ask(op="subscribe", id=1, durable="jobs")
             assert socket.receive()["message"] == {"x": 3}
+
+
+def test_streams_and_sockets_begin_in_the_past(tmp_path):
+    with running_door(journal=tmp_path, history="n >= 0") as door, door.client() as client:
+        for n in range(5):
+            client.post("/publish?durable=true", json={"n": n})
+        with event_stream(client, "n > 2", **{"from": "first"}) as events:
+            rows = [next(events) for _ in range(2)]
+            assert [(name, data["message"], data["offset"]) for name, _, data in rows] == [
+                ("message", {"n": 3}, 4), ("message", {"n": 4}, 5),
+            ]  # fmt: skip
+            client.post("/publish", json={"n": 5})
+            assert next(events)[2]["message"] == {"n": 5}
+        with event_stream(client, "n >= 0", **{"from": "30d"}) as events:
+            names = [next(events)[0] for _ in range(7)]
+            assert sorted(names) == ["lost"] + ["message"] * 6
+        answer = client.get("/subscribe", params={"predicate": "n >= 0", "from": "soon"})
+        assert (answer.status_code, answer.json()["detail"]) == (400, "invalid start 'soon'")
+        answer = client.get("/subscribe", params={"predicate": "m = 1", "from": "first"})
+        assert (answer.status_code, "has only messages that match" in answer.json()["detail"]) == (403, True)
+        with Socket(door) as socket:
+            socket.receive()
+            assert socket.ask(**{"op": "subscribe", "id": 1, "predicate": "n >= 0", "from": 6})["op"] == "subscribed"
+            assert socket.receive()["message"] == {"n": 5}
+        assert "cbnet_history_messages 6.0" in client.get("/metrics").text

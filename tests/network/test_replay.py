@@ -101,3 +101,12 @@ def test_commands_begin_in_the_past(cbnet, network):
     assert (outcome.code, "has only messages that match x >= 0" in outcome.err) == (1, True)
     outcome = cbnet("sub", "x > 0", "--from", "yesterday", *home)
     assert "invalid start 'yesterday'; use an offset, a time such as 90s, 15m, 1h or 2d, or first" in outcome.err
+
+
+def test_options_of_a_router_set_a_history(cbnet, tmp_path):
+    options = ("router", "--name", "a", "--history", "x > 0")
+    outcome = cbnet(*options, "--check")
+    assert (outcome.code, "`history` needs a journal" in outcome.err) == (2, True)
+    outcome = cbnet(*options, "--journal", str(tmp_path), "--set", "history_age=60", "--print")
+    assert 'history = "x > 0"  # option' in outcome.out
+    assert "history_age = 60.0  # option" in outcome.out

@@ -41,14 +41,14 @@ class RunningDoor:
 
 
 @contextmanager
-def running_door(security=OPEN_POLICY, *, origins=(), sessions=100, http=HERE, journal=None):
+def running_door(security=OPEN_POLICY, *, origins=(), sessions=100, http=HERE, journal=None, history=""):
     """Run a router with a door."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
     async def start():
-        router = TcpRouter(Settings("a"), HERE, {}, security, journal=journal)
+        router = TcpRouter(Settings("a", history=history), HERE, {}, security, journal=journal)
         await router.start()
         door = HttpDoor(router, http, origins=origins, sessions=sessions)
         await door.start()

@@ -29,3 +29,12 @@ def test_random_changes_give_what_a_dict_gives(monkeypatch):
         stock = [StockItem(offset, size, float(offset)) for offset, size in plain.items()]
         again = Backlog(following, stock)
         assert ([*again], again.next, again.bytes) == ([*backlog], backlog.next, backlog.bytes)
+
+
+def test_the_first_message_since_a_time():
+    backlog = Backlog()
+    for time in (1.0, 2.0, 2.0, 5.0):
+        backlog.append(10, time)
+    assert [backlog.since(time) for time in (0.0, 1.0, 1.5, 2.0, 3.0, 5.0, 6.0)] == [1, 1, 2, 2, 4, 4, 5]
+    backlog.remove(1)
+    assert backlog.since(0.0) == 2

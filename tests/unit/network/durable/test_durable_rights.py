@@ -6,13 +6,17 @@ from cbnet import parse
 from cbnet.network.durable.journal import OpenJournal
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
+    DurableDeliver,
     DurablePublish,
     DurableQuery,
     DurableRemove,
     DurableReport,
     DurableSubscribe,
     ForgetHome,
+    HistoryStart,
+    Publish,
     RefusedFrame,
+    Replay,
     Subscribed,
 )
 from cbnet.network.router.router import Router
@@ -32,13 +36,13 @@ RIGHTS = {
 class Guarded:
     """A router with accounts and a journal."""
 
-    def __init__(self):
+    def __init__(self, **settings):
         self.memory = MemoryNetwork()
         disk = MemoryDisk(self.memory)
         accounts = {name: Account(rights, TOKENS[name].hash) for name, rights in RIGHTS.items()}
         self.done = []
         state = disk.start(lambda event: self.done.extend(self.router.journalled(event, self.memory.now)))
-        self.router = Router(Settings("a"), 7, Access(clients=accounts), journal=OpenJournal(disk, state))
+        self.router = Router(Settings("a", **settings), 7, Access(clients=accounts), journal=OpenJournal(disk, state))
         for link, name in enumerate(TOKENS, 1):
             self.router.opened(link, 0.0)
             own = hello("client", name, life=0, link=0, scheme="")
@@ -108,3 +112,32 @@ def test_client_whose_rights_shrink_gets_no_more_and_cannot_join_again():
     assert refused.reason.startswith("you may only subscribe to `x = 5`")
     (own,) = sent(net.say(1, DurableQuery(1)), DurableReport)
     assert [(each.name, each.clients) for each in own.subscriptions] == [("s", 0)]
+
+
+def replay(predicate):
+    return Replay(1, predicate, 0.0, 10, HistoryStart())
+
+
+def test_a_client_sees_of_the_history_what_it_may_subscribe_to():
+    net = Guarded(history="x > -10")
+    net.say(2, Publish(1, {"x": -5}, [], b"", False), Publish(2, {"x": 5}, [], b"", False))
+    (refused,) = sent(net.say(1, replay("x > -10")), RefusedFrame)
+    assert (refused.frame, refused.number) == (76, 1)
+    assert refused.reason.startswith("you may only subscribe to `x > 0`")
+    assert net.router.counters["denied.subscribe"] == 1
+    delivered = sent(net.say(1, replay("x > 0")), DurableDeliver)
+    assert [each.offset for each in delivered] == [2]
+    (own,) = sent(net.say(1, DurableQuery(1)), DurableReport)
+    assert (own.history.predicate, own.history.messages) == ("", 2)
+    (whole,) = sent(net.say(2, DurableQuery(1)), DurableReport)
+    assert whole.history.predicate == "x > -10"
+
+
+def test_a_client_whose_rights_shrink_gets_no_more_of_the_history():
+    net = Guarded(history="x > -10")
+    net.say(1, replay("x > 0"))
+    narrow = {"ann": Rights(subscribe=parse("x = 5"), watch=False), "bob": RIGHTS["bob"]}
+    accounts = {name: Account(rights, TOKENS[name].hash) for name, rights in narrow.items()}
+    (refused,) = sent(net.router.reload(net.router.settings, Access(clients=accounts), net.memory.now), RefusedFrame)
+    assert (refused.frame, refused.number) == (76, 1)
+    assert not sent(net.say(2, Publish(1, {"x": 1}, [], b"", False)), DurableDeliver)

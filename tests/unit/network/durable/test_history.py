@@ -18,6 +18,7 @@ from cbnet.network.protocol.frames import (
     Unsubscribe,
     Unsubscribed,
 )
+from cbnet.network.security.access import OPEN_ACCESS
 from cbnet.network.simulation.memory_network import MemoryNetwork
 
 FIRST = HistoryStart()
@@ -321,6 +322,16 @@ def test_another_predicate_is_noted_and_no_history_removes_the_messages():
     restart("x > 0")
     found = history(net, alice)
     assert (found.messages, found.first, found.next) == (0, next_offset, next_offset)  # offsets go on
+
+
+def test_other_limits_apply_after_a_reload():
+    net, alice, _ = lab()
+    publish(net, alice, numbers(10))
+    router = net.memory.router("a")
+    router.reload(Settings("a", history="x > 0", history_messages=4), OPEN_ACCESS, net.memory.now)
+    publish(net, alice, [b"10"])
+    found = history(net, alice)
+    assert (found.messages, found.first, found.next) == (4, 8, 12)
 
 
 def test_failed_routers_are_noted():

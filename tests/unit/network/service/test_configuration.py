@@ -87,6 +87,9 @@ def test_printed_configuration_can_be_read_again(file):
         ('name = "a"\nlisten = "0.0.0.0:4001"', {}, {}, "0.0.0.0:4001 is reachable from other machines"),
         ('name = "a"\nhttp = "0.0.0.0:9090"', {}, {}, "0.0.0.0:9090 is reachable from other machines, but has no TLS"),
         ("name = ", {}, {}, "not TOML: Invalid value"),
+        ('name = "a"\nhistory = "x > 0"', {}, {}, "`history` needs a journal"),
+        ('name = "a"\njournal = "j"', {}, {"history": "x >"}, "history: a value is missing"),
+        ('name = "a"\nhistory_bytes = 0', {}, {}, "`history_bytes` is not positive"),
         (
             'name = "a"',
             {"CBNET_LISTNE": "x"},
