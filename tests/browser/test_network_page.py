@@ -206,6 +206,8 @@ def test_a_token_is_entered_once_for_a_tab(browser):
 def test_a_killed_router_turns_grey_and_comes_back(visit, network):  # the last one: others need all routers
     page = visit()
     expect(page.locator(".router.up")).to_have_count(6)
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
     network.kill("4")
     expect(page.locator(".router.gone")).to_have_attribute("data-router", "4")
     expect(page.locator(".link.gone")).to_have_count(2)
@@ -214,3 +216,4 @@ def test_a_killed_router_turns_grey_and_comes_back(visit, network):  # the last 
     network.start("4")
     expect(page.locator(".router.up")).to_have_count(6)
     expect(page.locator(".link.up")).to_have_count(6)
+    assert requests == []  # all of it came by the stream

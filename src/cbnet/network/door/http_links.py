@@ -48,7 +48,7 @@ class HttpLinks:
         self._router = router
         self._connections = connections
         self._open: set[AsyncClient] = set()
-        self._of_requests: set[AsyncClient] = set()  # of those, the ones that requests share
+        self._unlisted: set[AsyncClient] = set()  # of those, the ones of requests and of streams that watch the network
         self._closing: set[asyncio.Task[None]] = set()
         connections.on_closed = self._end_shared
 
@@ -61,7 +61,7 @@ class HttpLinks:
             client = connection.links.pop(token, None)
             if client is None or not client.is_connected:
                 client = await self._opened(connection, token)
-                self._of_requests.add(client)
+                self._unlisted.add(client)
             try:
                 yield client
             finally:
@@ -71,11 +71,15 @@ class HttpLinks:
                     self._end(client)
 
     @asynccontextmanager
-    async def own(self, request: HTTPConnection, token: str) -> AsyncIterator[AsyncClient]:
-        """Open a link for an event stream or a WebSocket."""
+    async def own(
+        self, request: HTTPConnection, token: str, *, is_listed: bool = True
+    ) -> AsyncIterator[AsyncClient]:  # fmt: skip
+        """Open a link for an event stream or a WebSocket; is_listed: whether it is shown among the clients."""
         connection: HttpConnection = request.state.connection
         with self._connections.session(connection):
             client = await self._opened(connection, token)
+            if not is_listed:
+                self._unlisted.add(client)
             try:
                 yield client
             finally:
@@ -86,9 +90,9 @@ class HttpLinks:
         return self._rights(request.state.connection, bearer_token(request))
 
     @property
-    def request_names(self) -> set[str]:
-        """The names of the links that requests share: they come and go with them."""
-        return {client.name for client in self._of_requests}
+    def unlisted_names(self) -> set[str]:
+        """The names of the links that are not shown among the clients."""
+        return {client.name for client in self._unlisted}
 
     def needs_token(self, request: HTTPConnection) -> bool:
         """Return whether a client without a token is refused, as it has no certificate either."""
@@ -141,7 +145,7 @@ class HttpLinks:
         """Close a link in the background: its user may have been cancelled."""
         if client in self._open:
             self._open.discard(client)
-            self._of_requests.discard(client)
+            self._unlisted.discard(client)
             task = asyncio.get_running_loop().create_task(client.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

@@ -5,13 +5,14 @@
 
 The router asks all routers that it can reach, itself first and then the neighbours of those that answer, every second,
 or more slowly if there are more than a hundred. An event is sent if something has changed. A router that others have as
-a neighbour and that does not answer is there with `answers: false`. The links of this stream and of requests are not
-among the clients.
+a neighbour and that does not answer is there with `answers: false`. All streams share the samples. Their links, and
+those of requests, are not among the clients.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -38,6 +39,8 @@ from cbnet.network.protocol.frames import Status
 from cbnet.network.transport.event_loop import wait_first
 
 _INTERVAL: Final = 1.0  # seconds between two samples
+_FRESH: Final = 0.8  # of this interval, in which a sample is used by other streams too
+_FORGOTTEN: Final = 5  # intervals after which rates begin anew: nobody has watched
 _ROUTERS: Final = 100  # more make the interval longer
 _AT_ONCE: Final = 64  # inquiries
 _TIMEOUT: Final = 4.0  # seconds; the router refuses an inquiry before
@@ -53,25 +56,26 @@ class NetworkWatch:
 
     def __init__(self, links: HttpLinks) -> None:
         self._links = links
+        self._samples = NetworkSamples(links)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client or the router ends the stream."""
         request = Request(scope, receive)
         RequestOptions(request.query_params, ())
         self._links.rights(request).check_watch()
-        async with self._links.own(request, bearer_token(request)) as client:
-            await wait_first(self._write(request, NetworkSamples(client, self._links), send), disconnected(receive))
+        async with self._links.own(request, bearer_token(request), is_listed=False) as client:
+            await wait_first(self._write(request, client, send), disconnected(receive))
 
-    async def _write(self, request: Request, samples: NetworkSamples, send: Send) -> None:
-        last = await samples.take()
+    async def _write(self, request: Request, client: AsyncClient, send: Send) -> None:
+        last = await self._samples.newest(client)
         await begin_events(send, event(last, name="network"))
         loop = asyncio.get_running_loop()
         written = loop.time()
         try:
             while True:
-                await asyncio.sleep(_INTERVAL * max(1, len(last["routers"]) / _ROUTERS))
+                await asyncio.sleep(_interval(last))
                 self._links.rights(request).check_watch()  # the configuration may have been reloaded
-                now = await samples.take()
+                now = await self._samples.newest(client)
                 is_due = loop.time() - written > KEEP_ALIVE
                 if now != last or is_due:
                     await send_events(send, SIGN_OF_LIFE if now == last else event(now, name="network"))
@@ -82,52 +86,70 @@ class NetworkWatch:
 
 
 class NetworkSamples:
-    """The statuses of all routers, sampled again and again by one client."""
+    """Samples of the statuses of all routers, which all streams share."""
 
-    def __init__(self, client: AsyncClient, links: HttpLinks) -> None:
-        self._client = client
+    def __init__(self, links: HttpLinks) -> None:
         self._links = links
-        self._last: dict[str, Status] = {}
+        self._statuses: dict[str, Status] = {}
+        self._sample: dict[str, Any] = {}
+        self._taken = float("-inf")
+        self._turn = asyncio.Lock()
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def take(self) -> dict[str, Any]:
-        """Ask all routers; return the members of a JSON object."""
-        own = await self._client.status(_TIMEOUT)
+    async def newest(self, client: AsyncClient) -> dict[str, Any]:
+        """Return the newest sample, as the members of a JSON object; if it is old, take another one by this client."""
+        loop = asyncio.get_running_loop()
+        async with self._turn:
+            age = loop.time() - self._taken
+            if age > _FORGOTTEN * _interval(self._sample):
+                self._statuses = {}
+            if age > _FRESH * _interval(self._sample):
+                self._sample = await self._take(client)
+                self._taken = loop.time()
+            return self._sample
+
+    async def _take(self, client: AsyncClient) -> dict[str, Any]:
+        """Ask all routers."""
+        own = await client.status(_TIMEOUT)
         found: dict[str, Status | None] = {own.router: own}
         neighbours = {*own.neighbours}
-        asked = {*self._last, *neighbours} - {own.router}
+        asked = {*self._statuses, *neighbours} - {own.router}
         while asked:
             names = sorted(asked)
-            found |= zip(names, await asyncio.gather(*map(self._status, names)), strict=True)
-            neighbours |= {name for each in names if (status := found[each]) for name in status.neighbours}
+            answers = await asyncio.gather(*(self._status(client, name) for name in names))
+            found |= zip(names, answers, strict=True)
+            neighbours |= {name for status in answers if status for name in status.neighbours}
             asked = neighbours - found.keys()
         routers = [
-            self._members(name, status)
+            self._members(name, status, self._links.unlisted_names if name == own.router else set())
             for name, status in sorted(found.items())
             if status is not None or name in neighbours
         ]
-        self._last = {name: status for name, status in found.items() if status is not None}
+        self._statuses = {name: status for name, status in found.items() if status is not None}
         return {"router": own.router, "network": own.network, "scheme": own.scheme, "routers": routers}
 
-    async def _status(self, name: str) -> Status | None:
+    async def _status(self, client: AsyncClient, name: str) -> Status | None:
         async with self._slots:
             try:
-                return await self._client.status(_TIMEOUT, at=name)
+                return await client.status(_TIMEOUT, at=name)
             except (Refused, Timeout):
                 return None
 
-    def _members(self, name: str, status: Status | None) -> dict[str, Any]:
-        rates = router_rates(name, "", self._last.get(name), status)
-        hidden = self._links.request_names | {self._client.name} if name == self._client.router else set()
-        clients = [link for link in rates.links if link.role == "client" and link.name not in hidden]
-        members = {member: getattr(rates, member) for member in _MEMBERS}
-        count = 0 if status is None else status.clients - sum(peer.name in hidden for peer in status.peers)
+    def _members(self, name: str, status: Status | None, unlisted: Collection[str]) -> dict[str, Any]:
+        rates = router_rates(name, "", self._statuses.get(name), status)
+        clients = [link for link in rates.links if link.role == "client" and link.name not in unlisted]
+        count = 0 if status is None else status.clients - sum(peer.name in unlisted for peer in status.peers)
         return {
-            **members,
+            **{member: getattr(rates, member) for member in _MEMBERS},
             "clients": count,
             "listed_clients": [*map(_link_members, clients[:_MAX_CLIENTS])],
             "neighbours": [_neighbour(rates, link, status) for link in rates.links if link.role == "router"],
         }
+
+
+def _interval(sample: Mapping[str, Any]) -> float:
+    """Return the seconds until the sample after this one."""
+    return _INTERVAL * max(1, len(sample.get("routers", ())) / _ROUTERS)
 
 
 def _neighbour(rates: RouterRates, link: LinkRates, status: Status | None) -> dict[str, Any]:
