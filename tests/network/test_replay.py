@@ -34,7 +34,7 @@ def take(subscription, count, timeout=20.0):
 
 def test_a_subscription_from_the_past_outlives_a_kill_of_the_router_under_load(network):
     total = 3_000
-    with at(network, "a") as publisher, at(network, "b") as subscriber:
+    with at(network, "a") as publisher, at(network, "b", "a") as subscriber:  # a keeps no history
         publisher.publish_durably([{"x": n} for n in range(1_000)], timeout=20)
         notices = []
         subscriber.on_event = lambda event: notices.append(event.text)

@@ -18,6 +18,7 @@ from cbnet.network.protocol.frames import Frame, frame_number
 
 Entry = TypeVar("Entry", AsyncSubscription, AsyncOffer)
 _ELSEWHERE = " lives at router "  # in the reason of a router that is not the home of a durable subscription
+_OTHER_HISTORY = (" belongs to the history of another router", " keeps no history")
 _log = logging.getLogger("cbnet.network")
 
 
@@ -25,6 +26,14 @@ def _kind_of(subscription: AsyncSubscription) -> type[Frame]:
     if subscription.durable is not None:
         return frames.DurableSubscribe
     return frames.Replay if subscription.is_replay else frames.Subscribe
+
+
+def _is_elsewhere(subscription: AsyncSubscription, reason: str) -> bool:
+    """Return whether a router refuses a subscription that another one has, or whose history another one keeps."""
+    if subscription.durable is not None:
+        return _ELSEWHERE in reason
+    has_begun = subscription.since is not None and subscription.since.journal != 0
+    return has_begun and any(each in reason for each in _OTHER_HISTORY)
 
 
 class Registrations:
@@ -146,7 +155,7 @@ class Registrations:
         """End what a router accepted and refuses now, as an earlier router was another, or the rights have changed."""
         subscription = self.subscriptions.get(frame.number)
         if subscription is not None and frame.frame == frame_number(_kind_of(subscription)):
-            if subscription.durable is not None and _ELSEWHERE in frame.reason and self._link.leave(frame.reason):
+            if _is_elsewhere(subscription, frame.reason) and self._link.leave(frame.reason):
                 return
             del self.subscriptions[frame.number]
             subscription.end(Refused(frame.reason))
