@@ -1,12 +1,16 @@
 """Subscriptions that begin in the past get what the history has from there on: each message once, in its order."""
 
 from dataclasses import dataclass
+from random import Random
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.durable_networks import DurableLab
 
+from cbnet.network.durable.followers import Follower
+from cbnet.network.durable.history import History
+from cbnet.network.durable.history_copy import HistoryCopy
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.protocol.frames import HistoryStart, Replaying
 
@@ -175,3 +179,53 @@ def test_there_is_no_seam_under_faults(steps, faults, random):
     for fault in faults:
         mixed.insert(random.randrange(len(mixed) + 1), fault)
     check(run(mixed))
+
+
+# --- broken builds
+
+
+def schedule(seed):
+    """Return steps under load with some faults."""
+    random = Random(seed)
+    choices = [
+        lambda: ("publish", random.randrange(2), random.randint(1, 30)),
+        lambda: ("publish durably", random.randrange(2), random.randint(1, 10)),
+        lambda: ("run", random.choice([0.001, 0.01, 0.1]), 0),
+        lambda: (random.choice(["replay", "durable"]), random.randrange(2), random.randint(1, 20)),
+        lambda: ("slow disk", random.choice([0.0, 0.005, 0.2]), 0),
+        lambda: (random.choice(["kill home", "reconnect", "cut"]), 0, 0),
+    ]
+    return [random.choices(choices, [8, 4, 6, 4, 2, 1])[0]() for _ in range(30)]
+
+
+def is_found(seeds=30):
+    """Return whether one of the schedules shows a difference to the history on disk."""
+    for seed in range(seeds):
+        try:
+            check(run(schedule(seed)))
+        except AssertionError:
+            return True
+    return False
+
+
+def test_a_copy_that_ends_before_messages_on_their_way_to_the_disk_is_found(monkeypatch):
+    end = HistoryCopy.reached_end
+    monkeypatch.setattr(HistoryCopy, "reached_end", lambda self, _: end(self, []))
+    assert is_found()
+
+
+def test_a_reader_that_takes_what_is_not_on_disk_is_found(monkeypatch):
+    """After a crash, other messages have these offsets."""
+    flush = History.flush
+
+    def flush_early(self):
+        flush(self)
+        self.written(self.backlog.next)
+
+    monkeypatch.setattr(History, "flush", flush_early)
+    assert is_found()
+
+
+def test_a_reader_that_skips_what_does_not_fit_its_window_is_found(monkeypatch):
+    monkeypatch.setattr(Follower, "take", lambda self, entry, take=Follower.take: take(self, entry) or True)
+    assert is_found()
