@@ -12,8 +12,9 @@ SOURCES := pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.p[yx][xd])
 demo: $(if $(wildcard .venv/dev),.venv/dev,.venv/demo)
 	@$(BIN)/cbnet demo
 
+# Three processes on two cores: many tests wait for routers and clocks.
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

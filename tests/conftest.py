@@ -3,6 +3,7 @@ import logging
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,11 +12,19 @@ from hypothesis import settings
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 settings.register_profile("cbnet", deadline=None, max_examples=200, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("cbnet")
+NETWORK = Path(__file__).parent / "network"
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take long."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Begin with the files that take long, and spread those that wait for routers among the rest.
+
+    Several that wait at the same time would leave processors idle.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = [file for file in files if NETWORK in file.parents]
+    others = [file for file in files if NETWORK not in file.parents]
+    place = {file: rank / len(group) for group in (waiting, others) for rank, file in enumerate(group)}
+    items.sort(key=lambda item: (item.get_closest_marker("long") is None, place[item.path]))
 
 
 @dataclass

@@ -24,7 +24,7 @@ from cbnet.pipeline.spark.java import java_home
 
 CLUSTER = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"}
 PROGRAM = """
-import json, os, sys
+import json, os, sys, time
 from pathlib import Path
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.run.configuration import read_config
@@ -37,7 +37,7 @@ table, messages = f"{folder}/t.cbt", f"{folder}/in"
 with spark_session(master=master, conf=json.loads(settings), progress=False) as spark:
     executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus
     while executors().size() < 3:  # two, and the driver
-        pass
+        time.sleep(0.1)
     matched = match(spark.range(0, 1000, 1, 4), table, filters=True)
     os.unlink(table)  # the workers read the copy that Spark has shipped
     print(json.dumps(sorted([row.id, row.interface, row.filter] for row in matched.collect())))
