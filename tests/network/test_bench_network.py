@@ -23,8 +23,9 @@ def deliveries(plan, first, count):
     """Return the number of deliveries of `count` messages, by brute force."""
     traffic = plan.traffic()
     predicates = [parse(text) for own in traffic.subscribers for text in own]
-    contents = [traffic.contents[number % len(traffic.contents)] for number in range(first, first + count)]
-    return sum(each.matches(Message.from_dict(content)) for content in contents for each in predicates)
+    contents = [Message.from_dict(content) for content in traffic.contents]
+    sent = [contents[number % len(contents)] for number in range(first, first + count)]
+    return sum(each.matches(message) for message in sent for each in predicates)
 
 
 @pytest.mark.parametrize("predicates", ["full", "equality"])

@@ -8,10 +8,9 @@ from cbnet.lab.bench.network.traffic import expected_deliveries, keyed_traffic, 
 
 def brute_force(traffic):
     """Return how often each content must come to each subscriber, predicate by predicate."""
-    return [
-        [sum(parse(text).matches(Message.from_dict(content)) for text in own) for own in traffic.subscribers]
-        for content in traffic.contents
-    ]
+    subscribers = [[parse(text) for text in own] for own in traffic.subscribers]
+    messages = [Message.from_dict(content) for content in traffic.contents]
+    return [[sum(each.matches(message) for each in own) for own in subscribers] for message in messages]
 
 
 @pytest.mark.parametrize("kind", ["equality", "full"])
