@@ -27,6 +27,7 @@ from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult
 from cbnet.network.durable.journal_queue import JournalQueue
 
 _MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
+_MAX_READS = 8  # slices at once: durable publishers wait for the same disk
 _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
@@ -63,6 +64,7 @@ class Replays:
         self._filters: dict[int, Collection[bytes]] = {}
         self._table: LiveTable[int] = LiveTable(empty_table())
         self._reading: deque[tuple[int, HistoryReader]] = deque()  # whose slices are being read, in order
+        self._waiting: dict[int, None] = {}  # readers that wait until fewer slices are being read, in order
         history.on_written = self._written
         history.on_read = self._read
         history.replays = lambda: len(self._readers)
@@ -109,6 +111,8 @@ class Replays:
             reader.advanced()
         if reader.cursor >= self.history.on_disk:
             reader.reached_end(self.history.unwritten)
+        elif len(self._reading) >= _MAX_READS:
+            self._waiting[key] = None
         elif room := reader.room:
             size = min(max(_MIN_SLICE, 2 * room), _MAX_SLICE)
             reader.is_reading = True
@@ -119,13 +123,16 @@ class Replays:
         """Handle a slice of the journal; slices come in the order in which they were requested."""
         key, reader = self._reading.popleft()
         reader.is_reading = False
-        if self._readers.get(key) is not reader:
-            return  # removed meanwhile
-        end = min(result.end, self.history.on_disk)
-        if self._pass(key, reader, [entry for entry in result.entries if entry.offset < end]):
-            reader.cursor = end
-        reader.advanced()
-        self.run(key)
+        if self._readers.get(key) is reader:  # else it was removed meanwhile
+            end = min(result.end, self.history.on_disk)
+            if self._pass(key, reader, [entry for entry in result.entries if entry.offset < end]):
+                reader.cursor = end
+            reader.advanced()
+            self._waiting[key] = None
+        while self._waiting and len(self._reading) < _MAX_READS:
+            following = next(iter(self._waiting))
+            del self._waiting[following]
+            self.run(following)
 
     def _pass(self, key: int, reader: HistoryReader, entries: Iterable[Entry]) -> bool:
         """Pass messages to a reader that is behind; return whether it has taken all."""

@@ -289,6 +289,18 @@ def test_a_client_has_at_most_some_replays():
     assert history(net, carol).replays == 0
 
 
+def test_many_readers_take_turns():
+    net, alice, bob = lab()
+    publish(net, alice, numbers(500))
+    for id in range(16):
+        bob.replay(id, "x > 0", FIRST, window=50)
+    net.run(0.5)
+    publish(net, alice, [b"500"])
+    net.run(5)
+    for id in range(16):
+        assert [message.payload for message in bob.stored if message.subscription == id] == numbers(501)
+
+
 def test_a_subscription_that_ended_gets_no_more():
     net, alice, bob = lab()
     bob.replay(1, "x > 0", FIRST)
