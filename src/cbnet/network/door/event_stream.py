@@ -28,7 +28,7 @@ from cbnet.network.door.problems import problem_members, problem_of
 from cbnet.network.door.request_input import RequestOptions
 from cbnet.network.door.server_sent_events import (
     KEEP_ALIVE,
-    SIGN_OF_LIFE,
+    KEEP_ALIVE_COMMENT,
     begin_events,
     disconnected,
     end_events,
@@ -115,7 +115,7 @@ async def _write(client: AsyncClient, subscription: AsyncSubscription, losses: L
     try:
         while not subscription.has_ended:
             batch = await subscription.take(KEEP_ALIVE)
-            data = b"".join(map(_message_event, batch)) or SIGN_OF_LIFE
+            data = b"".join(map(_message_event, batch)) or KEEP_ALIVE_COMMENT
             await send_events(send, data + b"".join(event(members, name=name) for name, members in losses.take()))
     except CbnetError as error:
         await send_events(send, event(problem_members(problem_of(error)), name="error"))

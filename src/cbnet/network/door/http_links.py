@@ -48,7 +48,6 @@ class HttpLinks:
         self._router = router
         self._connections = connections
         self._open: set[AsyncClient] = set()
-        self._unlisted: set[AsyncClient] = set()  # of those, the ones of requests and of streams that watch the network
         self._closing: set[asyncio.Task[None]] = set()
         connections.on_closed = self._end_shared
 
@@ -60,8 +59,7 @@ class HttpLinks:
         with self._connections.session(connection):
             client = connection.links.pop(token, None)
             if client is None or not client.is_connected:
-                client = await self._opened(connection, token)
-                self._unlisted.add(client)
+                client = await self._opened(connection, token, is_listed=False)
             try:
                 yield client
             finally:
@@ -74,12 +72,10 @@ class HttpLinks:
     async def own(
         self, request: HTTPConnection, token: str, *, is_listed: bool = True
     ) -> AsyncIterator[AsyncClient]:  # fmt: skip
-        """Open a link for an event stream or a WebSocket; is_listed: whether it is shown among the clients."""
+        """Open a link for an event stream or a WebSocket; is_listed: whether the status shows it."""
         connection: HttpConnection = request.state.connection
         with self._connections.session(connection):
-            client = await self._opened(connection, token)
-            if not is_listed:
-                self._unlisted.add(client)
+            client = await self._opened(connection, token, is_listed=is_listed)
             try:
                 yield client
             finally:
@@ -88,11 +84,6 @@ class HttpLinks:
     def rights(self, request: HTTPConnection) -> Rights:
         """Return the rights of a client that needs no link."""
         return self._rights(request.state.connection, bearer_token(request))
-
-    @property
-    def unlisted_names(self) -> set[str]:
-        """The names of the links that are not shown among the clients."""
-        return {client.name for client in self._unlisted}
 
     def needs_token(self, request: HTTPConnection) -> bool:
         """Return whether a client without a token is refused, as it has no certificate either."""
@@ -107,8 +98,8 @@ class HttpLinks:
 
     # --- internals
 
-    async def _opened(self, connection: HttpConnection, token: str) -> AsyncClient:
-        dialler = _Dialler(self._router, connection)
+    async def _opened(self, connection: HttpConnection, token: str, *, is_listed: bool) -> AsyncClient:
+        dialler = _Dialler(self._router, connection, is_listed=is_listed)
         name, network = f"http-{secrets.token_hex(3)}", self._router.router.settings.network
         try:
             client = AsyncClient(name=name, network=network, token=token or None, dialler=dialler)
@@ -145,7 +136,6 @@ class HttpLinks:
         """Close a link in the background: its user may have been cancelled."""
         if client in self._open:
             self._open.discard(client)
-            self._unlisted.discard(client)
             task = asyncio.get_running_loop().create_task(client.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
@@ -154,10 +144,11 @@ class HttpLinks:
 class _Dialler:
     """Connects a client to the router, once."""
 
-    def __init__(self, router: TcpRouter, http: HttpConnection) -> None:
+    def __init__(self, router: TcpRouter, http: HttpConnection, *, is_listed: bool) -> None:
         self.client: AsyncClient
         self._router = router
         self._http = http
+        self._is_listed = is_listed
         self._is_used = False
 
     async def __call__(self, protocol: Callable[[], Connection], _: Address) -> Connection:
@@ -165,5 +156,5 @@ class _Dialler:
             raise NotConnected(f"{self.client.router} closed the connection: {self.client.problem}")
         self._is_used = True
         connection = protocol()
-        self._router.connect(connection, self._http.transport.get_extra_info)
+        self._router.connect(connection, self._http.transport.get_extra_info, is_listed=self._is_listed)
         return connection

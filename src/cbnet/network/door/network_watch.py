@@ -5,14 +5,14 @@
 
 The router asks all routers that it can reach, itself first and then the neighbours of those that answer, every second,
 or more slowly if there are more than a hundred. An event is sent if something has changed. A router that others have as
-a neighbour and that does not answer is there with `answers: false`. All streams share the samples. Their links, and
-those of requests, are not among the clients.
+a neighbour and that does not answer is there with `answers: false`. All streams share the samples. Their links are not
+among the clients.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from cbnet.network.door.problems import problem_members, problem_of
 from cbnet.network.door.request_input import RequestOptions
 from cbnet.network.door.server_sent_events import (
     KEEP_ALIVE,
-    SIGN_OF_LIFE,
+    KEEP_ALIVE_COMMENT,
     begin_events,
     disconnected,
     end_events,
@@ -56,7 +56,7 @@ class NetworkWatch:
 
     def __init__(self, links: HttpLinks) -> None:
         self._links = links
-        self._samples = NetworkSamples(links)
+        self._samples = NetworkSamples()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client or the router ends the stream."""
@@ -78,7 +78,7 @@ class NetworkWatch:
                 now = await self._samples.newest(client)
                 is_due = loop.time() - written > KEEP_ALIVE
                 if now != last or is_due:
-                    await send_events(send, SIGN_OF_LIFE if now == last else event(now, name="network"))
+                    await send_events(send, KEEP_ALIVE_COMMENT if now == last else event(now, name="network"))
                     last, written = now, loop.time()
         except CbnetError as error:
             await send_events(send, event(problem_members(problem_of(error)), name="error"))
@@ -88,8 +88,7 @@ class NetworkWatch:
 class NetworkSamples:
     """Samples of the statuses of all routers, which all streams share."""
 
-    def __init__(self, links: HttpLinks) -> None:
-        self._links = links
+    def __init__(self) -> None:
         self._statuses: dict[str, Status] = {}
         self._sample: dict[str, Any] = {}
         self._taken = float("-inf")
@@ -121,7 +120,7 @@ class NetworkSamples:
             neighbours |= {name for status in answers if status for name in status.neighbours}
             asked = neighbours - found.keys()
         routers = [
-            self._members(name, status, self._links.unlisted_names if name == own.router else set())
+            self._members(name, status)
             for name, status in sorted(found.items())
             if status is not None or name in neighbours
         ]
@@ -135,13 +134,12 @@ class NetworkSamples:
             except (Refused, Timeout):
                 return None
 
-    def _members(self, name: str, status: Status | None, unlisted: Collection[str]) -> dict[str, Any]:
+    def _members(self, name: str, status: Status | None) -> dict[str, Any]:
         rates = router_rates(name, "", self._statuses.get(name), status)
-        clients = [link for link in rates.links if link.role == "client" and link.name not in unlisted]
-        count = 0 if status is None else status.clients - sum(peer.name in unlisted for peer in status.peers)
+        clients = [link for link in rates.links if link.role == "client"]
         return {
             **{member: getattr(rates, member) for member in _MEMBERS},
-            "clients": count,
+            "clients": 0 if status is None else status.clients,
             "listed_clients": [*map(_link_members, clients[:_MAX_CLIENTS])],
             "neighbours": [_neighbour(rates, link, status) for link in rates.links if link.role == "router"],
         }
@@ -153,7 +151,7 @@ def _interval(sample: Mapping[str, Any]) -> float:
 
 
 def _neighbour(rates: RouterRates, link: LinkRates, status: Status | None) -> dict[str, Any]:
-    """Return a link to a neighbour: its length, its rates, and how many filters its side wants."""
+    """Return a link to a neighbour: its length, its rates, and how many filters the neighbour has announced."""
     wanted = max((each["held"] for each in rates.interfaces if each["neighbour"] == link.name), default=0)
     length = 1 if status is None else status.neighbours.get(link.name, 1)
     return {**_link_members(link), "length": length, "filters": wanted}

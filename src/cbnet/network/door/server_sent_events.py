@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 from starlette.types import Receive, Send
 
-KEEP_ALIVE: Final = 15.0  # seconds between two signs of life
-SIGN_OF_LIFE: Final = b": keep-alive\n\n"
+KEEP_ALIVE: Final = 15.0  # seconds of silence until a comment is sent; the page reconnects after 40
+KEEP_ALIVE_COMMENT: Final = b": keep-alive\n\n"
 _RETRY: Final = b"retry: 1000\n"
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream"),

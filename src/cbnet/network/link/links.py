@@ -62,6 +62,7 @@ class Link:
     rights: Rights = ALL_RIGHTS  # of a client
     denials: int = 0
     address: str = ""  # of the peer
+    is_listed: bool = True  # whether the status shows it; not those of HTTP requests, which come and go
 
     @property
     def is_router(self) -> bool:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
-    """Return the router's status; neighbours, interfaces, peers and counters, which others own, only if `is_whole`."""
+    """Return the router's status; neighbours, interfaces, peers and counters, which others own, only if `is_whole`.
+
+    Links of HTTP requests are not among the clients: a query would change what it returns.
+    """
     counters = router.counters + router.subscriptions.table.times()
-    peers = [_peer(link) for link in router.links.all()]
+    peers = [_peer(link) for link in router.links.all() if link.is_listed]
     return Status(
         number=number,
         router=context.name,

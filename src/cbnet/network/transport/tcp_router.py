@@ -143,14 +143,18 @@ class TcpRouter:
             if name not in self._dialling:
                 self._start_dialling(name, address)
 
-    def connect(self, client: Connection, info: PeerInfo) -> None:
-        """Connect a client of this process, without a socket; info: returns what is known of the peer behind it.
+    def connect(self, client: Connection, info: PeerInfo, *, is_listed: bool = True) -> None:
+        """Connect a client of this process, without a socket.
+
+        info: returns what is known of the peer behind it; is_listed: whether the router's status shows the link.
 
         Raises `Refused` if the router accepts no connections.
         """
         if not self.is_listening:
             raise Refused(f"{self.router.settings.name} is stopping; use another router, or wait until it is back")
-        connect_in_memory(client, self._connection(), info)
+        connection = self._connection()
+        connect_in_memory(client, connection, info)
+        self._links[connection].is_listed = is_listed
 
     async def drain(self, seconds: float) -> None:
         """Prepare a stop that loses nothing: divert new messages, and send the queued ones, in at most `seconds`.

@@ -1,4 +1,4 @@
-"""Samples of the statuses of all routers: who is asked, what is shared, what is not listed."""
+"""Samples of the statuses of all routers: who is asked, and what is shared."""
 
 import asyncio
 
@@ -20,8 +20,6 @@ def status(router, *neighbours, clients=()):
 class Network:
     """A client of router `a`, in a network with these statuses; other routers do not answer."""
 
-    unlisted_names = frozenset({"http-1"})
-
     def __init__(self, *statuses):
         self.statuses = {each.router: each for each in statuses}
         self.asked = []
@@ -35,7 +33,7 @@ class Network:
 
 def samples_of(network, count=1):
     async def take():
-        samples = NetworkSamples(network)
+        samples = NetworkSamples()
         return [await samples.newest(network) for _ in range(count)]
 
     return asyncio.run(take())
@@ -58,18 +56,11 @@ def test_a_sample_is_shared_for_some_time():
     assert network.asked == ["a"]
 
 
-def test_links_of_requests_are_not_listed_at_this_router():
-    (sample,) = samples_of(Network(status("a", "b", clients=("c", "http-1")), status("b", "a", clients=("http-1",))))
-    own, other = sample["routers"]
-    assert (own["clients"], [link["name"] for link in own["listed_clients"]]) == (1, ["c"])
-    assert (other["clients"], [link["name"] for link in other["listed_clients"]]) == (1, ["http-1"])
-
-
 def test_a_router_that_left_is_not_in_the_next_sample():
     network = Network(status("a", "b"), status("b", "a"))
 
     async def take():
-        samples = NetworkSamples(network)
+        samples = NetworkSamples()
         await samples.newest(network)
         network.statuses = {"a": status("a")}
         samples._taken -= 2

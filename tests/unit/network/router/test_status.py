@@ -52,6 +52,15 @@ def test_a_client_that_may_not_watch_sees_nothing_of_others():
     assert status.reachable == 2
 
 
+def test_an_unlisted_link_is_not_shown():
+    new = Alone("a")
+    new.client_link(1, "c")
+    new.client_link(2, "d")
+    new.router.links.get(2).is_listed = False
+    status = asked(new)
+    assert (status.clients, [peer.name for peer in status.peers]) == (2, ["asker", "c"])
+
+
 def test_an_interface_has_the_filters_of_its_side_and_those_announced_to_it():
     new = Alone("a")
     new.client_link(2, "c")
