@@ -18,9 +18,12 @@ from cbnet.network.door.request_input import RequestOptions, json_object
 from cbnet.network.errors import Refused
 from cbnet.network.protocol.fields import MAX_HOLDERS
 from cbnet.network.protocol.frame_json import json_of
+from cbnet.network.router.inquiries import NO_ANSWER, NOT_REACHABLE, TOO_MANY
 
 REQUEST: Final = ("request", "timeout", "max_holders", "fresh", "trace")
 TRACE: Final = ("message", "payload", "encoding", "dry", "of", "dialect", "at", "timeout")
+
+_STATUSES: Final = {NOT_REACHABLE: 404, TOO_MANY: 503, NO_ANSWER: 504}  # by the end of a reason
 
 
 class Queries:
@@ -53,8 +56,9 @@ class Queries:
         async with self._links.shared(request) as client:
             try:
                 members = json_of(await client.subscriptions(at=options.text("router")))
-            except Refused as error:  # it has the right, so the router is gone or does not answer
-                raise Problem(404, str(error)) from None
+            except Refused as error:
+                status = next((each for end, each in _STATUSES.items() if str(error).endswith(end)), 403)
+                raise Problem(status, str(error)) from None
             del members["number"]
             return json_response(members)
 

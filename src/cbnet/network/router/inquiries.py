@@ -9,14 +9,12 @@ lost on their way, so a client is refused after a timeout.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from cbnet.language.filter import Filter
-from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriber, Subscriptions
 from cbnet.network.link.context import RouterContext
@@ -38,7 +36,9 @@ from cbnet.network.protocol.inquiry_frames import MAX_LISTED, MAX_LISTED_LENGTH
 
 _TIMEOUT: Final = 2.0  # seconds
 _MAX_WAITING: Final = 10_000  # inquiries of all clients
-_MAX_FILTERS: Final = 64  # of one predicate, that are listed
+NOT_REACHABLE: Final = "is not reachable"  # how the reason of a refusal ends
+TOO_MANY: Final = "too many inquiries at once; wait for some to end"
+NO_ANSWER: Final = f"has not answered within {_TIMEOUT:g} s"
 Request: TypeAlias = StatusRequest | SubscriptionRequest
 
 
@@ -78,9 +78,9 @@ class Inquiries:
         if request.at in ("", self._context.name):
             self._context.outbox.send(link, replace(self._report(subject), number=request.number))
         elif request.at not in self._versions.newest.names:
-            self._refuse(link, request, f"router {request.at!r} is not reachable")
+            self._refuse(link, request, f"router {request.at!r} {NOT_REACHABLE}")
         elif len(self._waiting) >= _MAX_WAITING:
-            self._refuse(link, request, "too many inquiries at once; wait for some to end")
+            self._refuse(link, request, TOO_MANY)
         else:
             self._count += 1
             self._waiting[self._count] = _Waiting(link, request, self._context.now + _TIMEOUT)
@@ -98,8 +98,9 @@ class Inquiries:
         self._unicast.receive(frame, self._pass_on)
 
     def _pass_on(self, frame: InquiryReport) -> None:
-        waiting = self._waiting.pop(frame.number, None)
-        if waiting is not None:  # else it has timed out
+        waiting = self._waiting.get(frame.number)
+        if waiting is not None and _is_answer(frame.report, waiting.request):  # else it has timed out
+            del self._waiting[frame.number]
             self._context.outbox.send(waiting.link, replace(frame.report, number=waiting.request.number))
 
     def check(self) -> None:
@@ -107,7 +108,7 @@ class Inquiries:
         for number, (link, request, deadline) in [*self._waiting.items()]:
             if self._context.now >= deadline:
                 del self._waiting[number]
-                self._refuse(link, request, f"router {request.at!r} has not answered within {_TIMEOUT:g} s")
+                self._refuse(link, request, f"router {request.at!r} {NO_ANSWER}")
 
     def remove_client(self, link: int) -> None:
         """Remove the inquiries of a client."""
@@ -120,7 +121,7 @@ class Inquiries:
         if subject == "status":
             return self._status()
         listed = [
-            _field(self._name(subscriber), id, [*map(filter_from_bytes, filters[:_MAX_FILTERS])], len(filters))
+            _field(self._name(subscriber), id, filters)
             for subscriber, id, filters in islice(self._subscriptions.encoded(), MAX_LISTED)
         ]
         return SubscriptionList(0, self._context.name, listed, len(self._subscriptions))
@@ -129,9 +130,20 @@ class Inquiries:
         return subscriber.value if isinstance(subscriber, InternalSubscriber) else self._links.name(subscriber)
 
 
-def _field(subscriber: str, id: int, filters: list[Filter], count: int) -> SubscriptionField:
-    """Return a subscription; filters: the first ones of `count`."""
-    text = str(Predicate(filters))
-    is_whole = len(filters) == count and len(text) <= MAX_LISTED_LENGTH
+def _is_answer(report: Status | SubscriptionList, request: Request) -> bool:
+    """Return whether a report answers a request, and not another one before this router was restarted."""
+    kind = Status if isinstance(request, StatusRequest) else SubscriptionList
+    return isinstance(report, kind) and report.router == request.at
+
+
+def _field(subscriber: str, id: int, filters: Sequence[bytes]) -> SubscriptionField:
+    """Return a subscription; filters after the first ones that are too long to be shown are not decoded."""
+    text = ""
+    for filter in filters:
+        text += (" or " if text else "") + str(filter_from_bytes(filter))
+        if len(text) > MAX_LISTED_LENGTH:
+            break
+    text = text or "false"
+    is_whole = len(text) <= MAX_LISTED_LENGTH
     shown = text if is_whole else text[: MAX_LISTED_LENGTH - 2] + " …"
     return SubscriptionField(subscriber, id, shown, is_whole)

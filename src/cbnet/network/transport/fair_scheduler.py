@@ -6,8 +6,9 @@ connections have been served. A nested message may take most of a second, so the
 Announcements are processed together while they have few filters: what they change is then sent on together.
 
 Frames that change or query the router's state are slow, a subscription up to some tenths of a second, and thousands may
-arrive together. They are processed one by one; after `TIME_SLICE` seconds the client is paused, and nothing is read
-from it, for as long as its frames took: a client gets at most half of the processor time, over all its links.
+arrive together. They are processed one by one; after `TIME_SLICE` seconds the client, or the neighbour that passes on
+inquiries, is paused, and nothing is read from it, for as long as its frames took: a client gets at most half of the
+processor time, over all its links.
 
 A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`). One that sends
 more than its rates allow is paused (`client_rates`).
@@ -24,6 +25,7 @@ from cbnet._kernels.fast_path import DONE, LATE
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.protocol.frames import (
     Frame,
+    Inquiry,
     OfferFrame,
     Packet,
     Publish,
@@ -44,7 +46,7 @@ WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 filters in announcements, which take some 5 ms
 _SLOW: frozenset[type[Frame]] = frozenset(
-    {Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest, SubscriptionRequest, Reload}
+    {Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest, SubscriptionRequest, Inquiry, Reload}
 )
 _PACKET = frame_number(Packet)
 _ALONE = frozenset(map(frame_number, _SLOW))

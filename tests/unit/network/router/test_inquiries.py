@@ -2,6 +2,7 @@
 
 from support.memory_networks import Alone, Lab, sent
 
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.protocol.frames import (
     Inquiry,
     InquiryReport,
@@ -13,6 +14,8 @@ from cbnet.network.protocol.frames import (
     SubscriptionList,
     SubscriptionRequest,
 )
+from cbnet.network.router import inquiries
+from cbnet.network.router.status import router_status
 
 
 def answers(lab, kind, *requests):
@@ -64,6 +67,19 @@ def test_a_router_that_does_not_answer_is_refused_after_two_seconds_and_its_late
     assert sent(new.say(2, report), SubscriptionList) == []
 
 
+def test_a_report_of_another_router_or_about_something_else_is_ignored():
+    """After a restart the numbers begin anew, and reports of before may arrive."""
+    new = Alone("a")
+    new.client_link(1)
+    new.leaf(2, "b", wants=["x = 1"])
+    (inquiry,) = sent(new.say(1, SubscriptionRequest(7, "b")), Inquiry, link=2)
+    status = router_status(Alone("b").router, Alone("b").router._context, 0)
+    for report in (SubscriptionList(0, "c", [], 0), status):
+        assert sent(new.say(2, InquiryReport("a", 0, inquiry.number, report)), link=1) == []
+    report = InquiryReport("a", 0, inquiry.number, SubscriptionList(0, "b", [], 0))
+    assert sent(new.say(2, report), link=1) == [SubscriptionList(7, "b", [], 0)]
+
+
 def test_inquiries_of_a_client_that_has_left_are_forgotten():
     new = Alone("a")
     new.client_link(1)
@@ -73,13 +89,16 @@ def test_inquiries_of_a_client_that_has_left_are_forgotten():
     assert sent(new.wait(3.0), RefusedFrame) == []
 
 
-def test_a_long_predicate_is_shortened_and_says_so():
+def test_a_long_predicate_is_shortened_and_its_other_filters_are_not_decoded(monkeypatch):
     new = Alone("a")
     new.client_link(1, "c")
-    new.say(1, Subscribe(1, "x = 1", 0), Subscribe(2, " or ".join(f"x = {n}" for n in range(100)), 0))
+    new.say(1, Subscribe(1, "x = 1", 0), Subscribe(2, " or ".join(f"x = {n}" for n in range(10_000, 11_000)), 0))
+    decoded = []
+    monkeypatch.setattr(inquiries, "filter_from_bytes", lambda each: decoded.append(each) or filter_from_bytes(each))
     (listed,) = sent(new.say(1, SubscriptionRequest(7, "")), SubscriptionList)
+    assert len(decoded) == 1 + 155  # 154 filters of 9 characters, and " or " between them, have 1,998
     short, long = listed.subscriptions
     assert short == SubscriptionField("c", 1, "x = 1", True)
     assert (long.subscriber, long.id, long.is_whole) == ("c", 2, False)
-    assert long.predicate.endswith(" …")
+    assert (len(long.predicate), long.predicate[-2:]) == (2_000, " …")
     assert listed.total == 2

@@ -7,7 +7,7 @@ from support.waiting import wait_until_async
 
 from cbnet._kernels.fast_path import DONE, LATE, PYTHON
 from cbnet.network.forwarding.fast_forwarding import Progress
-from cbnet.network.protocol.frames import Announce, Hello, Packet, Ping, Publish, StatusRequest, Subscribe
+from cbnet.network.protocol.frames import Announce, Hello, Inquiry, Packet, Ping, Publish, StatusRequest, Subscribe
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
@@ -172,6 +172,19 @@ def test_blocked_client_waits_until_it_is_released(router):
         assert one.is_read
 
     router(story, seconds=0.00001)
+
+
+def test_inquiries_are_processed_one_by_one(router):
+    async def story(router):
+        one = FakeConnection()
+        inquiries = [Inquiry("a", 0, "b", number, "subscriptions") for number in range(3)]
+        router.add(one, inquiries)
+        assert router.frames(one) == inquiries[:1]  # it took longer than a time slice
+        assert not one.is_read
+        await wait_until_async(lambda: not router.scheduler.waiting)
+        assert router.frames(one) == inquiries
+
+    router(story, seconds=0.05)
 
 
 def test_nested_messages_are_processed_one_by_one(router):
