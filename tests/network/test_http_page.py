@@ -2,6 +2,8 @@
 
 import json
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import files
 
@@ -11,8 +13,10 @@ from support.http_doors import running_door
 from support.waiting import wait_until
 
 from cbnet import connect
+from cbnet.network.door import playground
+from cbnet.network.router import inquiries
 from cbnet.network.security.access import Access, Account
-from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.rights import Rights
 from cbnet.network.security.tokens import new_token
 
@@ -87,10 +91,25 @@ def test_the_state_of_the_network_changes_with_its_clients(door, client):
         assert gone["subscriptions"] == 0
 
 
-def test_requests_of_the_page_are_not_clients(door, client):
-    with door.client() as other, watching(client) as states:
-        assert other.get("/status").json()["clients"] == 2  # itself, and the stream
-        assert next(states)["routers"][0]["clients"] == 0
+@pytest.mark.parametrize("has_tokens", [False, True])
+def test_links_of_requests_are_not_clients_and_a_request_changes_no_state(has_tokens):
+    """Else the page would request subscriptions again whenever it has requested some."""
+    token = new_token("viewer")
+    access = Access(clients={"viewer": Account(Rights(watch=True), token.hash)})
+    with (
+        running_door(SecurityPolicy(access) if has_tokens else OPEN_POLICY) as door,
+        door.client(token.token) as page,
+        door.client(token.token) as other,
+        connect(door.address, name="viewer", token=token.token if has_tokens else None),
+        watching(page) as states,
+    ):
+        before = next(states)["routers"][0]
+        assert other.get("/subscriptions").status_code == 200
+        status = other.get("/status").json()
+        assert (status["clients"], [peer["name"] for peer in status["peers"]]) == (1, ["viewer"])
+        after = next(states)["routers"][0]  # its rates are known now
+        for state in (before, after):
+            assert (state["clients"], [link["name"] for link in state["listed_clients"]]) == (1, ["viewer"])
 
 
 def test_subscriptions_are_listed_with_their_clients(door, client):
@@ -104,6 +123,14 @@ def test_subscriptions_are_listed_with_their_clients(door, client):
 def test_an_unknown_router_is_not_found(client):
     answer = client.get("/subscriptions", params={"router": "z"})
     assert (answer.status_code, answer.json()["detail"]) == (404, "router 'z' is not reachable")
+
+
+@pytest.mark.parametrize(("at", "limit", "status"), [("b", 10_000, 504), ("b", 0, 503), ("z", 0, 404)])
+def test_a_router_that_does_not_answer_and_a_busy_one_have_their_own_status(monkeypatch, at, limit, status):
+    monkeypatch.setattr(inquiries, "_MAX_WAITING", limit)
+    with running_door() as door, door.client() as client:
+        monkeypatch.setattr(door.router.router.versions.newest, "names", ("a", "b"))  # nothing leads there
+        assert client.get("/subscriptions", params={"router": at}).status_code == status
 
 
 # --- predicates
@@ -120,6 +147,25 @@ def test_a_mistake_in_a_predicate_has_its_place(client):
     answer = client.post("/check", json={"predicate": "x >"})
     assert answer.status_code == 400
     assert (answer.json()["line"], answer.json()["column"]) == (1, 4)
+
+
+def test_few_requests_wait_and_large_ones_are_refused(monkeypatch):
+    turn = threading.Event()
+    monkeypatch.setattr(playground, "checked", lambda _: turn.wait(20) and {})
+    with running_door() as door, door.client() as client, ThreadPoolExecutor(20) as threads:
+        assert client.post("/check", json={"predicate": "x" * (1 << 16)}).status_code == 413
+        body = {"predicate": "x > 1"}
+        answers = [threads.submit(httpx.post, f"{door.url}/check", json=body, timeout=20) for _ in range(20)]
+        wait_until(lambda: sum(each.done() for each in answers) == 4, timeout=10)
+        assert door.is_healthy()
+        turn.set()
+        assert sorted(each.result().status_code for each in answers) == [200] * 16 + [503] * 4
+        assert client.post("/check", json=body).status_code == 200
+
+
+def test_predicates_count_as_sessions():
+    with running_door(sessions=1) as door, door.client() as client, watching(client):
+        assert httpx.post(f"{door.url}/check", json={"predicate": "x > 1"}).status_code == 503
 
 
 # --- rights
@@ -145,5 +191,4 @@ def test_the_state_of_others_needs_the_right_to_watch_and_the_page_needs_no_toke
 def test_a_stream_ends_with_its_client(door):
     with door.client() as client, watching(client) as states:
         next(states)
-    with door.client() as client:
-        wait_until(lambda: client.get("/status").json()["clients"] == 1, timeout=5)
+    wait_until(lambda: not len(door.router.router.links), timeout=5)

@@ -1,7 +1,8 @@
 """`POST /check`, `/covers` and `/explain`: predicates without a network, in all dialects.
 
 They compute what `cbnet check`, `cbnet covers` and `cbnet match --explain` do, in a thread and one at a time, so that
-the router serves others meanwhile; the limits of a predicate are lower than for a subscription.
+the router serves others meanwhile. The limits of a predicate are lower than for a subscription, the search for a
+message is bounded in time, and few requests wait.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from math import prod
+from time import thread_time
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -19,22 +21,26 @@ from cbnet.language import (
     Limits,
     Message,
     Predicate,
+    Search,
     covers,
     parse,
     reduce,
     satisfiable,
     search_counterexample,
     size,
-    witness,
 )
 from cbnet.language.dialects import CBNET
 from cbnet.matching.explain import explain
 from cbnet.network.door.http_links import HttpLinks
-from cbnet.network.door.problems import json_response
+from cbnet.network.door.problems import Problem, json_response
 from cbnet.network.door.request_input import RequestOptions, json_object
 
 LIMITS: Final = Limits(length=10_000, filters=200, constraints=2_000)
 _MAX_COMBINATIONS: Final = 20_000  # of values that an explanation examines
+_MAX_BODY: Final = 1 << 16  # bytes
+_MAX_WAITING: Final = 16  # requests
+_SEARCH_TIME: Final = 0.5  # seconds of processor time, after which no other filter is begun
+_NOTHING: Final = Predicate()
 
 
 class Playground:
@@ -43,6 +49,7 @@ class Playground:
     def __init__(self, links: HttpLinks) -> None:
         self._links = links
         self._turn = asyncio.Lock()
+        self._waiting = 0  # requests, with the one that is computed
 
     async def check(self, request: Request) -> Response:
         """Return the normal form of a predicate."""
@@ -57,10 +64,16 @@ class Playground:
         return await self._answer(request, explained)
 
     async def _answer(self, request: Request, compute: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
-        self._links.rights(request)  # a client that the router does not know is refused
-        members = await json_object(request)
-        async with self._turn:
-            return json_response(await asyncio.to_thread(compute, members))
+        async with self._links.shared(request):  # for the limits of its sessions and links
+            members = await json_object(request, _MAX_BODY)
+            if self._waiting >= _MAX_WAITING:
+                raise Problem(503, "too many predicates are examined at once", hint="try again later")
+            self._waiting += 1
+            try:
+                async with self._turn:
+                    return json_response(await asyncio.to_thread(compute, members))
+            finally:
+                self._waiting -= 1
 
 
 def checked(members: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +81,7 @@ def checked(members: dict[str, Any]) -> dict[str, Any]:
     options = RequestOptions(members, ("predicate", "dialect"))
     predicate = _predicate(members, "predicate", options.text("dialect"))
     reduced = reduce(predicate)
-    example = witness(predicate)
+    example = _search(_NOTHING, predicate).message
     return {
         "predicate": str(predicate),
         "reduced": str(reduced),
@@ -87,7 +100,7 @@ def compared(members: dict[str, Any]) -> dict[str, Any]:
     narrow = _predicate(members, "narrow", options.text("narrow_dialect") or dialect)
     if covers(wide, narrow):
         return {"covers": True, "counterexample": None, "exhausted": True}
-    search = search_counterexample(wide, narrow)
+    search = _search(wide, narrow)
     message = None if search.message is None else search.message.to_dict()
     return {"covers": False, "counterexample": message, "exhausted": search.is_exhausted}
 
@@ -118,6 +131,20 @@ def _predicate(members: dict[str, Any], name: str, dialect: str) -> Predicate:
             if name == "predicate"
             else InputError(f"{name}: {error.problem}", hint=error.hint, line=error.line, column=error.column)
         ) from None
+
+
+def _search(wide: Predicate, narrow: Predicate) -> Search:
+    """Search a message that matches only the narrow predicate, filter by filter."""
+    end = thread_time() + _SEARCH_TIME
+    is_exhausted = True
+    for filter in narrow.filters:
+        if thread_time() > end:
+            return Search(None, False)
+        found = search_counterexample(wide, filter)
+        if found.message is not None:
+            return found
+        is_exhausted &= found.is_exhausted
+    return Search(None, is_exhausted)
 
 
 def _check_effort(message: Message, predicate: Predicate) -> None:

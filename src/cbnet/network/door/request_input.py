@@ -78,15 +78,14 @@ class RequestOptions:
         return str(source if dialect == CBNET else translated)
 
 
-async def body_of(request: Request) -> bytes:
+async def body_of(request: Request, most: int = MAX_BODY) -> bytes:
     """Return the body of a request; raise a `Problem` if it is too large."""
     body = bytearray()
     async for part in body_parts(request):
         body += part
-        if len(body) > MAX_BODY:
-            raise Problem(
-                413, f"the body is larger than {MAX_BODY:,} bytes", hint="send several requests, or JSON Lines"
-            )
+        if len(body) > most:
+            hint = "send several requests, or JSON Lines" if most == MAX_BODY else ""
+            raise Problem(413, f"the body is larger than {most:,} bytes", hint=hint)
     return bytes(body)
 
 
@@ -104,9 +103,9 @@ async def body_parts(request: Request) -> AsyncIterator[bytes]:
         yield part
 
 
-async def json_object(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the body of a request."""
-    return object_of(await body_of(request))
+async def json_object(request: Request, most: int = MAX_BODY) -> dict[str, Any]:
+    """Return the JSON object in the body of a request; most: bytes."""
+    return object_of(await body_of(request, most))
 
 
 def object_of(text: bytes | str) -> dict[str, Any]:
