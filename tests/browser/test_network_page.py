@@ -12,7 +12,7 @@ from cbnet import connect
 from cbnet.network import ProcessNetwork
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.policy import SecurityPolicy
-from cbnet.network.security.rights import ALL_RIGHTS
+from cbnet.network.security.rights import ALL_RIGHTS, Rights
 from cbnet.network.security.tokens import new_token
 from cbnet.topology import topology
 
@@ -112,6 +112,73 @@ def test_a_trace_highlights_the_path_and_why_not_names_the_failing_constraint(vi
     expect(sent).to_have_count(0)
 
 
+def test_only_the_subscriptions_of_routers_that_have_changed_are_requested(visit, network):
+    page = visit()
+    requests = []
+    page.on("request", lambda request: requests.append(request.url.rpartition("/")[2]))
+    page.get_by_role("tab", name="Message").click()
+    options = page.locator("#subscriber option")
+    expect(options).to_have_count(3)
+    assert sorted(requests) == ["subscriptions?router=2", "subscriptions?router=3"]
+    requests.clear()
+    with connect(str(network.addresses["5"]), name="late") as late:
+        late.subscribe("price < 9", wait=True)
+        expect(options).to_have_count(4)
+        assert requests == ["subscriptions?router=5"]
+    expect(options).to_have_count(3)
+    page.wait_for_timeout(2_500)  # two more states of the network
+    assert requests == ["subscriptions?router=5"]
+
+
+def test_an_answer_that_does_not_reach_a_router_names_the_last_hop(visit):
+    page = visit()
+    hop = {"router": "1", "network": "", "came_from": "0", "hops": 1, "dropped": "", "delivered": [], "missed": [],
+           "passed_to": [], "branches": [{"neighbour": "2", "is_sent": False, "routers": 1, "why": ["the link is down"]}]}  # fmt: skip
+    page.route("**/trace", lambda route: route.fulfill(json={"hops": [hop], "missing": []}))
+    page.get_by_role("tab", name="Message").click()
+    page.get_by_label("Message, as JSON").fill(json.dumps({"price": 300}))
+    page.get_by_label("Subscriber").select_option(label="2: billing, price < 500")
+    page.get_by_role("button", name="Explain").click()
+    card = page.locator("#why-answer .card")
+    expect(card).to_contain_text("No: it matches, but it does not reach router 2.")
+    expect(card.locator(".no")).to_have_text("not to 2 the link is down")
+
+
+def test_a_stream_without_bytes_is_ended(visit):
+    page = visit()
+    page.clock.install()
+    page.evaluate(
+        """async () => {
+          const { events } = await import("/page/api.js");
+          const silent = (signal) => new ReadableStream({
+            start: (stream) => signal.addEventListener("abort", () => stream.error(signal.reason)) });
+          window.fetch = async (_, { signal }) => new Response(silent(signal));
+          window.ended = events("watch", new AbortController().signal).next().catch((error) => error.message);
+        }"""
+    )
+    page.clock.fast_forward(39_000)
+    assert page.evaluate("Promise.race([window.ended, Promise.resolve('open')])") == "open"
+    page.clock.fast_forward(2_000)
+    assert page.evaluate("window.ended") == "The router has sent nothing for 40 s."
+
+
+def test_a_report_of_missed_messages_is_shown(visit):
+    page = visit()
+    event = 'event: missed\ndata: {"messages": 2, "text": "2 missed"}\n\n'
+    page.route("**/subscribe?*", lambda route: route.fulfill(body=event, content_type="text/event-stream"))
+    page.evaluate(
+        """() => {
+          window.notes = [];
+          const note = (changes) => notes.push(...changes.map(({ addedNodes }) => addedNodes[0].textContent));
+          new MutationObserver(note).observe(document.getElementById("listen-note"), { childList: true });
+        }"""
+    )
+    page.get_by_role("tab", name="Message").click()
+    page.get_by_role("button", name="Subscribe").click()
+    expect(page.locator("#listen-note")).to_have_text("The router ended the subscription.")
+    assert page.evaluate("notes") == ["2 missed", "The router ended the subscription."]
+
+
 def test_a_published_message_is_received_in_the_page(visit):
     page = visit()
     page.get_by_role("tab", name="Message").click()
@@ -170,6 +237,9 @@ def test_the_keyboard_reaches_routers_and_tabs(visit):
 
 def test_nothing_overflows_or_overlaps_on_a_phone_light_or_dark(visit):
     page = visit(PHONE)
+    page.get_by_role("tab", name="Message").click()
+    page.get_by_role("button", name="Trace, deliver nothing").click()
+    assert page.get_by_role("button", name="Clear").bounding_box()["height"] < 40  # one line
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.emulate_media(color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
@@ -201,6 +271,37 @@ def test_a_token_is_entered_once_for_a_tab(browser):
         page.get_by_role("button", name="Token").click()
         page.get_by_role("button", name="Forget").click()
         expect(page.locator("#connection")).to_have_text("token needed")
+
+
+def test_two_links_of_an_account_have_their_own_predicates_and_requests_end(browser):
+    token = new_token("viewer")
+    policy = SecurityPolicy(Access({"viewer": Account(Rights(), token.hash)}))
+    with (
+        running_door(policy) as door,
+        connect(door.address, token=token.token) as one,
+        connect(door.address, token=token.token) as other,
+        closing(browser.new_context()) as context,
+    ):
+        one.subscribe("x > 1", wait=True)
+        other.subscribe("x > 2", wait=True)
+        page = context.new_page()
+        page.goto(door.url)
+        page.locator("#token").fill(token.token)
+        page.get_by_role("button", name="Use").click()
+        requests = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.get_by_role("tab", name="Message").click()
+        page.get_by_label("Message, as JSON").fill('{"x": 2}')
+        for label, answer in (
+            ("a: viewer, x > 2", "x > 2 fails: x is 2"),
+            ("a: viewer, x > 1", "Yes: viewer at router a"),
+        ):
+            page.get_by_label("Subscriber").select_option(label=label)
+            page.get_by_role("button", name="Explain").click()
+            expect(page.locator("#why-answer")).to_contain_text(answer)
+        expect(page.locator("#summary")).to_contain_text("2 clients")
+        page.wait_for_timeout(2_500)  # two more states of the network
+        assert len([url for url in requests if "/subscriptions" in url]) == 1
 
 
 def test_a_killed_router_turns_grey_and_comes_back(visit, network):  # the last one: others need all routers

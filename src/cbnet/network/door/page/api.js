@@ -1,6 +1,7 @@
 // Requests to the router that serves this page, with the bearer token of this tab.
 
 const KEY = "cbnet-token";
+const MAX_SILENCE = 40_000; // ms; the router sends a comment at least every 15 s
 
 /** An error that the router reports: a problem document. */
 export class Problem extends Error {
@@ -23,7 +24,7 @@ async function request(path, options = {}) {
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (options.signal?.aborted) throw options.signal.reason;
     throw new Problem({ detail: "The router does not answer." });
   }
   if (response.ok) return response;
@@ -40,11 +41,19 @@ export const post = async (path, body, signal) =>
 
 /** Yield server-sent events, {name, id, data}, until the stream ends. `EventSource` cannot send a token. */
 export async function* events(path, signal) {
-  const response = await request(path, { signal, headers: { Accept: "text/event-stream" } });
+  const silence = new AbortController();
+  const both = AbortSignal.any([signal, silence.signal]);
+  const wait = (next) => {
+    const timer = setTimeout(() => silence.abort(new Problem({ detail: `The router has sent nothing for ${MAX_SILENCE / 1000} s.` })), MAX_SILENCE);
+    return next.catch((error) => {
+      throw both.aborted ? both.reason : error;
+    }).finally(() => clearTimeout(timer));
+  };
+  const response = await wait(request(path, { signal: both, headers: { Accept: "text/event-stream" } }));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let waiting = "";
   while (true) {
-    const { value, done } = await reader.read();
+    const { value, done } = await wait(reader.read());
     if (done) return;
     const blocks = (waiting + value).split("\n\n");
     waiting = blocks.pop();

@@ -11,9 +11,11 @@ export class Composer {
   constructor(state, onTrace) {
     this.state = state;
     this.onTrace = onTrace;
-    this.subscribers = []; // {router, subscriber, id, predicate, is_whole}
-    this.basis = "";
+    this.lists = new Map(); // by router: {basis, subscriptions}
+    this.subscribers = []; // {router, subscriber, id, predicate, is_whole}, by the value of their option
+    this.choice = ""; // the chosen one of them as JSON, or OWN
     this.isLoading = false;
+    this.#fill();
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send(false);
@@ -21,7 +23,8 @@ export class Composer {
     byId("dry").addEventListener("click", () => this.#send(true));
     byId("ask").addEventListener("click", () => this.#explain());
     byId("subscriber").addEventListener("change", () => {
-      this.choice = byId("subscriber").value;
+      const { value } = byId("subscriber");
+      this.choice = value === OWN ? OWN : JSON.stringify(this.subscribers[value]);
       this.#chosen();
     });
     byId("listener").addEventListener("submit", (event) => {
@@ -31,26 +34,29 @@ export class Composer {
     });
   }
 
-  /** Take a new state of the network: the subscribers may be others. */
+  /** Request the subscriptions at those routers where they may have changed. */
   async update() {
     const routers = this.state.answering.sort(byName);
-    const basis = JSON.stringify(routers.map(({ name, info }) => [name, info.subscriptions, info.own_filters, info.clients]));
-    if (basis === this.basis || this.isLoading || byId("view-message").hidden) return;
-    this.basis = basis;
+    const changed = routers.filter(({ name, info }) => this.lists.get(name)?.basis !== basisOf(info));
+    const isSame = changed.length === 0 && routers.length === this.lists.size;
+    if (isSame || this.isLoading || byId("view-message").hidden) return;
     this.isLoading = true;
-    const wanted = routers.filter(({ info }) => info.subscriptions || info.initial);
-    const lists = await Promise.all(wanted.map(({ name }) => subscriptionsAt(name)));
+    const lists = await Promise.all(changed.map(listAt));
     this.isLoading = false;
-    this.subscribers = lists.flatMap(({ router, subscriptions }) => subscriptions.map((each) => ({ router, ...each })));
-    this.#fill(routers.map(({ name }) => name));
+    const known = new Map([...this.lists, ...lists]);
+    this.lists = new Map(routers.map(({ name }) => [name, known.get(name)]));
+    this.#fill();
     this.update(); // it may have changed meanwhile
   }
 
-  #fill(routers) {
-    const options = this.subscribers.map(({ router, subscriber, id, predicate }) =>
-      el("option", { value: JSON.stringify([router, subscriber, id]) }, `${router}: ${subscriber}, ${predicate}`));
+  #fill() {
+    const routers = [...this.lists.keys()];
+    this.subscribers = routers.flatMap((router) => this.lists.get(router).subscriptions.map((each) => ({ router, ...each })));
+    const options = this.subscribers.map(({ router, subscriber, predicate }, index) =>
+      el("option", { value: index }, `${router}: ${subscriber}, ${predicate}`));
     byId("subscriber").replaceChildren(...options, el("option", { value: OWN }, "a predicate of my own …"));
-    if ([...byId("subscriber").options].some(({ value }) => value === this.choice)) byId("subscriber").value = this.choice;
+    const index = this.subscribers.findIndex((each) => JSON.stringify(each) === this.choice);
+    if (index >= 0 || this.choice === OWN) byId("subscriber").value = index >= 0 ? index : OWN;
     const at = byId("own-router").value;
     byId("own-router").replaceChildren(...routers.map((name) => el("option", { value: name }, name)));
     if (routers.includes(at)) byId("own-router").value = at;
@@ -114,8 +120,7 @@ export class Composer {
     if (value === OWN || !value) {
       return { router: byId("own-router").value, subscriber: "a subscriber", predicate: byId("own-predicate").value, is_whole: true };
     }
-    const [router, subscriber, id] = JSON.parse(value);
-    return this.subscribers.find((each) => each.router === router && each.subscriber === subscriber && each.id === id);
+    return this.subscribers[value];
   }
 
   // --- receive
@@ -127,12 +132,12 @@ export class Composer {
     try {
       for await (const { name, data } of events(`subscribe?predicate=${encodeURIComponent(predicate)}`, this.listening.signal)) {
         if (name === "subscribed") note.textContent = `Subscribed at router ${data.router}.`;
-        else if (name === "lost") note.textContent = data.text;
+        else if (name === "lost" || name === "missed") note.textContent = data.text;
         else if (name === "message") this.#received(data);
       }
       note.textContent = "The router ended the subscription.";
     } catch (error) {
-      note.textContent = error.name === "AbortError" ? "Not subscribed any more." : [error.message, error.hint].filter(Boolean).join(" ");
+      note.textContent = error.name === "AbortError" ? "Unsubscribed." : [error.message, error.hint].filter(Boolean).join(" ");
     }
     this.listening = null;
     button.textContent = "Subscribe";
@@ -145,9 +150,15 @@ export class Composer {
   }
 }
 
-/** Return the subscriptions at a router; none if it has gone meanwhile. */
-const subscriptionsAt = (router) =>
-  get(`subscriptions?router=${encodeURIComponent(router)}`).catch(() => ({ router, subscriptions: [] }));
+/** Return what changes with the subscriptions at a router. */
+const basisOf = ({ subscriptions, own_filters, initial, clients }) => JSON.stringify([subscriptions, own_filters, initial, clients]);
+
+/** Return a router's name and its subscriptions; none if it has gone meanwhile. */
+async function listAt({ name, info }) {
+  const isEmpty = !info.subscriptions && !info.initial;
+  const { subscriptions } = isEmpty ? { subscriptions: [] } : await get(`subscriptions?router=${encodeURIComponent(name)}`).catch(() => ({ subscriptions: [] }));
+  return [name, { basis: basisOf(info), subscriptions }];
+}
 
 /** Return the path of a message, router by router. */
 function traceReport({ hops, missing }, dry) {
@@ -172,20 +183,23 @@ function step(hop, dry) {
   for (const passed of hop.passed_to) lines.push(["to", `to network ${passed.neighbour}`, passed.why.join("; ")]);
   for (const text of hop.missed) lines.push(["no", "not to", text]);
   for (const branch of hop.branches.filter((each) => !each.is_sent && each.neighbour !== hop.came_from)) {
-    lines.push(["no", `not to ${branch.neighbour}`, branch.why.length ? branch.why.join("; ") : "nobody there wants anything"]);
+    lines.push(["no", `not to ${branch.neighbour}`, branch.why.length ? branch.why.join("; ") : "no subscriptions there"]);
   }
   return lines.map(([kind, what, why]) => el("p", { class: kind || "here" }, el("strong", {}, what), " ", el("span", { class: kind ? "reason" : "muted" }, why)));
 }
 
 /** Return whether a subscriber gets a message, and which constraints fail. */
-function verdict({ router, subscriber, predicate }, reason, { hops }) {
+function verdict({ router, subscriber, predicate }, reason, { hops, missing }) {
   const who = `${subscriber} at router ${router}`;
   const arrives = hops.some((hop) => hop.router === router && !hop.dropped && !hop.network);
   if (reason.matches && arrives) {
     return el("div", { class: "card good" }, el("p", {}, `Yes: ${who} gets it.`), el("p", {}, "It matches ", el("code", {}, reason.filter), "."));
   }
   if (reason.matches) {
-    return el("div", { class: "card bad" }, el("p", {}, `No: it matches, but it does not reach router ${router}.`));
+    const last = [...hops].sort((a, b) => b.hops - a.hops).slice(0, 1);
+    const unknown = missing.length ? el("p", { class: "muted" }, `No report from ${missing.join(", ")}.`) : null;
+    return el("div", { class: "card bad" },
+      el("p", {}, `No: it matches, but it does not reach router ${router}.`), unknown, el("div", { class: "steps" }, ...last.flatMap((hop) => step(hop, true))));
   }
   return el("div", { class: "card bad" },
     el("p", {}, `No: ${who} does not get it. It wants `, el("code", {}, predicate), "."), failures(reason));

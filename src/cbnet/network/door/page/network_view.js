@@ -100,7 +100,7 @@ export class NetworkView {
     return [
       el("h3", {}, "Neighbours"),
       el("table", {},
-        el("caption", { class: "hidden" }, "Neighbours; filters: how many the side of the neighbour wants"),
+        el("caption", { class: "hidden" }, "Neighbours; filters: those announced by the neighbour"),
         el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, ...rows)),
     ];
   }
