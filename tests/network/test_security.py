@@ -83,7 +83,7 @@ def test_client_over_tls_has_its_rights_and_no_more(run, ours):
                 await client.publish({"price": 11}, wait=True)
             await client.publish({"price": 11, "region": "EU"}, b"x" * 100_000)
             delivery = await anext(subscription)
-            with pytest.raises(Refused, match="you may not trace"):
+            with pytest.raises(Refused, match="you may not observe the network"):
                 await client.trace({"price": 11, "region": "EU"})
             return len(delivery.payload), [link.hello.name for link in a.router.links.all()]
 
@@ -296,7 +296,7 @@ def test_commands_authenticate_with_tokens_and_certificates(cbnet, ours, tmp_pat
             assert "error: a refused 1 message: you may only publish" in forbidden.err
             assert cbnet("pub", "price=11", "region=EU", *options).code == 0
             assert sub.stdout.readline() == 'price = 11, region = "EU"\n'
-        assert "you may not trace" in cbnet("trace", "region=EU", *options).err
+        assert "you may not observe the network" in cbnet("trace", "region=EU", *options).err
         row = json.loads(cbnet("top", *options, "--json").out)
         assert (row["router"], row["is_detailed"]) == ("a", False)
         assert "need the right `watch`" in cbnet("top", *options, "--once").err

@@ -4,7 +4,8 @@
     subscribe   it must cover the predicate of every subscription, so that nothing else can ever be delivered
     offer       it must cover the predicate of every offer
     request     every request, as a message, must match it
-    watch       the client may trace messages and read the full status: both reveal data of others
+    watch       the client may trace messages, and read the full status and the subscriptions of all routers: these
+                reveal data of others
     manage      the client may have the router read its configuration again
     constraints maximum of all its subscriptions together, over all links, and of its offers. A tag counts as one, and
                 so do each 100 characters of a condition; 64 times as much if it relates several attributes
@@ -138,9 +139,9 @@ class Rights:
             )
 
     def check_watch(self) -> None:
-        """Raise `Denied` unless the client may trace messages."""
+        """Raise `Denied` unless the client may observe the network: its traces, statuses and subscriptions."""
         if not self.watch:
-            raise Denied("you may not trace messages", hint="ask the operator for `watch = true`")
+            raise Denied("you may not observe the network", hint="ask the operator for `watch = true`")
 
     def check_manage(self) -> None:
         """Raise `Denied` unless the client may have the router read its configuration again."""

@@ -89,7 +89,7 @@ def test_nothing_is_allowed_where_nothing_is_named():
     assert denial(nothing.check_offer, parse("x = 1")) == "you may not offer anything"
     assert denial(nothing.check_publish, Message({})) == "you may not publish anything"
     assert denial(nothing.check_request, Message({})) == "you may not request anything"
-    assert "trace" in denial(nothing.check_watch)
+    assert "observe" in denial(nothing.check_watch)
     nothing.check_subscribe(parse("false"))  # it matches nothing
 
 
@@ -273,7 +273,7 @@ def test_denials_are_logged_but_not_all_of_very_many(caplog):
 
 def test_a_trace_needs_the_right_to_watch_and_to_publish():
     trace = Trace(number=1, attributes={"region": "US"}, tags=[], payload=b"", is_dry=True, predicate="", at="")
-    assert "you may not trace" in sent(alone(watch=False).say(1, trace))[0].reason
+    assert "you may not observe the network" in sent(alone(watch=False).say(1, trace))[0].reason
     assert 'does not match `region = "EU"`' in sent(alone(publish=EU).say(1, trace))[0].reason
     assert sent(alone(publish=parse("true")).say(1, trace), TraceEnd)
 
@@ -288,7 +288,7 @@ def test_status_without_the_right_to_watch_hides_other_peers():
 
 def test_other_routers_and_subscriptions_are_shown_only_with_the_right_to_watch():
     for asked in (StatusRequest(1, "b"), SubscriptionRequest(1, ""), SubscriptionRequest(1, "b")):
-        assert "you may not trace" in sent(alone(watch=False).say(1, asked))[0].reason
+        assert "you may not observe the network" in sent(alone(watch=False).say(1, asked))[0].reason
     assert "not reachable" in sent(alone().say(1, StatusRequest(1, "b")))[0].reason
     assert sent(alone().say(1, SubscriptionRequest(1, "")), SubscriptionList)
 
