@@ -1,6 +1,6 @@
 """Hooks of the site: documents outside docs/, and escaped pipes.
 
-The changelog and CONTRIBUTING.md are pages of the site; other files that a page links to are copied as text.
+The Markdown files beside the README are pages of the site; other files that a page links to are copied as text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+PAGES = {
+    "INSTALL.md": "install.md",
+    "UPGRADING.md": "upgrading.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "CONTRIBUTING.md": "contributing.md",
+}
 ORIGINS = {page: name for name, page in PAGES.items()}
 CODE_IN_TABLE = re.compile(r"^\|.*`.*\\\|.*$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
