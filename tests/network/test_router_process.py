@@ -107,7 +107,7 @@ def test_router_is_ready_when_it_has_its_neighbours():
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404),
+        (b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 404),
         (b"GET / HTTP/1.1\r\n\r\n", 400),
         (b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", 405),
         (b"GET /healthz?now HTTP/1.0\r\n\r\n", 200),
