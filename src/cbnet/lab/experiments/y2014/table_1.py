@@ -173,7 +173,9 @@ _CHOICES = (
     "The tree: of 20 roots drawn by class, the one whose most central router has closest to 325 interfaces. The paper "
     "does not state its tree, and a root among the largest ISPs gives thousands.",
     "The most central router lies between the most pairs of nodes on the tree.",
-    "Clusters elect users, which come from a model fitted to a trace; those of blogs from a default model.",
+    "Clusters elect users, which come from a model fitted to a trace. Those of blogs and of the Web come from default "
+    "models; that of the Web follows the sizes of published crawls. The rare tags of the bookmarks were removed by "
+    "their publisher: with a model fitted to them, 1.4 % of all sets are kept with 2.5 million clusters.",
     "Offers and subscriptions are reduced together, as in the paper.",
 )
 

@@ -36,6 +36,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "video": ("videos/videos.csv.gz",),
     "social": ("tweets/tweets.tsv.gz",),
 }
+_FITTED = ("video", "social")
 _USERS = "as-2012/aspop.csv.gz"
 _PRESETS = {"web": ("bookmarks", "music"), "video": ("videos",), "social": ("tweets",)}
 
@@ -63,12 +64,16 @@ def derive_trace(context: ExperimentContext, app: str, topics: int = 400) -> Der
 
 @cache
 def models(context: ExperimentContext) -> dict[str, UserModel]:
-    """Return a model of each application; blogs, less than a hundredth of all descriptors, have the default one."""
+    """Return a model of each application: fitted to its trace, or the default one.
+
+    Blogs, less than a hundredth of all descriptors, have the default one; so has the Web, as the vocabulary of a trace
+    whose rare tags were removed hardly grows. Its default follows the sizes of published crawls.
+    """
     from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
     from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
     kinds = {app: app for app in FILES}
-    traced = [app for app in traced_apps(context) if app != "blog"]
+    traced = [app for app in traced_apps(context) if app in _FITTED]
     if not traced:
         return models_of_apps({}, kinds, seed=context.seed)
     frames = [derive_trace(context, app).descriptors for app in traced]
