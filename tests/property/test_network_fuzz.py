@@ -2,13 +2,14 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.memory_networks import Alone, Lab, hello, sent, shut
 
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.protocol import frames
+from cbnet.network.protocol.fields import DurableMark, TraceMark
 from cbnet.network.protocol.frames import Close, Deliver, Hello, LinkField, LinkRecord, Packet, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 
@@ -195,7 +196,14 @@ class Stranger:
         self.is_closed = True
 
 
+# Homes of a durable message get it in any case, though the predicate of its trace is invalid.
+_TRACED = TraceMark(0, is_dry=False, predicate="x <")
+_DURABLE = DurableMark(0, {"a": 0, "b": 0}, is_repeated=False)
+_TRACED_AND_DURABLE = Packet("a", 0, 0, 0, 0, 0, 0, {}, [], b"", mark=_TRACED, durable=_DURABLE)
+
+
 @settings(max_examples=100)
+@example({"trees": 1}, [_TRACED_AND_DURABLE])
 @given(ROUTINGS, st.lists(any_frames, min_size=1, max_size=12))
 def test_no_router_is_blamed_for_what_it_passed_on(routing, told):
     lab = Lab("a-b b-c", **routing)

@@ -22,7 +22,12 @@ from cbnet.errors import InputError
 from cbnet.network.announce.stream_table import StreamTable, TreeBranch
 from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.forwarding.sent_packets import SentPackets
-from cbnet.network.forwarding.trace_steps import TraceReporter, TraceStep, wants_hypothetically
+from cbnet.network.forwarding.trace_steps import (
+    TraceReporter,
+    TraceStep,
+    hypothetical_predicate,
+    wants_hypothetically,
+)
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
@@ -147,6 +152,8 @@ class Forwarder:
             content = Content(packet)
         except InputError as error:
             raise WireError(f"invalid packet: {error.summary}") from None
+        if packet.mark is not None:
+            hypothetical_predicate(packet.mark)  # checked at once: errors are not passed on
         self._context.counters[Event.PACKETS_RECEIVED] += 1
         tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
         if tree is None and self._versions.is_outdated:

@@ -168,8 +168,10 @@ class TraceReporter:
 
 def wants_hypothetically(mark: TraceMark, nodes: frozenset[str], content: Content) -> bool:
     """Return whether the hypothetical subscriber of a trace is at one of these nodes, and wants the message."""
-    predicate = hypothetical_predicate(mark)  # checked even if the router is another: errors are not passed on
-    return mark.at in nodes and _effort(content, predicate) <= _MAX_EXPLAINED and predicate.matches(content)
+    if mark.at not in nodes:
+        return False
+    predicate = hypothetical_predicate(mark)
+    return _effort(content, predicate) <= _MAX_EXPLAINED and predicate.matches(content)
 
 
 def hypothetical_predicate(mark: TraceMark) -> Predicate:
