@@ -49,6 +49,8 @@ def _test(test, values, tags):
     assert isinstance(test, Membership)
     if value is ABSENT:
         return None
+    if test.values == (None,):
+        return value is None  # a set of one value: equality
     same_type = [member for member in test.values if _type(member) == _type(value)]
     return value in same_type if same_type else None
 
