@@ -1,6 +1,5 @@
 """A command whose packages are not installed names them and the extra in one line."""
 
-import subprocess
 import sys
 
 import pytest
@@ -32,11 +31,3 @@ def test_module_that_the_system_lacks_is_no_package():
 def test_mistake_in_the_code_is_not_taken_for_a_missing_package():
     with pytest.raises(ModuleNotFoundError):
         missing_package(ModuleNotFoundError(name="cbnet.network.nothing"), "sub")
-
-
-def test_command_without_its_package_ends_in_one_line():
-    code = "import runpy, sys; sys.modules['psutil'] = None; runpy.run_module('cbnet', run_name='__main__')"
-    command = [sys.executable, "-c", code, "bench", "router", "--seconds", "1"]  # other tests keep their modules
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: `cbnet bench` needs psutil; pip install 'cbnet[lab]'\n"
