@@ -19,7 +19,7 @@ from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.answered_calls import answered_calls
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, OfferAnswers, Reply, pull, pull_frame
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, DurableOptions, WhenFull
-from cbnet.network.client.async_trace import Traced, Traces
+from cbnet.network.client.async_trace import ClientTraces, Traced
 from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
 from cbnet.network.client.client_hello import client_hello
 from cbnet.network.client.client_link import Call, ClientLink, Dial
@@ -112,7 +112,7 @@ class AsyncClient:
         context = None if tls is None else client_context(tls)
         self._link = ClientLink(self, hello, addresses, dialler or partial(dial, context=context))
         self._registered = Registrations(self._link)
-        self._traces = Traces(self._link)
+        self._traces = ClientTraces(self._link)
         self._answers = OfferAnswers(self._send_answer)
         self._durable = DurablePublishing(self._link)
 

@@ -1,4 +1,4 @@
-"""Traces of messages: the steps of all routers that a message reaches."""
+"""ClientTraces of messages: the steps of all routers that a message reaches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Traced(NamedTuple):
     missing: list[str]  # routers that it was sent to and that did not report
 
 
-class Traces:
+class ClientTraces:
     """The open traces of one client."""
 
     def __init__(self, link: ClientLink) -> None:
