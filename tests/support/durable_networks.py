@@ -44,3 +44,21 @@ def payloads(client):
 
 def numbers(count):
     return [str(n).encode() for n in range(count)]
+
+
+def history_lab(links="a", history="x > 0", **options):
+    """Return a network whose routers keep a history, and two clients of the router a."""
+    net = DurableLab(links, history=history, **options)
+    return net, net.client("a"), net.client("a")
+
+
+def answers(client, kind):
+    """Return the answers of one kind that a client got."""
+    return [answer for answer in client.answers if isinstance(answer, kind)]
+
+
+def publish(net, client, texts, **attributes):
+    """Publish a message for each text, and wait until they have arrived."""
+    for text in texts:
+        client.publish({"x": 1, **attributes}, text)
+    net.run(0.5)

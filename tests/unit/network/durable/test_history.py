@@ -1,7 +1,7 @@
 """Histories of routers, and plain subscriptions that begin in the past."""
 
 import pytest
-from support.durable_networks import DurableLab, numbers, payloads
+from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish
 
 from cbnet.errors import InputError
 from cbnet.network.link.settings import Settings
@@ -24,21 +24,6 @@ from cbnet.network.simulation.memory_network import MemoryNetwork
 FIRST = HistoryStart()
 
 
-def lab(links="a", history="x > 0", **options):
-    net = DurableLab(links, history=history, **options)
-    return net, net.client("a"), net.client("a")
-
-
-def answers(client, kind):
-    return [answer for answer in client.answers if isinstance(answer, kind)]
-
-
-def publish(net, client, texts, **attributes):
-    for text in texts:
-        client.publish({"x": 1, **attributes}, text)
-    net.run(0.5)
-
-
 def history(net, client):
     client.send(DurableQuery(1))
     net.run(0.5)
@@ -46,7 +31,7 @@ def history(net, client):
 
 
 def test_a_subscription_begins_with_the_first_message_and_goes_on_with_new_ones():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(5))
     alice.publish({"x": 0}, b"does not match")
     bob.replay(1, "x > 0", FIRST)
@@ -62,7 +47,7 @@ def test_a_subscription_begins_with_the_first_message_and_goes_on_with_new_ones(
 
 
 def test_a_subscription_begins_at_an_offset_or_some_seconds_ago():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     for payload in numbers(5):
         publish(net, alice, [payload])
         net.run(9.5)
@@ -76,7 +61,7 @@ def test_a_subscription_begins_at_an_offset_or_some_seconds_ago():
 
 
 def test_only_messages_that_match_are_replayed():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     for n in range(300):
         alice.publish({"x": 1 + n % 50, "y": n}, b"%d" % n)
     net.run(1)
@@ -98,7 +83,7 @@ def test_messages_of_the_whole_network_reach_the_history():
 
 
 def test_a_durable_publisher_waits_until_the_history_has_its_message():
-    net, alice, _ = lab()
+    net, alice, _ = history_lab()
     net.disks["a"].delay = 0.5
     number = alice.publish_durable({"x": 1}, b"0")
     net.run(0.4)
@@ -109,7 +94,7 @@ def test_a_durable_publisher_waits_until_the_history_has_its_message():
 
 
 def test_a_client_gets_no_more_than_its_window():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(10))
     bob.acknowledges = lambda _: False
     bob.replay(1, "x > 0", FIRST, window=4)
@@ -129,7 +114,7 @@ def test_a_client_gets_no_more_than_its_window():
 
 
 def test_limits_drop_the_oldest_and_who_asks_for_them_is_told():
-    net, alice, bob = lab(history_messages=3)
+    net, alice, bob = history_lab(history_messages=3)
     publish(net, alice, numbers(10))
     bob.replay(1, "x > 0", HistoryStart(offset=2))
     net.run(1)
@@ -143,7 +128,7 @@ def test_limits_drop_the_oldest_and_who_asks_for_them_is_told():
 
 
 def test_limits_of_bytes_and_age():
-    net, alice, _ = lab(history_bytes=1_000, history_age=20.0)
+    net, alice, _ = history_lab(history_bytes=1_000, history_age=20.0)
     publish(net, alice, [bytes(400)] * 5)
     found = history(net, alice)
     assert (found.messages, found.next) == (2, 6)
@@ -154,7 +139,7 @@ def test_limits_of_bytes_and_age():
 
 
 def test_a_start_before_the_history_is_reported():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(2))
     bob.replay(1, "x > 0", HistoryStart(age=3_600.0))
     net.run(1)
@@ -169,7 +154,7 @@ def test_a_start_before_the_history_is_reported():
 
 
 def test_a_slow_client_is_told_what_was_dropped_before_it_read_it():
-    net, alice, bob = lab(history_messages=5)
+    net, alice, bob = history_lab(history_messages=5)
     publish(net, alice, numbers(5))
     bob.acknowledges = lambda _: False
     bob.replay(1, "x > 0", FIRST, window=2)
@@ -184,7 +169,7 @@ def test_a_slow_client_is_told_what_was_dropped_before_it_read_it():
 
 
 def test_a_history_outlives_a_restart_and_notes_it():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(3))
     bob.replay(1, "x > 0", FIRST)
     net.run(1)
@@ -205,7 +190,7 @@ def test_a_history_outlives_a_restart_and_notes_it():
 
 
 def test_what_was_not_on_disk_in_a_crash_is_not_replayed():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     bob.replay(1, "x > 0", FIRST)
     publish(net, alice, numbers(2))
     net.disks["a"].delay = 1.0
@@ -220,7 +205,7 @@ def test_what_was_not_on_disk_in_a_crash_is_not_replayed():
 
 
 def test_messages_that_the_disk_did_not_take_are_noted():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     bob.replay(1, "x > 0", FIRST)
     publish(net, alice, [b"0"])
     net.disks["a"].is_full = True
@@ -235,7 +220,7 @@ def test_messages_that_the_disk_did_not_take_are_noted():
 
 
 def test_times_never_run_back():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, [b"0"])
     net.disks["a"].clock_offset = 1_000.0
     publish(net, alice, [b"1"])
@@ -247,7 +232,7 @@ def test_times_never_run_back():
 
 
 def test_refusals():
-    net, _, bob = lab()
+    net, _, bob = history_lab()
     for id, predicate, start in (
         (1, "x > -1", FIRST), (2, "x >", FIRST), (3, "x > 0", HistoryStart(offset=2)),
         (4, "x > 0", HistoryStart(offset=1, journal=5)),
@@ -261,7 +246,7 @@ def test_refusals():
     assert reasons[2].startswith("1:4: a value is missing")
     assert reasons[3] == "the history of a has no offset 2; begin at 1 to 1"
     assert reasons[4].startswith("offset 1 belongs to the history of another router than a")
-    net, _, bob = lab(history="")
+    net, _, bob = history_lab(history="")
     bob.replay(1, "x > 0", FIRST)
     net.run(1)
     (refused,) = answers(bob, RefusedFrame)
@@ -278,7 +263,7 @@ def test_a_history_needs_a_journal_and_a_valid_predicate():
 
 
 def test_a_client_has_at_most_some_replays():
-    net, _, bob = lab()
+    net, _, bob = history_lab()
     for id in range(17):
         bob.replay(id, "x > 0", FIRST)
     net.run(1)
@@ -290,7 +275,7 @@ def test_a_client_has_at_most_some_replays():
 
 
 def test_many_readers_take_turns():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(500))
     for id in range(16):
         bob.replay(id, "x > 0", FIRST, window=50)
@@ -302,7 +287,7 @@ def test_many_readers_take_turns():
 
 
 def test_a_subscription_that_ended_gets_no_more():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     bob.replay(1, "x > 0", FIRST)
     publish(net, alice, [b"0"])
     bob.send(Unsubscribe(1))
@@ -312,7 +297,7 @@ def test_a_subscription_that_ended_gets_no_more():
 
 
 def test_another_predicate_is_noted_and_no_history_removes_the_messages():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(2))
     host = net.memory.hosts["a"]
 
@@ -337,7 +322,7 @@ def test_another_predicate_is_noted_and_no_history_removes_the_messages():
 
 
 def test_other_limits_apply_after_a_reload():
-    net, alice, _ = lab()
+    net, alice, _ = history_lab()
     publish(net, alice, numbers(10))
     router = net.memory.router("a")
     router.reload(Settings("a", history="x > 0", history_messages=4), OPEN_ACCESS, net.memory.now)
@@ -359,7 +344,7 @@ def test_failed_routers_are_noted():
 
 
 def test_status_shows_the_history():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(3))
     bob.send(StatusRequest(1))
     net.run(0.5)

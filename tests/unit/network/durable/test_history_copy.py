@@ -1,6 +1,6 @@
 """Durable subscriptions that begin in the past."""
 
-from support.durable_networks import DurableLab, numbers, payloads
+from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish
 
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
@@ -20,21 +20,6 @@ from cbnet.network.protocol.frames import (
 FIRST = HistoryStart()
 
 
-def lab(links="a", history="x > 0", **options):
-    net = DurableLab(links, history=history, **options)
-    return net, net.client("a"), net.client("a")
-
-
-def answers(client, kind):
-    return [answer for answer in client.answers if isinstance(answer, kind)]
-
-
-def publish(net, client, texts, **attributes):
-    for text in texts:
-        client.publish({"x": 1, **attributes}, text)
-    net.run(0.5)
-
-
 def status(net, client):
     client.send(DurableQuery(1))
     net.run(0.5)
@@ -42,7 +27,7 @@ def status(net, client):
 
 
 def test_the_history_comes_first_with_offsets_of_the_subscription():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     for n in range(600):
         alice.publish({"x": 1, "y": n % 2}, b"%d" % n)
     net.run(1)
@@ -57,7 +42,7 @@ def test_the_history_comes_first_with_offsets_of_the_subscription():
 
 
 def test_a_copy_goes_on_after_a_crash_without_a_gap_or_a_repetition():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     for n in range(2_000):
         alice.publish({"x": 1}, b"%d" % n)
     net.run(2)
@@ -74,7 +59,7 @@ def test_a_copy_goes_on_after_a_crash_without_a_gap_or_a_repetition():
 
 
 def test_messages_are_copied_as_fast_as_a_limited_subscription_has_room():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(50))
     bob.acknowledges = lambda _: False
     bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=10), ack_wait=1_000)
@@ -92,7 +77,7 @@ def test_messages_are_copied_as_fast_as_a_limited_subscription_has_room():
 
 
 def test_what_the_history_drops_before_it_is_copied_is_reported():
-    net, alice, bob = lab(history_messages=20)
+    net, alice, bob = history_lab(history_messages=20)
     publish(net, alice, numbers(20))
     bob.acknowledges = lambda _: False
     bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=5), ack_wait=1_000)
@@ -106,7 +91,7 @@ def test_what_the_history_drops_before_it_is_copied_is_reported():
 
 
 def test_a_start_that_is_not_kept_any_more_is_reported():
-    net, alice, bob = lab(history_messages=3)
+    net, alice, bob = history_lab(history_messages=3)
     publish(net, alice, numbers(5))
     bob.subscribe_durable(1, "billing", "x > 0", start=HistoryStart(offset=1))
     net.run(1)
@@ -116,7 +101,7 @@ def test_a_start_that_is_not_kept_any_more_is_reported():
 
 
 def test_an_existing_subscription_goes_on_where_it_was():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, [b"before"])
     bob.subscribe_durable(1, "billing", "x > 0")
     net.run(1)
@@ -129,7 +114,7 @@ def test_an_existing_subscription_goes_on_where_it_was():
 
 
 def test_a_subscription_outside_the_history_is_refused_and_not_created():
-    net, _, bob = lab()
+    net, _, bob = history_lab()
     bob.subscribe_durable(1, "billing", "x > -1", start=FIRST)
     net.run(1)
     (refused,) = answers(bob, RefusedFrame)
@@ -140,7 +125,7 @@ def test_a_subscription_outside_the_history_is_refused_and_not_created():
 
 
 def test_a_subscription_can_be_removed_while_it_is_copied():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(50))
     bob.acknowledges = lambda _: False
     bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=10), ack_wait=1_000)
@@ -155,7 +140,7 @@ def test_a_subscription_can_be_removed_while_it_is_copied():
 
 
 def test_without_the_history_a_copy_ends_and_the_loss_is_reported():
-    net, alice, bob = lab()
+    net, alice, bob = history_lab()
     publish(net, alice, numbers(50))
     bob.acknowledges = lambda _: False
     bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=10), ack_wait=1_000)
