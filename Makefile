@@ -13,7 +13,7 @@ demo: $(if $(wildcard .venv/dev),.venv/dev,.venv/demo)
 	@$(BIN)/cbnet demo
 
 # Three processes on two cores: many tests wait for routers and clocks.
-test: .venv/dev
+test: .venv/dev .venv/spark.jsa
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 check: .venv/dev
@@ -52,6 +52,10 @@ clean:
 .venv/dev: .venv/demo
 	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[$(DEV)]')
 	@touch $@
+
+# Tests start Spark in little more than half of the time with it.
+.venv/spark.jsa: pyproject.toml | .venv/dev
+	@$(call step,Archiving the classes of Spark,$(BIN)/python -m tests.support.java_options)
 
 .venv/docs: pyproject.toml | .venv/bin/python
 	@$(PIP) --upgrade 'pip>=25.1'  # the first with --group

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from support.java_options import JAVA_OPTIONS
 
-# Tests run short programs: compiling them with Java's optimising compiler takes longer than running them.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-settings.register_profile("cbnet", deadline=None, max_examples=200, derandomize=bool(os.environ.get("CI")))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
+settings.register_profile("cbnet", deadline=None, max_examples=100, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("cbnet")
 NETWORK = Path(__file__).parent / "network"
 

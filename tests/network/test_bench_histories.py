@@ -12,11 +12,13 @@ from cbnet.lab.bench.routing import Routing
 from cbnet.network.transport.sqlite_journal import FILE
 
 HOME = PlannedSubscription("all", "r1", "k >= 0", ["c0"])
+READER = PlannedSubscription("log of r1", "r1", "k in (0, 2, 4)", ["reader"], is_durable=False)
 
 
-def plan(*faults):
-    """Return a plan of two routers: publishers at r0, a durable subscription at r1."""
-    return ProcessPlan(["r0", "r1"], [("r0", "r1")], [HOME], {"p0": ["r0"]}, faults)
+def plan(*faults, others=()):
+    """Return a plan of two routers: publishers at r0, a durable subscription and others at r1."""
+    logs = [each.home for each in others]
+    return ProcessPlan(["r0", "r1"], [("r0", "r1")], [HOME, *others], {"p0": ["r0"]}, faults, logs)
 
 
 def test_no_fault_of_processes_links_and_disks_loses_what_was_acknowledged(monkeypatch):
@@ -24,15 +26,16 @@ def test_no_fault_of_processes_links_and_disks_loses_what_was_acknowledged(monke
         PlannedFault(at, kind, of, 0.7)
         for at, kind, of in (
             (3.5, "torn write", "r1"), (5.0, "full disk", "r1"), (5.2, "slow link", "r0-r1"), (6.5, "stop", "r1"),
-            (6.6, "leave", "c0"), (8.0, "cut", "r0-r1"), (8.1, "kill", "r0"),
+            (6.6, "leave", "c0"), (6.7, "leave", "reader"), (8.0, "cut", "r0-r1"), (8.1, "kill", "r0"),
         )
     ]  # fmt: skip
-    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(*faults))
+    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(*faults, others=[READER]))
     monkeypatch.setattr(process_history, "SECONDS", 9.0)
     check = check_history(run_process_history(0, Routing(1)))
     assert check.violations == {}
     assert check.outcomes["stored"] > 20
     assert check.due == check.outcomes["stored"]
+    assert check.replayed > 10
     assert {"torn write", "full disk", "slow link", "stop", "leave", "cut", "kill"} <= set(check.faults)
 
 

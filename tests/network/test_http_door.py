@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.http_doors import event_stream, running_door
@@ -11,6 +12,7 @@ from websockets.sync.client import connect as connect_socket
 
 from cbnet import connect
 from cbnet.network import Item
+from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 BINARY = bytes(range(256))
 
@@ -279,6 +281,68 @@ def test_web_socket_publishes_and_receives(door):
         assert one.ask(op="request", number=9, request="nothing = 1")["detail"] == "no reply: no client offers it"
 
 
+def in_background(call, *arguments, **options):
+    """Run a call in a thread; return a function that waits for its result."""
+    executor = ThreadPoolExecutor(1)
+    future = executor.submit(call, *arguments, **options)
+    executor.shutdown(wait=False)
+    return future.result
+
+
+def test_web_socket_answers_requests(door, client):
+    with Socket(door) as holder:
+        holder.receive()
+        answer = holder.ask(op="offer", id="quotes", predicate="exists share and #quote", wait=True)
+        assert answer == {"op": "offered", "id": "quotes", "confirmed": True, "routers": 1, "missing": []}
+        wanted = {"share": "A", "#": ["quote"]}
+        reply = in_background(client.post, "/request", json={"request": wanted})
+        requested = holder.receive()
+        assert requested == {"op": "requested", "id": "quotes", "number": requested["number"], "request": wanted}
+        item = {**wanted, "price": 3}
+        holder.send(op="answer", number=requested["number"], message=item, payload="p", keep=0)
+        answer = reply(timeout=10).json()
+        assert (answer["message"], answer["payload"], answer["holder"], answer["cache"]) == (item, "p", "a", None)
+
+        reply = in_background(client.post, "/request", json={"request": wanted})  # again: it was not to be cached
+        holder.send(op="answer", number=holder.receive()["number"])
+        assert reply(timeout=10).status_code == 404
+        assert holder.ask(op="withdraw", id="quotes") == {"op": "withdrawn", "id": "quotes"}
+        answer = client.post("/request", json={"request": wanted})
+        assert (answer.status_code, answer.json()["detail"]) == (404, "no reply: no client offers it")
+
+
+def test_wrong_answer_of_a_web_socket_is_an_error_and_no_item(door, client):
+    with Socket(door) as holder:
+        holder.receive()
+        holder.ask(op="offer", id=1, predicate="exists bond", wait=True)
+        for members, detail in (
+            ({"message": {"bond": 8}}, "does not match"),
+            ({"message": 8}, "not an object"),
+            ({"message": {"bond": 7}, "keep": -1}, "keep"),
+        ):
+            reply = in_background(client.post, "/request", json={"request": {"bond": 7}})
+            answer = holder.ask(op="answer", number=holder.receive()["number"], **members)
+            assert (answer["op"], detail in answer["detail"]) == ("error", True)
+            assert reply(timeout=10).status_code == 404
+        for members, detail in (
+            ({"op": "offer", "id": 1, "predicate": "x = 1"}, "the id 1 is in use"),
+            ({"op": "offer", "id": 2}, "no predicate"),
+            ({"op": "withdraw", "id": 2}, "no offer 2"),
+            ({"op": "answer", "number": 99}, "no open request 99"),
+        ):
+            assert detail in holder.ask(**members)["detail"]
+
+
+def test_request_survives_a_web_socket_that_vanishes(door, client, caplog):
+    with Socket(door) as holder:
+        holder.receive()
+        holder.ask(op="offer", id=1, predicate="exists fund", wait=True)
+        reply = in_background(client.post, "/request", json={"request": {"fund": 7}})
+        assert holder.receive()["op"] == "requested"
+    assert reply(timeout=10).status_code in (404, 504)
+    assert "no answer to a request" not in caplog.text
+
+
 def test_mistake_on_a_web_socket_keeps_it_open(door):
     with Socket(door) as socket:
         socket.receive()
@@ -321,6 +385,20 @@ def test_durable_messages_come_again_until_they_are_acknowledged(tmp_path):
             socket.receive()
             socket.ask(op="subscribe", id=1, durable="jobs")
             assert socket.receive()["message"] == {"x": 3}
+
+
+def test_requests_one_after_another_are_one_publisher(tmp_path):
+    with running_door(journal=tmp_path, history="x > 0") as door:
+        for number in range(1, 11):
+            with door.client() as client:  # a connection of its own
+                assert client.post("/publish?durable=true", json={"x": number}).json()["published"] == 1
+            wait_until(lambda: not door.router.router.links.all())
+        with connect(door.address) as native:
+            subscription = native.subscribe("x > 0", since="first")
+            assert [each.message["x"] for each in received(subscription, 10)] == list(range(1, 11))
+    journal = SqliteJournal(tmp_path, "a")
+    assert len(journal.recover().windows) == 1
+    journal.close()
 
 
 def test_streams_and_sockets_begin_in_the_past(tmp_path):

@@ -25,13 +25,15 @@ EVERYTHING = {"publish": "true", "subscribe": "true", "offer": "true"}
 class Quotas:
     """A router with a client that has quotas, and one that has none."""
 
-    def __init__(self, **quotas):
+    def __init__(self, journal=None, **quotas):
+        self._journal = journal
         rights = {"limited": {**EVERYTHING, **quotas}, "free": EVERYTHING}
         accounts = {name: Account(read_rights(rights[name], name), TOKENS[name].hash) for name in rights}
         self._security = SecurityPolicy(Access(accounts, frozenset()))
 
     async def __aenter__(self):
-        self.router = TcpRouter(Settings("a"), Address("127.0.0.1", 0), {}, self._security)
+        settings = Settings("a", history="x > 0" if self._journal else "")
+        self.router = TcpRouter(settings, Address("127.0.0.1", 0), {}, self._security, journal=self._journal)
         await self.router.start()
         return self
 
@@ -106,6 +108,26 @@ def test_too_many_filters_are_refused_over_all_links():
             await one.offer("x = 1 or x = 2 or x = 3", lambda _: None)  # counted apart
             await subscription.unsubscribe()
             await two.subscribe("x = 4 or x = 5")
+
+    run(story())
+
+
+def test_durable_subscriptions_count_while_their_clients_are_away(tmp_path):
+    async def story():
+        async with Quotas(journal=tmp_path, filters=3) as quotas:
+            async with await quotas.connect() as gone:
+                await gone.subscribe("x = 1 or x = 2", durable="billing", wait=True)
+            async with await quotas.connect() as client:
+                replay = await client.subscribe("x = 3", since="first")
+                full = r"too many filters in all your subscriptions, durable ones included: 4; your limit is 3"
+                for kind in ({}, {"durable": "other"}, {"since": "first"}):
+                    with pytest.raises(Refused, match=full):
+                        await client.subscribe("x = 4", **kind)
+                await client.subscribe("", durable="billing")  # joining adds nothing
+                await replay.unsubscribe()
+                await client.subscribe("x = 4")
+                await client.remove_durable("billing")
+                await client.subscribe("x = 5 or x = 6", since="first")
 
     run(story())
 

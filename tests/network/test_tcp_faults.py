@@ -6,6 +6,7 @@ import socket
 import time
 from contextlib import ExitStack
 
+import psutil
 import pytest
 from support.waiting import wait_until
 
@@ -122,6 +123,12 @@ def test_stopped_router_is_routed_around_and_taken_back():
             assert subscriber.subscribe("x = 3", wait=True).confirmation == (True, 4, [])
 
 
+def stop(network, name):
+    """Stop a router, and wait until it does not run any more."""
+    network.signal(name, signal.SIGSTOP)
+    wait_until(lambda: psutil.Process(network.pids[name]).status() == psutil.STATUS_STOPPED)
+
+
 def test_client_leaves_a_stopped_router():
     with ProcessNetwork([Settings("a", **FAST_TIMERS), Settings("b", **FAST_TIMERS)], [("a", "b")]) as pair:
         pair.wait()
@@ -139,7 +146,7 @@ def test_after_a_timeout_the_plain_client_holds_a_subscription_that_can_be_read(
         pair.wait()
         with connect(str(pair.addresses["a"])) as client:
             other = client.subscribe("y = 1", wait=True)
-            pair.signal("b", signal.SIGSTOP)
+            stop(pair, "b")
             with pytest.raises(NotConfirmed, match="it stays active") as raised:
                 client.subscribe("x = 1", wait=True, timeout=0.3, queue=1)
             with pytest.raises(NotConfirmed) as of_offer:
@@ -158,7 +165,7 @@ def test_after_a_timeout_the_plain_client_holds_a_subscription_that_can_be_read(
 
 def test_a_subscription_that_got_no_answer_does_not_stay_at_the_router():
     with ProcessNetwork([Settings("a")], []) as alone, connect(str(alone.addresses["a"])) as client:
-        alone.signal("a", signal.SIGSTOP)
+        stop(alone, "a")
         with pytest.raises(NotConnected, match="no answer"):
             client.subscribe("x = 1", timeout=0.1)
         alone.signal("a", signal.SIGCONT)

@@ -188,10 +188,10 @@ def test_many_and_long_patterns_agree_with_brute_force(capsys):
         ops = source.choices([Op.SUBSTRING, Op.PREFIX, Op.SUFFIX, Op.NE, Op.GE], [12, 1, 1, 2, 1], k=length)
         return Filter(Constraint("x", op, source.choice(texts)) for op in ops)
 
-    pairs = [(conjunction(source.choice([1, 2])), conjunction(20)) for _ in range(1_000)]
+    pairs = [(conjunction(source.choice([1, 2])), conjunction(20)) for _ in range(600)]
     pairs += [(narrow, narrow & wide) for wide, narrow in pairs[:200]]
-    shuffled = ["".join(source.sample(texts, len(texts))) for _ in range(300)]  # they contain all the texts
-    assert sum(narrow.matches({"x": value}) for _, narrow in pairs for value in shuffled) > 10_000
+    shuffled = ["".join(source.sample(texts, len(texts))) for _ in range(100)]  # they contain all the texts
+    assert sum(narrow.matches({"x": value}) for _, narrow in pairs for value in shuffled) > 5_000
     refused = _check_and_print("many and long patterns", pairs, capsys, shuffled)
     assert 0 < refused < len(pairs)
 

@@ -3,7 +3,7 @@
 from itertools import pairwise, permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.rich_language import members, rich_filters, rich_messages_near, rich_predicates, tags
 
@@ -13,7 +13,6 @@ from cbnet.routing.domains.summary import SUMMARIES, summary
 from cbnet.routing.interests import Interests
 from cbnet.routing.multitree.folding import fold
 
-laws = settings(max_examples=100)
 few_filters = st.lists(rich_filters, max_size=6)
 
 
@@ -23,7 +22,6 @@ def with_wider(filters):
     return [*filters, *wider]
 
 
-@laws
 @given(st.lists(few_filters.map(with_wider), min_size=1, max_size=3), st.data())
 def test_a_disjunction_of_interests_drops_what_is_covered(filters, data):
     owned = {receiver: Predicate(each) for receiver, each in enumerate(filters)}
@@ -35,7 +33,6 @@ def test_a_disjunction_of_interests_drops_what_is_covered(filters, data):
     assert interests.interested(message) == {key for key, each in owned.items() if each.matches(message)}
 
 
-@laws
 @given(st.lists(rich_predicates, min_size=1, max_size=3), members(), tags)
 def test_folded_tables_match_as_the_tables_do(predicates, attributes, chosen):
     tables = {f"tree {number}": {"a": predicate} for number, predicate in enumerate(predicates)}
@@ -45,7 +42,6 @@ def test_folded_tables_match_as_the_tables_do(predicates, attributes, chosen):
         assert folded.matches(Message(attributes, chosen | {tree})) == table["a"].matches(message)
 
 
-@laws
 @given(rich_predicates, st.data())
 def test_summaries_cover(predicate, data):
     message = data.draw(rich_messages_near(*predicate.filters))
@@ -53,7 +49,6 @@ def test_summaries_cover(predicate, data):
         assert summary(name)(predicate).matches(message) or not predicate.matches(message)
 
 
-@laws
 @given(rich_predicates, rich_predicates, st.data())
 def test_what_a_right_allows_to_subscribe_to_matches_the_right(right, predicate, data):
     allowed = Rights(subscribe=right)
@@ -66,7 +61,6 @@ def test_what_a_right_allows_to_subscribe_to_matches_the_right(right, predicate,
     assert right.matches(message) or not predicate.matches(message)
 
 
-@laws
 @given(rich_predicates, st.data())
 def test_each_value_of_a_published_message_matches_the_right(right, data):
     message = data.draw(rich_messages_near(*right.filters))

@@ -1,6 +1,6 @@
 """Laws of the whole language: nested messages, several values, null, conditions and three-valued logic."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.formula_reference import outcome
 from support.rich_language import (
@@ -35,31 +35,25 @@ from cbnet.language import (
 )
 from cbnet.language.formula import AllOf, AnyOf, Is, Not, Outcome, predicate_of
 
-laws = settings(max_examples=100)  # nested messages take long to draw
-
 # --- text and JSON
 
 
-@laws
 @given(rich_predicates)
 def test_text_of_a_predicate_is_parsed_back(predicate):
     assert parse(str(predicate)) == predicate
     assert str(parse(str(predicate))) == str(predicate)
 
 
-@laws
 @given(rich_filters)
 def test_text_of_a_filter_is_parsed_back(filter):
     assert parse(str(filter)) == Predicate([filter])
 
 
-@laws
 @given(rich_predicates)
 def test_json_of_a_predicate_is_read_back(predicate):
     assert predicate_from_json(predicate_to_json(predicate)) == predicate
 
 
-@laws
 @given(nested_messages)
 def test_json_of_a_message_is_read_back(message):
     assert message_from_json(message_to_json(message)) == message
@@ -69,7 +63,6 @@ def test_json_of_a_message_is_read_back(message):
 # --- messages
 
 
-@laws
 @given(members(), tags)
 def test_dotted_keys_and_nested_objects_are_one_message(inner, chosen):
     dotted = Message({f"n.{key}": value for key, value in inner.items()}, chosen)
@@ -79,14 +72,12 @@ def test_dotted_keys_and_nested_objects_are_one_message(inner, chosen):
     }
 
 
-@laws
 @given(nested_messages, nested_messages, rich_filters)
 def test_equal_messages_match_the_same_filters(first, second, filter):
     if first == second:
         assert filter.matches(first) == filter.matches(second)
 
 
-@laws
 @given(members(), tags)
 def test_key_order_does_not_matter_between_attributes(attributes, chosen):
     reordered = dict(reversed(attributes.items()))
@@ -98,7 +89,6 @@ def test_key_order_does_not_matter_between_attributes(attributes, chosen):
 # --- three-valued logic
 
 
-@laws
 @given(formulas, flat_messages)
 def test_normal_form_agrees_with_direct_evaluation(formula, message):
     expected = outcome(formula, message.attributes, message.tags)
@@ -109,7 +99,6 @@ def test_normal_form_agrees_with_direct_evaluation(formula, message):
         assert predicate_of(Is(formula, accepted)).matches(message) == bool(names[expected] & accepted)
 
 
-@laws
 @given(st.lists(formulas, max_size=3), nested_messages)
 def test_a_disjunction_matches_what_one_part_matches(parts, message):
     assert predicate_of(AnyOf(tuple(parts))).matches(message) == any(
@@ -117,14 +106,12 @@ def test_a_disjunction_matches_what_one_part_matches(parts, message):
     )
 
 
-@laws
 @given(st.lists(formulas, max_size=3), nested_messages)
 def test_what_a_conjunction_matches_all_parts_match(parts, message):
     if predicate_of(AllOf(tuple(parts))).matches(message):
         assert all(predicate_of(part).matches(message) for part in parts)
 
 
-@laws
 @given(st.lists(formulas, max_size=3), flat_messages)
 def test_for_single_values_a_conjunction_matches_what_all_parts_match(parts, message):
     assert predicate_of(AllOf(tuple(parts))).matches(message) == all(
@@ -132,7 +119,6 @@ def test_for_single_values_a_conjunction_matches_what_all_parts_match(parts, mes
     )
 
 
-@laws
 @given(rich_filters, rich_filters, nested_messages)
 def test_what_a_conjunction_of_filters_matches_both_match(left, right, message):
     if (left & right).matches(message):
@@ -144,13 +130,11 @@ def test_what_a_conjunction_of_filters_matches_both_match(left, right, message):
 # --- covering
 
 
-@laws
 @given(rich_predicates)
 def test_covering_is_reflexive(predicate):
     assert covers(predicate, predicate)
 
 
-@laws
 @given(rich_filters, rich_filters, rich_filters)
 def test_covering_is_transitive(wide, middle, narrow):
     middle, narrow = wide & middle, wide & middle & narrow
@@ -159,7 +143,6 @@ def test_covering_is_transitive(wide, middle, narrow):
     assert covers(wide, narrow)
 
 
-@laws
 @given(rich_filters, rich_filters, st.data())
 def test_a_yes_loses_no_message(wide, narrow, data):
     message = data.draw(rich_messages_near(wide, narrow))
@@ -168,7 +151,6 @@ def test_a_yes_loses_no_message(wide, narrow, data):
             assert wide.matches(message)
 
 
-@laws
 @given(rich_predicates, rich_predicates, st.data())
 def test_a_yes_between_predicates_loses_no_message(wide, narrow, data):
     message = data.draw(rich_messages_near(*wide.filters, *narrow.filters))
@@ -176,7 +158,6 @@ def test_a_yes_between_predicates_loses_no_message(wide, narrow, data):
         assert wide.matches(message)
 
 
-@laws
 @given(rich_predicates, rich_predicates)
 def test_a_counterexample_is_one(wide, narrow):
     found = search_counterexample(wide, narrow)
@@ -186,13 +167,11 @@ def test_a_counterexample_is_one(wide, narrow):
         assert not covers(wide, narrow)
 
 
-@laws
 @given(unconditional_filters, unconditional_filters)
 def test_a_no_between_filters_without_conditions_has_a_counterexample(wide, narrow):
     assert covers(wide, narrow) == (counterexample(wide, narrow) is None)
 
 
-@laws
 @given(rich_predicates, rich_predicates, st.data())
 def test_an_exhaustive_search_is_a_proof(wide, narrow, data):
     if search_counterexample(wide, narrow) == (None, True):
@@ -200,20 +179,17 @@ def test_an_exhaustive_search_is_a_proof(wide, narrow, data):
         assert wide.matches(message) or not narrow.matches(message)
 
 
-@laws
 @given(unconditional_filters)
 def test_a_filter_without_conditions_is_satisfiable_if_it_has_a_witness(filter):
     assert satisfiable(filter) == (witness(filter) is not None)
 
 
-@laws
 @given(rich_predicates, st.data())
 def test_a_predicate_that_is_not_satisfiable_matches_nothing(predicate, data):
     if not satisfiable(predicate):
         assert not predicate.matches(data.draw(rich_messages_near(*predicate.filters)))
 
 
-@laws
 @given(rich_filters, rich_filters, st.data())
 def test_filters_that_do_not_overlap_have_no_message_in_common(left, right, data):
     if not overlaps(left, right):
@@ -221,7 +197,6 @@ def test_filters_that_do_not_overlap_have_no_message_in_common(left, right, data
         assert not (left.matches(message) and right.matches(message))
 
 
-@laws
 @given(unconditional_filters, unconditional_filters)
 def test_filters_without_conditions_overlap_in_a_message_with_several_values(left, right):
     first, second = witness(left), witness(right)
@@ -239,7 +214,6 @@ def test_filters_without_conditions_overlap_in_a_message_with_several_values(lef
 crowds = st.lists(rich_filters, max_size=8).map(Predicate)
 
 
-@laws
 @given(rich_predicates | crowds, st.data())
 def test_reducing_changes_no_match(predicate, data):
     message = data.draw(rich_messages_near(*predicate.filters))
@@ -247,7 +221,6 @@ def test_reducing_changes_no_match(predicate, data):
         assert reduce(predicate, rules).matches(message) == predicate.matches(message)
 
 
-@laws
 @given(rich_predicates | crowds)
 def test_reducing_never_grows_and_leaves_nothing_redundant(predicate):
     reduced = reduce(predicate)

@@ -62,20 +62,17 @@ def run(start, steps, data, messages):
     table.wait()
 
 
-@settings(max_examples=100)
 @pytest.mark.usefixtures("_merge_often")
 @given(st.dictionaries(SLOTS, predicates(), max_size=3), changes(filters(max_size=2)), st.data())
 def test_changes_and_merges_are_seen(start, steps, data):
     assert None not in run(start, steps, data, messages_near)
 
 
-@settings(max_examples=100)
 @given(st.dictionaries(SLOTS, predicates(), max_size=3), changes(filters(max_size=4)), st.data())
 def test_changes_that_are_not_compiled_are_seen(start, steps, data):
     assert None not in run(start, steps, data, messages_near)
 
 
-@settings(max_examples=100)
 @given(changes(unconditional_filters), st.data())
 def test_sets_of_values_and_nulls_are_matched(steps, data):
     assert None not in run({}, steps, data, lambda *_: flat_messages)

@@ -300,7 +300,6 @@ def both_fibs(case):
     return DescriptorFibs([*shortest_path_trees(graph, roots)], descriptors), PredicateFibs(MultiTree(network, roots))
 
 
-@settings(max_examples=100)
 @given(registered())
 def test_descriptor_fibs_have_the_sizes_of_predicate_fibs(case):
     fast, plain = both_fibs(case)
@@ -344,7 +343,6 @@ def test_descriptor_fibs_fold_like_predicate_fibs(case):
         }
 
 
-@settings(max_examples=100)
 @given(registered())
 def test_the_entries_of_all_edges_are_those_of_the_tables(case):
     fast, _ = both_fibs(case)

@@ -147,7 +147,6 @@ def greeted():
     return reader
 
 
-@settings(max_examples=100)
 @given(st.lists(any_frames, min_size=1, max_size=12))
 def test_a_hostile_client_changes_nothing_for_a_neighbour_but_what_it_subscribes_to(told):
     alone = surrounded("client")
@@ -202,7 +201,6 @@ _DURABLE = DurableMark(0, {"a": 0, "b": 0}, is_repeated=False)
 _TRACED_AND_DURABLE = Packet("a", 0, 0, 0, 0, 0, 0, {}, [], b"", mark=_TRACED, durable=_DURABLE)
 
 
-@settings(max_examples=100)
 @example({"trees": 1}, [_TRACED_AND_DURABLE])
 @given(ROUTINGS, st.lists(any_frames, min_size=1, max_size=12))
 def test_no_router_is_blamed_for_what_it_passed_on(routing, told):

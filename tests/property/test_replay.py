@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.durable_networks import DurableLab
 
-from cbnet.network.durable.followers import Follower
-from cbnet.network.durable.history import History
-from cbnet.network.durable.history_copy import HistoryCopy
+from cbnet.network.durable.history.followers import Follower
+from cbnet.network.durable.history.history import History
+from cbnet.network.durable.history.history_copy import HistoryCopy
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.protocol.frames import HistoryStart, Replaying
 

@@ -61,7 +61,6 @@ def test_large_filter_has_no_false_positives(network):
 links = st.builds(DirectedLink, st.integers(0, 99), st.integers(0, 99), st.integers(1, 9))
 
 
-@settings(max_examples=100)
 @given(st.sets(links, max_size=40), st.integers(1, 16), st.none() | st.integers(1, 64))
 def test_filter_has_no_false_negatives(chosen, hashes, fixed_size):
     filter = build(chosen, hashes, size(len(chosen), hashes) if fixed_size is None else fixed_size)

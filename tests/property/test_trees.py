@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.tree_reference import (
     reference_chosen_parents,
@@ -30,8 +30,6 @@ from cbnet.topology import (
 )
 from cbnet.topology.survey.survey import survey_stretch
 from cbnet.topology.trees.ties import random_tree
-
-fewer = settings(max_examples=100)  # each holds hundreds of paths
 
 
 @st.composite
@@ -65,7 +63,6 @@ def drawn(graph, tree):
     return other
 
 
-@fewer
 @given(forests())
 def test_paths_on_trees_are_those_of_networkx(forest):
     graph, trees = forest
@@ -75,7 +72,6 @@ def test_paths_on_trees_are_those_of_networkx(forest):
             assert reference_tree_path(tree, source, target) == networkx.shortest_path(other, source, target)
 
 
-@fewer
 @given(forests())
 def test_extra_lengths_are_those_of_the_paths(forest):
     graph, trees = forest
@@ -93,7 +89,6 @@ def test_extra_lengths_are_those_of_the_paths(forest):
             assert extra.mean == pytest.approx(expected[:k].mean() * len(graph) / (len(graph) - 1))
 
 
-@fewer
 @given(forests())
 def test_distinct_trees_are_distinct_sets(forest):
     graph, trees = forest
@@ -102,7 +97,6 @@ def test_distinct_trees_are_distinct_sets(forest):
         assert actual.tolist() == reference_distinct_trees(graph, parents(trees[:k]))
 
 
-@fewer
 @given(forests())
 def test_sets_behind_interfaces_are_the_components_without_a_link(forest):
     graph, trees = forest
@@ -118,7 +112,6 @@ def test_sets_behind_interfaces_are_the_components_without_a_link(forest):
     assert actual.tolist() == [*map(len, sets.values())]
 
 
-@fewer
 @given(forests())
 def test_load_counts_all_pairs_that_cross(forest):
     graph, trees = forest
@@ -127,7 +120,6 @@ def test_load_counts_all_pairs_that_cross(forest):
         assert load.tolist() == pytest.approx(reference_link_load(graph, parents(trees[:k])))
 
 
-@fewer
 @given(forests())
 def test_load_on_one_tree_is_the_betweenness_of_its_links(forest):
     graph, trees = forest
@@ -150,7 +142,6 @@ def test_random_trees_are_those_of_the_reference_and_hold_shortest_paths(graph, 
         assert sorted(tree.descendants(node)) == [x for x in range(len(graph)) if node in tree.path(x)]
 
 
-@fewer
 @given(forests())
 def test_stretch_over_sources_is_that_of_all_pairs(forest):
     graph, trees = forest

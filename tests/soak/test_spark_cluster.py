@@ -12,7 +12,7 @@ from secrets import token_hex
 
 import pytest
 from support.clusters import SPARK, is_python_busy, kill_group, kill_tree, standalone_cluster
-from support.pipeline_runs import CONFIG, SETTINGS, STAGES, rows_of, start_run, wait_for
+from support.pipeline_runs import CONFIG, SETTINGS, STAGES, rows_of, start_run, wait_for, write_inputs
 
 import cbnet
 from cbnet import Table
@@ -25,10 +25,7 @@ from cbnet.pipeline.spark.java import java_home
 CLUSTER = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"}
 PROGRAM = """
 import json, os, sys, time
-from pathlib import Path
 from cbnet.pipeline.match.match_job import MatchJob, run_match
-from cbnet.pipeline.run.configuration import read_config
-from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.spark.session import spark_session
 from cbnet.spark import match
 
@@ -46,28 +43,7 @@ with spark_session(master=master, conf=json.loads(settings), progress=False) as 
     query.awaitTermination()
     print(json.dumps(sorted(row.id for row in spark.table("matches").collect())))
     job = MatchJob(messages=[f"{top}/in"], format="json", tables=[f"{top}/t.cbt.2"])
-    print(json.dumps(run_match(spark, job, f"{top}/cluster/matches").matches))
-    config = read_config(Path(folder, "run.toml"), out=f"{top}/cluster/run")
-    print(json.dumps([outcome.name for outcome in run(config, lambda: spark)]))
-"""
-URIS = """
-[network]
-graph = "{top}/ring.txt"
-users = "{top}/users.csv"
-[population]
-clusters = 40
-[sources.tweets]
-preset = "tweets"
-path = "{top}/tweets/*.tsv"
-[sources.follows]
-preset = "followers"
-path = "{top}/follows.txt"
-[applications.web]
-descriptors = 2
-users = 50
-[applications.social]
-read = "tweets"
-followers = "follows"
+    print(json.dumps(run_match(spark, job, f"{top}/cluster").matches))
 """
 # spark-submit runs a file: here the command, twice in one process.
 SUBMITTED = """
@@ -88,46 +64,40 @@ def cluster(tmp_path_factory):
         yield started
 
 
-@pytest.fixture
-def inputs(tmp_path):
-    """The folder of the inputs of a pipeline and of a job."""
-    (tmp_path / "ring.txt").write_text("".join(f"{node} {(node + 1) % 6}\n" for node in range(6)))
-    (tmp_path / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(6)))
-    (tmp_path / "tweets").mkdir()
-    (tmp_path / "tweets" / "a.tsv").write_text("user\tlink\thashtags\nann\tl1\t#news #now\n")
-    (tmp_path / "tweets" / "b.tsv").write_text("user\tlink\thashtags\nbob\tl1\t#late\nbob\tl2\t\n")
-    (tmp_path / "follows.txt").write_text("eve ann\nfay ann\nfay bob\n")
+def mounted(folder):
+    """Return the URI of a folder on a file system that only Hadoop reads, and the setting that mounts it."""
+    name = f"mounted{token_hex(4)}"
+    return f"viewfs://{name}/here", {f"spark.hadoop.fs.viewfs.mounttable.{name}.link./here": folder.as_uri()}
+
+
+def mount(spark, setting):
+    for key, value in setting.items():
+        spark.sparkContext._jsc.hadoopConfiguration().set(key.removeprefix("spark.hadoop."), value)
+
+
+@pytest.mark.long
+def test_matching_on_the_cluster_gives_the_rows_of_one_machine(spark, cluster, tmp_path):
+    """Tables are shipped to the workers; the paths of the job are URIs."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.json").write_text('{"id": 1}\n{"id": 2}\n{"id": 3}\n')
     Table.build({"low": "id < 3", "thirds": "id >= 997 or id = 500"}).save(tmp_path / "t.cbt")
     Table.build({1: "id > 1"}).save(tmp_path / "t.cbt.2")
-    return tmp_path
-
-
-@pytest.mark.long
-def test_the_cluster_gives_the_rows_of_one_machine_with_all_paths_as_uris(spark, cluster, inputs):
-    """The paths are those of a file system that only Hadoop reads; tables are shipped to the workers."""
     master, _ = cluster
-    name = f"mounted{token_hex(4)}"
-    mount, top = f"fs.viewfs.mounttable.{name}.link./here", f"viewfs://{name}/here"
-    (inputs / "run.toml").write_text(URIS.format(top=top))
-    settings = {**SETTINGS, **CLUSTER, f"spark.hadoop.{mount}": inputs.as_uri()}
-    command = [sys.executable, "-c", PROGRAM, master, str(inputs), top, json.dumps(settings)]
+    top, setting = mounted(tmp_path)
+    settings = {**SETTINGS, **CLUSTER, **setting}
+    command = [sys.executable, "-c", PROGRAM, master, str(tmp_path), top, json.dumps(settings)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
-    batch, stream, matches, stages = map(json.loads, done.stdout.splitlines())
+    batch, stream, matches = map(json.loads, done.stdout.splitlines())
     low = [[number, "low", "id < 3"] for number in range(3)]
     high = [[number, "thirds", "id >= 997"] for number in (997, 998, 999)]
     assert batch == [*low, [500, "thirds", "id = 500"], *high]
     assert stream == [2, 3]
 
-    spark.sparkContext._jsc.hadoopConfiguration().set(mount, inputs.as_uri())
+    mount(spark, setting)
     job = MatchJob(messages=[f"{top}/in"], format="json", tables=[f"{top}/t.cbt.2"])
-    assert run_match(spark, job, f"{top}/one/matches").matches == matches == 2
-    config = read_config(inputs / "run.toml", out=f"{top}/one/run")
-    assert [outcome.name for outcome in run(config, lambda: spark)] == stages
-    results = ["matches/matches", "matches/counts", *(f"run/{stage}" for stage in stages)]
-    for result in results:
+    assert run_match(spark, job, f"{top}/one").matches == matches == 2
+    for result in ("matches", "counts"):
         assert rows_of(spark, f"{top}/cluster", result) == rows_of(spark, f"{top}/one", result), result
 
 
@@ -135,52 +105,52 @@ def test_the_cluster_gives_the_rows_of_one_machine_with_all_paths_as_uris(spark,
 def reference(spark, tmp_path_factory):
     """The folder of an undisturbed run of the configuration, in the shared session."""
     folder = tmp_path_factory.mktemp("reference")
-    (folder / "run.toml").write_text(CONFIG)
+    write_inputs(folder)
+    (folder / "run.toml").write_text(CONFIG.format(top=folder))
     config = read_config(folder / "run.toml")
     assert [outcome.name for outcome in run(config, lambda: spark)] == STAGES
     return config.out
 
 
-def submit(folder, master, *arguments):
+def submit(folder, master, conf, *arguments):
     """Start the command by spark-submit, as a data engineer would, in a process group of its own."""
-    settings = {key: value for key, value in {**SETTINGS, **CLUSTER}.items() if "codegen" not in key}
+    settings = {key: value for key, value in {**SETTINGS, **CLUSTER, **conf}.items() if "codegen" not in key}
     confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     (folder / "submitted.py").write_text(SUBMITTED)
     program = [str(folder / "submitted.py"), str(Path(cbnet.__file__).with_name("__main__.py"))]
     command = [str(SPARK / "bin" / "spark-submit"), "--master", master, *confs, *program]
     environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(folder / "java"))}
-    return subprocess.Popen(
-        [*command, *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    with (folder / "log").open("w") as log:  # Spark logs more than a pipe holds
+        return subprocess.Popen([*command, *arguments], env=environment, stdout=log, stderr=log, start_new_session=True)
 
 
 @pytest.mark.long
 def test_a_submitted_pipeline_gives_the_rows_of_one_machine_though_a_worker_is_killed(
     spark, reference, cluster, tmp_path
 ):
+    """All paths of the pipeline are URIs."""
     master, workers = cluster
-    (tmp_path / "run.toml").write_text(CONFIG)
+    top, setting = mounted(tmp_path)
+    write_inputs(tmp_path)
+    (tmp_path / "run.toml").write_text(CONFIG.format(top=top))
     out = tmp_path / "out"
-    process = submit(tmp_path, master, "pipeline", "run", str(tmp_path / "run.toml"), "--output", out.as_uri())
+    command = ["pipeline", "run", str(tmp_path / "run.toml"), "--output", f"{top}/out"]
+    process = submit(tmp_path, master, setting, *command)
     try:
         wait_for(lambda: any(out.glob("loads/*/_cbnet.json")) and is_python_busy(workers[1]), process)
         kill_tree(workers[1])
         assert not any(out.glob("predicates/*/_cbnet.json")), "the stage was over before the worker died"
-        printed, _ = process.communicate(timeout=600)
+        process.wait(timeout=600)
     finally:
         kill_group(process)
-        process.stdout.close()
+    printed = (tmp_path / "log").read_text()
     assert f"master local[2] was requested, but spark-submit uses master {master}" in printed
     assert [line for line in printed.splitlines() if line.startswith("exit code")] == ["exit code 2", "exit code 0"]
     assert f"Spark {spark.version} at {master} (spark-submit)" in printed.splitlines()
+    mount(spark, setting)
     for stage in STAGES:
-        assert rows_of(spark, out.as_uri(), stage) == rows_of(spark, reference, stage), stage
+        assert rows_of(spark, f"{top}/out", stage) == rows_of(spark, reference, stage), stage
 
 
 @pytest.fixture
@@ -200,18 +170,19 @@ def start(tmp_path):
 
 @pytest.mark.long
 def test_killed_run_resumes_and_gives_the_same_rows(spark, reference, start, tmp_path):
-    (tmp_path / "run.toml").write_text(CONFIG)
+    write_inputs(tmp_path)
+    (tmp_path / "run.toml").write_text(CONFIG.format(top=tmp_path))
     config = read_config(tmp_path / "run.toml")
     killed = start("--master", "local[2]", "--conf", "spark.default.parallelism=7")
     # the rows of the stage are being written, or computed for that
     wait_for(lambda: any(Path(config.out).glob("predicates/_snapshot-*/_temporary")), killed)
     kill_group(killed)
     stored = {each.name: each.state for each in states(config)}
-    assert [stored[name] for name in STAGES] == [*[StageState.DONE] * 3, *[StageState.MISSING] * 3]
+    assert [stored[name] for name in STAGES] == [*[StageState.DONE] * 8, *[StageState.MISSING] * 3]
     resumed = start("--master", "local[1]", "--json")  # other cores, other partitions
     output, _ = resumed.communicate(timeout=600)
     assert resumed.returncode == 0, output
     assert '"stage": "population"' in output
-    assert output.count('"new": false') == 3
+    assert output.count('"new": false') == 8
     for stage in STAGES:
         assert rows_of(spark, config.out, stage) == rows_of(spark, reference, stage), stage

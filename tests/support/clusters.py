@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pyspark
+from support.java_options import JAVA_OPTIONS
 from support.pipeline_runs import SETTINGS, wait_for
 
 from cbnet.pipeline.spark.java import java_home
@@ -22,6 +23,7 @@ def standalone_cluster(folder, workers=2):
     """Start a cluster that works in a folder; yield the address of its master and the processes of its workers."""
     environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
+    environment["SPARK_DAEMON_JAVA_OPTS"] = JAVA_OPTIONS
     environment["JAVA_HOME"] = str(java_home(folder / "java"))
     ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
     with ExitStack() as stack:

@@ -15,6 +15,7 @@ import numpy as np
 from cbnet._kernels import pivot_build
 from cbnet._kernels.pivot_table import Remainder
 from cbnet.matching.engines import pivot
+from cbnet.matching.engines.owners import GROUP, members_of
 from cbnet.matching.storage.columns import Columns
 from cbnet.matching.storage.filter_encoding import EncodedFilter, encode_filter
 from cbnet.matching.storage.reduction import hashes_with_targets, take_filters
@@ -123,10 +124,9 @@ class Level:
             owner = self.compiled.arrays["listed_entries"]["target"][posting - singles - entries - listed]
         else:
             return []
-        if owner < pivot.GROUP:
+        if owner < GROUP:
             return []
-        first, end = self.compiled.arrays["group_offsets"][owner - pivot.GROUP :][:2]
-        return [int(other) for other in self.compiled.arrays["group_targets"][first:end] if other != target]
+        return [int(other) for other in members_of(owner, self.compiled.arrays) if other != target]
 
     def _alive_aside(self) -> Array:
         if self._aside_alive is None:

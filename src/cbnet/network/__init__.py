@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer, Item, Reply
     from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery, HistorySpan
     from cbnet.network.client.async_trace import Traced
-    from cbnet.network.client.client import Client, Offer, Subscription, connect
+    from cbnet.network.client.blocking.client import Client, connect
+    from cbnet.network.client.blocking.offer import Offer
+    from cbnet.network.client.blocking.subscription import Subscription
     from cbnet.network.client.client_events import ClientEvent
     from cbnet.network.client.durable_delivery import DurableDelivery
     from cbnet.network.client.durable_publishing import Receipt
@@ -69,7 +71,9 @@ _NAMES = {  # by module
     "client.async_trace": "Traced",
     "client.async_pull": "AsyncOffer Item Reply",
     "client.async_subscription": "AsyncSubscription Confirmation Delivery HistorySpan",
-    "client.client": "Client Offer Subscription connect",
+    "client.blocking.client": "Client connect",
+    "client.blocking.offer": "Offer",
+    "client.blocking.subscription": "Subscription",
     "client.client_events": "ClientEvent",
     "client.durable_delivery": "DurableDelivery",
     "client.durable_publishing": "Receipt",

@@ -7,6 +7,7 @@ import typer
 from cbnet.cli.bench.announcements import announcements
 from cbnet.cli.bench.churn import churn
 from cbnet.cli.bench.clients import clients
+from cbnet.cli.bench.door import door
 from cbnet.cli.bench.durable import durable
 from cbnet.cli.bench.events import events
 from cbnet.cli.bench.files import files
@@ -34,6 +35,7 @@ for command in (
     minimal,
     network,
     router,
+    door,
     durable,
     clients,
     churn,

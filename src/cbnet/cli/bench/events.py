@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cbnet.cli.bench.output.numbers import checked_seconds
+from cbnet.cli.bench.output.numbers import MeasurementSeconds
 from cbnet.cli.console import print_json, step_progress
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
@@ -17,12 +17,7 @@ def events(
     rules: Annotated[int, typer.Option("--rules", metavar="N", min=1, help="EventBridge patterns.")] = 10_000,
     count: Annotated[int, typer.Option("--events", metavar="N", min=1, help="Nested events.")] = 20_000,
     sample: Annotated[int, typer.Option("--sample", metavar="N", min=1, help="Events to check.")] = 100,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            "--seconds", callback=checked_seconds, metavar="S", help="Minimum time of a measurement, in seconds."
-        ),
-    ] = 0.3,
+    seconds: MeasurementSeconds = 0.3,
     seed: Annotated[int, seed_option()] = 0,
     json: Json = False,
 ) -> None:

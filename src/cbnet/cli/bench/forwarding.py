@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.output.numbers import ONE_EACH, checked_seconds, number, parse_interface_count, ratio
+from cbnet.cli.bench.output.numbers import ONE_EACH, MeasurementSeconds, number, parse_interface_count, ratio
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
@@ -57,12 +57,7 @@ def forwarding(
             help="Whether the counting engine skips filters of matched interfaces.",
         ),
     ] = True,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            "--seconds", callback=checked_seconds, metavar="S", help="Minimum time of a measurement, in seconds."
-        ),
-    ] = 0.3,
+    seconds: MeasurementSeconds = 0.3,
     json: Json = False,
 ) -> None:
     """Match generated messages against a generated table with every engine, and compare the engines.

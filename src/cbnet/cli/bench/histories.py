@@ -86,6 +86,7 @@ def _show(kind: str, totals: HistoryTotals) -> None:
     add_cells(grid, "not stored: homes silent", f"{totals.counts['silent']:,}")
     add_cells(grid, "not stored: disk full", f"{totals.counts['refused']:,}")
     add_cells(grid, "due to subscriptions", f"{totals.counts['due']:,}")
+    add_cells(grid, "due to subscriptions from the past", f"{totals.counts['replayed']:,}")
     add_cells(grid, "received", f"{totals.counts['received']:,}")
     add_cells(grid, "received again", f"{totals.counts['repeated']:,}")
     for name, number in sorted(totals.faults.items()):

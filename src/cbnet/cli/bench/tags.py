@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.bench.output.numbers import checked_seconds, number, parse_interface_counts, parse_numbers, ratio
+from cbnet.cli.bench.output.numbers import MeasurementSeconds, number, parse_interface_counts, parse_numbers, ratio
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console
 from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
@@ -30,12 +30,7 @@ def tags(
     ] = "F,100",
     messages: Annotated[int, typer.Option("--messages", metavar="M", help="Messages to match.")] = 1_000,
     seed: Annotated[int, seed_option()] = 0,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            "--seconds", callback=checked_seconds, metavar="S", help="Minimum time of a measurement, in seconds."
-        ),
-    ] = 0.3,
+    seconds: MeasurementSeconds = 0.3,
     json: Json = False,
 ) -> None:
     """Match tagged messages against tables of descriptors: exact, Bloom filters, and the general engine.

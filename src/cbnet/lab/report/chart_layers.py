@@ -26,13 +26,15 @@ class ChartLayers:
     """One facet of a chart, on the scales of all."""
 
     def __init__(
-        self, chart: Chart, rows: Sequence[Row], all_rows: Sequence[Row], clickable: bool, facet: object = None
+        self, chart: Chart, rows: Sequence[Row], all_rows: Sequence[Row], facet: object = None, *, is_static: bool
     ) -> None:
         self._chart = chart
         self._facet = facet
         self._rows = rows
         self._all = all_rows
-        self._clickable = clickable and chart.series is not None
+        self._clickable = not is_static and chart.series is not None
+        # A label for each of very many points would double the size of an image, and help nobody.
+        self._point_options: dict[str, Any] = {"aria": False} if is_static and chart.kind == "points" else {}
 
     def layered(self) -> alt.LayerChart:
         """Return the facet, without a size."""
@@ -54,7 +56,8 @@ class ChartLayers:
         yield from self._points()
 
     def _points(self) -> Iterator[alt.Chart]:
-        yield self._base().mark_point(filled=True, size=45).encode(x=self._x(), y=self._y(), tooltip=self._tooltip())
+        points = self._base().mark_point(filled=True, size=45, **self._point_options)
+        yield points.encode(x=self._x(), y=self._y(), tooltip=self._tooltip())
 
     def _bars(self) -> Iterator[alt.Chart]:
         bars = self._base(beside=True).mark_bar()

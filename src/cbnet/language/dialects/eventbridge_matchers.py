@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from cbnet.errors import InputError, PatternError
 from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence
 from cbnet.language.constraint import Op, value_set
-from cbnet.language.expressions.address_block import block_of
+from cbnet.language.expressions.address_block import block_of, block_text
 from cbnet.language.expressions.expression import Attribute, Call, Constant, Expression
 from cbnet.language.expressions.functions import change_case
 from cbnet.language.expressions.like_pattern import escape_pattern, validate_pattern
@@ -90,7 +90,7 @@ def _wildcard(name: str, operand: object, path: Path) -> Formula:
 
 
 def _cidr(name: str, operand: object, path: Path) -> Formula:
-    return AddressTest(Attribute(name), str(checked(path, block_of, _string(operand, path))))
+    return AddressTest(Attribute(name), block_text(checked(path, block_of, _string(operand, path))))
 
 
 def _lower_string(value: object, path: Path) -> str:

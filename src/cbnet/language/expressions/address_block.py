@@ -30,6 +30,15 @@ def block_of(text: str) -> Block:
 _HINT = 'write an address and the length of its prefix, as in "10.0.0.0/8" or "2001:db8::/32"'
 
 
+def block_text(block: Block) -> str:
+    """Return the one spelling of a block, in every version of Python: since 3.13, `str` writes ::ffff:10.0.0.1."""
+    mapped = block.network_address.ipv4_mapped if isinstance(block, IPv6Network) else None
+    if mapped is None:
+        return str(block)
+    high, low = divmod(int(mapped), 1 << 16)
+    return f"::ffff:{high:x}:{low:x}/{block.prefixlen}"
+
+
 def block_contains(block: Block, text: str) -> bool | None:
     """Return whether a text is an address of the block; None if it is not an address."""
     if "%" in text:

@@ -30,7 +30,7 @@ from cbnet.language.condition import (
     Test,
 )
 from cbnet.language.constraint import Op, refusal, takes
-from cbnet.language.expressions.address_block import block_of
+from cbnet.language.expressions.address_block import block_of, block_text
 from cbnet.language.expressions.expression import Constant, Expression
 from cbnet.language.expressions.like_pattern import validate_pattern
 from cbnet.language.filter import Filter
@@ -238,7 +238,7 @@ class _Parser(ExpressionReader):
         if self._peek().type is not TokenType.CLOSE:
             raise self._error("expected `)`", hint="write one block; join several tests with `or`")
         self._take()
-        return AddressTest(operand, str(block))
+        return AddressTest(operand, block_text(block))
 
     def _check_type(self, op: Op, operand: Expression, token: Token) -> None:
         if isinstance(operand, Constant) and not takes(op, value_type(operand.value)):

@@ -1,7 +1,7 @@
 """The distinct descriptors of a table and their interfaces, the input of both tag engines.
 
 A descriptor is stored once, however many interfaces have it; its *owner* is the one interface, or a
-group of them. See `_kernels/tag_owners.pxd`.
+group of them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet._kernels import pivot_build, word_rows
+from cbnet._kernels import word_rows
 from cbnet.errors import InputError, LimitError
+from cbnet.matching.engines.owners import GROUP, by_target, members_of, owned_filters
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import lengths_of
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
-GROUP = np.uint32(2**31)
 _MAX_TAGS = 2**32 - 1  # of all descriptors together
 _MAX_TARGETS = 2**31 - 1
 
@@ -67,31 +67,9 @@ def distinct_descriptors(columns: Columns) -> TableDescriptors:
         if count > limit:
             raise LimitError(what, count, limit, hint="split the table")
     lengths = lengths_of(columns.offsets)
-    order, repeated = _equal_neighbours(columns, np.flatnonzero(lengths))
-    targets = columns.targets[order]
-    first = np.flatnonzero(repeated == 0)
-    sizes = np.diff(np.append(first, len(order)))
-    is_group = sizes > 1
-    owners = targets[first].copy()
-    owners[is_group] = GROUP + np.arange(np.count_nonzero(is_group), dtype=np.uint32)
-    group_offsets = np.zeros(np.count_nonzero(is_group) + 1, np.uint32)
-    np.cumsum(sizes[is_group], out=group_offsets[1:])
-    groups = {"group_offsets": group_offsets, "group_targets": targets[np.repeat(is_group, sizes)]}
-    tags, offsets = _rarest_first(columns, order[first])
+    rows, owners, groups = owned_filters(columns, np.flatnonzero(lengths))
+    tags, offsets = _rarest_first(columns, rows)
     return TableDescriptors(tags, offsets, owners, groups, np.unique(columns.targets[lengths == 0]))
-
-
-def _equal_neighbours(columns: Columns, rows: Array) -> tuple[Array, Array]:
-    """Return filters in an order in which equal ones are adjacent, each once per target, and which repeat."""
-    hashes = np.empty(len(columns), np.uint64)
-    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
-    order = rows[np.lexsort((columns.targets[rows], hashes[rows]))]
-    repeated = np.zeros(len(order), np.uint8)
-    pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
-    targets = columns.targets[order]
-    is_kept = np.ones(len(order), bool)
-    is_kept[1:] = (repeated[1:] == 0) | (targets[1:] != targets[:-1])
-    return order[is_kept], repeated[is_kept]
 
 
 def _rarest_first(columns: Columns, rows: Array) -> tuple[Array, Array]:
@@ -107,26 +85,17 @@ def targets_of(descriptors: TableDescriptors, index: int) -> Array:
     owner = descriptors.owners[index]
     if owner < GROUP:
         return descriptors.owners[index : index + 1]
-    first, end = descriptors.groups["group_offsets"][owner - GROUP :][:2]
-    return descriptors.groups["group_targets"][first:end]
+    return members_of(owner, descriptors.groups)
 
 
 def filters_of(descriptors: TableDescriptors) -> tuple[Array, Array, Array]:
     """Return targets, offsets and words of the filters, one for each interface of a descriptor."""
-    owners, always = descriptors.owners, descriptors.always
-    is_group = owners >= GROUP
-    group = np.where(is_group, owners - GROUP, 0).astype(np.int64)
-    starts = descriptors.groups["group_offsets"].astype(np.int64)
-    copies = np.where(is_group, np.diff(starts)[group] if len(starts) > 1 else 1, 1)
-    which = np.repeat(np.arange(len(owners)), copies)
-    nth = np.arange(len(which)) - np.repeat(np.cumsum(copies) - copies, copies)
-    targets = owners[which].copy()
-    members = is_group[which]
-    targets[members] = descriptors.groups["group_targets"][starts[group[which[members]]] + nth[members]]
+    which, targets = by_target(descriptors.owners, descriptors.groups)
     lengths = lengths_of(descriptors.offsets)[which]
     offsets = np.append(0, np.cumsum(lengths))
     at = np.repeat(descriptors.offsets[:-1][which] - offsets[:-1], lengths) + np.arange(offsets[-1])
     words = descriptors.tags[at].astype(np.uint64) << np.uint64(SYMBOL_SHIFT) | np.uint64(Test.TAG << TEST_SHIFT)
+    always = descriptors.always
     offsets = np.append(offsets, np.full(len(always), offsets[-1]))
     word_rows.sort_rows(words, offsets)
     return np.append(targets, always), offsets, words

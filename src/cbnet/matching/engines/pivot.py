@@ -17,6 +17,7 @@ from cbnet._kernels import constant_pool as pools
 from cbnet._kernels import pivot_build, word_rows
 from cbnet.errors import LimitError
 from cbnet.matching.engines.constant_arrays import constant_arrays
+from cbnet.matching.engines.owners import by_target, owned_filters
 from cbnet.matching.engines.pivot_cost import likelihoods
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import lengths_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 ENTRY = np.dtype([("mask", "<u8"), ("tests", "<u4"), ("target", "<u4")])
 SLOT = np.dtype([("key", "<u8"), ("singles", "<u4"), ("entries", "<u4")])
 FREE = np.uint64(2**64 - 1)
-GROUP = np.uint32(2**31)
 LISTS = 7  # per name, in the order of the kernel
 _MAX_LOAD = 0.7  # of the hash table of slots
 
@@ -49,34 +49,9 @@ def build(
     report("estimating how selective each constraint is")
     costs = likelihoods(columns, sample)
     report("finding equal filters")
-    rows, targets, groups = _shared(columns)
+    rows, targets, groups = owned_filters(columns, np.flatnonzero(lengths_of(columns.offsets) > 1))
     report("filing every filter under its pivot")
     return {**groups, **_filed(columns, costs, rows, targets), **_constants(columns)}
-
-
-def _shared(columns: Columns) -> tuple[Array, Array, dict[str, Array]]:
-    """Return distinct filters of two words and more, with the target of each, or a group of targets."""
-    lengths = lengths_of(columns.offsets)
-    rows = np.flatnonzero(lengths > 1)
-    hashes = np.empty(len(columns), np.uint64)
-    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
-    order = rows[np.lexsort((columns.targets[rows], hashes[rows]))]
-    repeated = np.zeros(len(order), np.uint8)
-    pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
-    targets = columns.targets[order]
-    same_target = np.zeros(len(order), bool)
-    same_target[1:] = repeated[1:].astype(bool) & (targets[1:] == targets[:-1])
-    order, targets, repeated = order[~same_target], targets[~same_target], repeated[~same_target]
-    first = np.flatnonzero(repeated == 0)
-    sizes = np.diff(np.append(first, len(order)))
-    is_group = sizes > 1
-    members = np.repeat(is_group, sizes)
-    group_offsets = np.zeros(np.count_nonzero(is_group) + 1, np.uint32)
-    np.cumsum(sizes[is_group], out=group_offsets[1:])
-    of_first = targets[first].copy()
-    of_first[is_group] = GROUP + np.arange(np.count_nonzero(is_group), dtype=np.uint32)
-    groups = {"group_offsets": group_offsets, "group_targets": targets[members]}
-    return order[first], of_first, groups
 
 
 def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[str, Array]:
@@ -279,17 +254,7 @@ def _entry_filters(
 ) -> tuple[Array, Array, Array, Array]:
     """Return the filters of entries, one for each target, and their postings, counted from `before`."""
     lengths = lengths_of(entries["tests"])
-    owner = entries["target"][:-1]
-    is_group = owner >= GROUP
-    group = np.where(is_group, owner - GROUP, 0).astype(np.int64)
-    sizes = lengths_of(arrays["group_offsets"])
-    copies = np.where(is_group, sizes[group] if len(sizes) else 1, 1)
-    which = np.repeat(np.arange(len(lengths)), copies)
-    nth = np.arange(len(which)) - np.repeat(np.cumsum(copies) - copies, copies)
-    targets = owner[which].copy()
-    members = is_group[which]
-    starts = arrays["group_offsets"].astype(np.int64)
-    targets[members] = arrays["group_targets"][starts[group[which[members]]] + nth[members]]
+    which, targets = by_target(entries["target"][:-1], arrays)
     length = lengths[which]
     ends = np.cumsum(length + 1)
     words = np.empty(ends[-1] if len(ends) else 0, np.uint64)

@@ -81,7 +81,7 @@ def _texts(column: pa.Array) -> PlainValues:
         column.validate(full=True)
     except pa.ArrowInvalid:
         codes = [*_encoded(column)]
-        wrong = np.array([text is not None and not _is_utf8(text) for text in codes])
+        wrong = np.array([text is not None and not is_utf8(text) for text in codes])
         kept = pa.array([None if bad else text for text, bad in zip(codes, wrong, strict=True)], pa.binary())
         return PlainValues((kept.cast(pa.string()),), np.flatnonzero(wrong), "the string is not UTF-8", "encode it")
     return PlainValues((as_strings(column),))
@@ -92,7 +92,8 @@ def _encoded(column: pa.Array) -> Iterator[bytes | None]:
     yield from column.view(binary[column.type]).to_pylist()
 
 
-def _is_utf8(text: bytes) -> bool:
+def is_utf8(text: bytes) -> bool:
+    """Return whether bytes are a text."""
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -24,7 +24,7 @@ from cbnet.language.condition import (
     Test,
 )
 from cbnet.language.constraint import Op
-from cbnet.language.expressions.address_block import block_of
+from cbnet.language.expressions.address_block import block_of, block_text
 from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant, Expression
 from cbnet.language.expressions.functions import Function
 from cbnet.language.expressions.like_pattern import pattern_text, pieces
@@ -181,7 +181,7 @@ class _Decoder:
         version, length, packed = self._unpack("<BB16s")
         if version not in (4, 6):
             raise ValueError
-        return str(block_of(f"{ip_address(packed[: 4 if version == 4 else 16])}/{length}"))
+        return block_text(block_of(f"{ip_address(packed[: 4 if version == 4 else 16])}/{length}"))
 
     def _text(self) -> bytes:
         length = self._unpack("<I")[0]

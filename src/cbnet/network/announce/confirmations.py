@@ -72,10 +72,21 @@ class Confirmations:
         self._order = count()
         self._state: tuple[object, ...] = ()  # of versions and streams, when all were examined
 
-    def wait(self, link: int, id: int, kind: int, filters: Collection[bytes], timeout: float) -> None:
-        """Answer a client when its filters are known, or after the timeout."""
+    def wait(
+        self,
+        link: int,
+        id: int,
+        kind: int,
+        filters: Collection[bytes],
+        timeout: float,
+        waits_on: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Answer a client when its filters are known, or after the timeout.
+
+        waits_on: called when they are known; returns whether the caller lets the client wait for something else.
+        """
         since = self._context.now
-        answer = partial(self._answer, link, id, kind, since)
+        answer = partial(self._answer, link, id, kind, since, waits_on)
         self.cancel(link, kind, id)
         each = _Waiting(answer, True, since + timeout, (link, kind, id), filters)
         self._by_client.setdefault(link, {})[kind, id] = each
@@ -218,7 +229,11 @@ class Confirmations:
             needs[stream] = max(changes, default=oldest)
         return needs
 
-    def _answer(self, link: int, id: int, kind: int, since: float, missing: list[str]) -> None:
+    def _answer(
+        self, link: int, id: int, kind: int, since: float, waits_on: Callable[[], bool], missing: list[str]
+    ) -> None:
+        if not missing and waits_on():
+            return
         result, total = (Event.UNCONFIRMED, Event.UNCONFIRMED_MS) if missing else (Event.CONFIRMED, Event.CONFIRMED_MS)
         self._context.counters[result] += 1
         self._context.counters[total] += round(1000 * (self._context.now - since))

@@ -12,18 +12,17 @@ their parts would take several times the memory, and the garbage collector would
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
-from cbnet._kernels.plain_filter import plain_parts
 from cbnet._kernels.slot_table import CLIENT, INITIAL, PYTHON, SOURCES
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.announce.filter_counts import FilterCounts
+from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.network.protocol.content import Content
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
@@ -47,8 +46,6 @@ class OwnSource(Enum):
 
 OWN_SOURCES = tuple(OwnSource)
 _SETTLE = 1.0  # seconds without a change after which new filters are compiled
-_CONDITION_TEXT = 100  # characters of a condition that count as one constraint
-_RELATION = 64  # constraints that a condition on several attributes counts as: it may be tested for many combinations
 SLICE = 128  # filters of clients that have left which are removed at a time, or some more: some 5 ms
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
@@ -91,7 +88,7 @@ class Subscriptions:
         self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
         self._settled = 0.0  # time when the table was examined last
-        self._constraints: Counter[Subscriber] = Counter()
+        self._loads: dict[Subscriber, FilterLoad] = {}
 
     # --- lookup
 
@@ -149,15 +146,13 @@ class Subscriptions:
         """Return the number of subscriptions of a client."""
         return len(self._filters.get(link, ())) + sum(listener == link for listener, _ in self._listeners)
 
-    def constraints(self, links: Iterable[int], link: int, id: int, filters: Iterable[bytes]) -> int:
-        """Return how many constraints a client with these links would have after adding a subscription."""
-        before = _constraints(self._filters.get(link, {}).get(id, ()))
-        return sum(self._constraints[each] for each in links) - before + _constraints(filters)
+    def load(self, links: Iterable[int]) -> FilterLoad:
+        """Return how much the subscriptions of a client with these links have."""
+        return total_load(self._loads.get(link, NO_LOAD) for link in links)
 
-    def filter_count(self, links: Iterable[int], link: int, id: int, filters: Collection[bytes]) -> int:
-        """Return how many filters a client with these links would have after adding a subscription."""
-        held = sum(len(each) for other in links for each in self._filters.get(other, {}).values())
-        return held - len(self._filters.get(link, {}).get(id, ())) + len(filters)
+    def load_of(self, link: int, id: int) -> FilterLoad:
+        """Return how much a subscription has; nothing if it does not exist."""
+        return filter_load(self._filters.get(link, {}).get(id, ()))
 
     @property
     def initial(self) -> Predicate | None:
@@ -217,7 +212,7 @@ class Subscriptions:
         gone = set(old)
         by_id[id] = (*(each for each in by_id.get(id, ()) if each not in gone), *new)
         slot = self._slots.take((subscriber, id))
-        self._constraints[subscriber] += _constraints(new) - _constraints(old)
+        self._loads[subscriber] = self._loads.get(subscriber, NO_LOAD).plus(filter_load(new)).minus(filter_load(old))
         self.table.add_tests(slot, [*map(tests_from_bytes, new)])
         self.size += sum(map(len, new))
         self._remove_from_table(slot, old)
@@ -231,7 +226,7 @@ class Subscriptions:
             return False
         self.changes += 1
         filters = self._filters[subscriber].pop(id)
-        self._constraints[subscriber] -= _constraints(filters)
+        self._loads[subscriber] = self._loads[subscriber].minus(filter_load(filters))
         self._remove_from_table(self._slots.release((subscriber, id)), filters)
         self._announce(_source(subscriber), (), filters)
         return True
@@ -240,7 +235,7 @@ class Subscriptions:
         """Remove all subscriptions of a client; if it has very many filters, `work` does the rest."""
         for listener in [listener for listener in self._listeners if listener[0] == link]:
             self._remove_listener(*listener)
-        self._constraints.pop(link, None)
+        self._loads.pop(link, None)
         by_id = self._filters.pop(link, None)
         if by_id:
             self.changes += 1
@@ -321,21 +316,3 @@ def _pieces(by_id: dict[int, tuple[bytes, ...]]) -> Iterator[_Piece]:
 
 def _predicate(filters: Iterable[bytes]) -> Predicate:
     return Predicate(map(filter_from_bytes, filters))
-
-
-def _constraints(filters: Iterable[bytes]) -> int:
-    """Return the number of constraints, conditions and tags of filters, at least one for each filter."""
-    return sum(max(1, parts if (parts := plain_parts(encoded)) >= 0 else _parts(encoded)) for encoded in filters)
-
-
-def _parts(encoded: bytes) -> int:
-    """Return the number of parts of a filter; a condition that takes long to test counts several times."""
-    filter = filter_from_bytes(encoded)
-    return (
-        len(filter.constraints)
-        + len(filter.tags)
-        + sum(
-            (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
-            for condition in filter.conditions
-        )
-    )

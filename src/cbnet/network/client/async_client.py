@@ -7,38 +7,33 @@ next of its list, and restores its subscriptions and offers. Messages in transit
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from itertools import count, repeat
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from cbnet.errors import CbnetError
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.network.client.answered_calls import answered_calls
-from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, OfferAnswers, Reply, pull, pull_frame
-from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, Delivery, DurableOptions, WhenFull
-from cbnet.network.client.async_trace import ClientTraces, Traced
-from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
+from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
+from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, DurableOptions, WhenFull
+from cbnet.network.client.async_trace import Traced
+from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_hello import client_hello
-from cbnet.network.client.client_link import Call, ClientLink, Dial
-from cbnet.network.client.durable_delivery import DurableDelivery
-from cbnet.network.client.durable_publishing import DurablePublishing, Receipt
+from cbnet.network.client.client_inbox import ClientInbox
+from cbnet.network.client.client_link import TIMEOUT, Dial
+from cbnet.network.client.durable_publisher import DurablePublisher, new_publisher
+from cbnet.network.client.durable_publishing import Receipt
 from cbnet.network.client.history_point import Since, history_start
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
-from cbnet.network.client.registrations import Registrations
-from cbnet.network.errors import NotConnected, TooSlow
+from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
 from cbnet.network.protocol.durable_frames import DurableLimits
-from cbnet.network.protocol.frames import Frame, Status, frame_number
+from cbnet.network.protocol.frames import Status
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls, client_context, dial
 from cbnet.network.security.tokens import token_for
 
-_log = logging.getLogger("cbnet.network")
-TIMEOUT = 5.0
 ACK_WAIT = 30.0
 Query: TypeAlias = (
     frames.StatusRequest
@@ -50,10 +45,6 @@ Query: TypeAlias = (
     | frames.ForgetHome
     | frames.Reload
 )
-
-
-def _ignore(_: int) -> None:
-    """Do nothing: what is received of a history is acknowledged by itself."""
 
 
 async def connect_async(
@@ -91,30 +82,22 @@ class AsyncClient:
         tls: Tls | None = None,
         token: str | None = None,
         dialler: Dial | None = None,
+        publisher: DurablePublisher | None = None,
     ) -> None:
         """Start connecting to the first router that answers; `connect_async` also waits until one does.
 
-        dialler: connects to a router without a socket, in the same process.
+        dialler: connects to a router without a socket, in the same process. publisher: numbers the durable messages,
+        after those of a closed client.
         """
         addresses = parse_addresses(routers)
         dialled = addresses if dialler is None else []
         sent_token = "" if token is None else token_for(dialled, token, is_encrypted=tls is not None)
         hello = client_hello(name, network, sent_token)
         self.name = hello.name
-        self.lost = 0  # messages that a router dropped because this client read too slowly
-        self.refused = 0  # messages published without `wait` that the router refused
-        self.refusal = ""  # the reason for the last of them
-        self.is_held = False  # whether reading is paused because a queue is full
-        self.on_event: EventHandler | None = None  # called when the connection ends or is back, or messages are lost
-        self._interruption = Interruption()
         self._numbers = count(1)
-        self._loop = asyncio.get_running_loop()
-        context = None if tls is None else client_context(tls)
-        self._link = ClientLink(self, hello, addresses, dialler or partial(dial, context=context))
-        self._registered = Registrations(self._link)
-        self._traces = ClientTraces(self._link)
-        self._answers = OfferAnswers(self._send_answer)
-        self._durable = DurablePublishing(self._link)
+        connect = dialler or partial(dial, context=None if tls is None else client_context(tls))
+        self._inbox = ClientInbox(hello, addresses, connect, new_publisher() if publisher is None else publisher)
+        self._link = self._inbox.link
 
     # --- public API
 
@@ -137,9 +120,38 @@ class AsyncClient:
         return self._link.router
 
     @property
+    def lost(self) -> int:
+        """Messages that a router dropped because this client read too slowly."""
+        return self._inbox.lost
+
+    @property
+    def refused(self) -> int:
+        """Messages published without `wait` that a router refused, for instance for lack of rights."""
+        return self._inbox.refused
+
+    @property
+    def refusal(self) -> str:
+        """The reason for the last refused message."""
+        return self._inbox.refusal
+
+    @property
+    def is_held(self) -> bool:
+        """Whether reading is paused because a queue is full."""
+        return self._inbox.is_held
+
+    @property
+    def on_event(self) -> EventHandler | None:
+        """Called when the connection ends or is back, or messages are lost; may be set."""
+        return self._inbox.on_event
+
+    @on_event.setter
+    def on_event(self, handler: EventHandler | None) -> None:
+        self._inbox.on_event = handler
+
+    @property
     def missed(self) -> int:
         """Messages that were published during interruptions and may have been missed, at most, as far as is known."""
-        return self._interruption.missed
+        return self._inbox.interruption.missed
 
     @property
     def problem(self) -> str:
@@ -188,9 +200,9 @@ class AsyncClient:
             as_predicate(text)
         start = None if since is None else history_start(since)
         subscription = AsyncSubscription(
-            self, next(self._numbers), text, queue, when_full, durable=options, since=start
+            self._inbox, next(self._numbers), text, queue, when_full, durable=options, since=start
         )
-        await self._registered.subscribe(subscription, timeout, wait=wait)
+        await self._inbox.registered.subscribe(subscription, timeout, wait=wait)
         return subscription
 
     async def subscribe_initial(
@@ -200,19 +212,13 @@ class AsyncClient:
 
         The predicate stays when this subscription ends.
         """
-        subscription = AsyncSubscription(self, next(self._numbers), "", queue, when_full, is_initial=True)
-        await self._registered.subscribe(subscription, timeout, wait=False)
+        subscription = AsyncSubscription(self._inbox, next(self._numbers), "", queue, when_full, is_initial=True)
+        await self._inbox.registered.subscribe(subscription, timeout, wait=False)
         return subscription
 
     async def unsubscribe(self, subscription: AsyncSubscription) -> None:
         """End a subscription."""
-        if self._registered.subscriptions.pop(subscription.id, None) is None:
-            return
-        subscription.send_acknowledgements()
-        subscription.end()
-        self.release()
-        if self.is_connected:
-            await self._ask(frames.Unsubscribe(subscription.id), subscription.id, TIMEOUT)
+        await self._inbox.unsubscribe(subscription)
 
     async def publish(
         self,
@@ -230,7 +236,7 @@ class AsyncClient:
         Blocks while the client is disconnected, up to `timeout` seconds, and while the router does not read.
         """
         if durable:
-            (receipt,) = await self._durable.publish([message], [payload], timeout)
+            (receipt,) = await self._inbox.durable.publish([message], [payload], timeout)
             return receipt
         number = next(self._numbers) if wait else 0
         data = encode_publish(number, message, payload, wants_answer=wait)
@@ -251,7 +257,7 @@ class AsyncClient:
 
         Raises `NotStored`, with all receipts, if some messages are not stored after `timeout` seconds for each.
         """
-        return await self._durable.publish(messages, repeat(b"") if payloads is None else payloads, timeout)
+        return await self._inbox.durable.publish(messages, repeat(b"") if payloads is None else payloads, timeout)
 
     async def publish_many(
         self,
@@ -301,7 +307,7 @@ class AsyncClient:
         at = (at or self.router) if predicate else ""
         number = next(self._numbers)
         data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=at)
-        return await self._traces.run(number, data, timeout)
+        return await self._inbox.traces.run(number, data, timeout)
 
     async def offer(
         self, predicate: PredicateLike, handler: Handler, *, wait: bool = False, timeout: float = TIMEOUT
@@ -313,13 +319,13 @@ class AsyncClient:
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         as_predicate(text)
         offer = AsyncOffer(self, next(self._numbers), text, handler)
-        await self._registered.offer(offer, timeout, wait=wait)
+        await self._inbox.registered.offer(offer, timeout, wait=wait)
         return offer
 
     async def withdraw(self, offer: AsyncOffer) -> None:
         """End an offer."""
-        if self._registered.offers.pop(offer.id, None) is not None and self.is_connected:
-            await self._ask(frames.Withdraw(offer.id), offer.id, TIMEOUT)
+        if self._inbox.registered.offers.pop(offer.id, None) is not None and self.is_connected:
+            await self._link.ask(frames.Withdraw(offer.id), offer.id, TIMEOUT)
 
     async def request(
         self,
@@ -369,21 +375,11 @@ class AsyncClient:
     async def query(self, kind: type[Query], *members: Any, timeout: float) -> Any:
         """Send a query or an order about the router itself, and return the answer; members: those after the number."""
         frame = kind(next(self._numbers), *members)
-        return await self._ask(frame, frame.number, timeout)
-
-    async def _ask(self, frame: Frame, number: int, timeout: float) -> Any:
-        """Send a frame and return its answer."""
-        return await self._link.call(type(frame), number, lambda: self._link.send(frame), timeout)
+        return await self._link.ask(frame, frame.number, timeout)
 
     async def close(self) -> None:
         """Close the connection and end all subscriptions and offers."""
-        for subscription in self._registered.subscriptions.values():
-            subscription.send_acknowledgements()
-        self._registered.end_subscriptions()
-        self._registered.offers.clear()
-        self._durable.fail(NotConnected("the client is closed; no receipt arrived"))
-        await self._answers.close()
-        await self._link.close()
+        await self._inbox.close()
 
     # --- encoded frames, for `client`
 
@@ -400,122 +396,3 @@ class AsyncClient:
         """Send encoded frames."""
         for data in all:
             self._link.send_bytes(data)
-
-    # --- deliveries
-
-    def too_slow(self, reason: str = "messages arrived faster than they were read") -> None:
-        """End all subscriptions and disconnect: a queue with the policy "disconnect" is full."""
-        self._registered.end_subscriptions(TooSlow(reason))
-        self._link.give_up("the client was too slow and is disconnected", "too slow", "connect again")
-
-    def release(self) -> None:
-        """Resume reading if no queue is full."""
-        if self.is_held and not any(each.is_full for each in self._registered.subscriptions.values()):
-            self.is_held = False
-            self._link.release()
-
-    # --- callbacks of the link
-
-    def received(self, frame: Frame) -> None:
-        """Handle a frame from the router."""
-        match frame:
-            case frames.HolderRequest():
-                self._answers.start(frame, self._registered.offers.get(frame.offer))
-            case frames.TracedFrame():
-                self._traces.add(frame)
-            case frames.RefusedFrame():
-                self._refused(frame)
-            case frames.Lost():
-                self._lost(frame)
-            case frames.DurableDeliver():
-                self._delivered_durable(frame)
-            case frames.DurablePublished():
-                self._durable.answered(frame)
-            case frames.Replaying() if frame.id in self._registered.subscriptions:
-                self._registered.subscriptions[frame.id].begins(frame)
-            case frames.DurableLost() if frame.id in self._registered.subscriptions:
-                self._registered.subscriptions[frame.id].lost += frame.messages
-                if frame.cause:
-                    self._report(ClientEvent(EventKind.LOST, self.router, frame.cause, frame.messages or None))
-            case _:
-                for kind, number in answered_calls(frame):
-                    self._link.answered(kind, number, frame)
-
-    def delivered(self, batches: Mapping[int, list[Delivery]]) -> None:
-        """Queue messages for subscriptions."""
-        if self._interruption.is_open:
-            self._report_missed(batches)
-        self._queue(batches)
-
-    def _queue(self, batches: Mapping[int, list[Delivery]]) -> None:
-        found = self._registered.put(batches)
-        self.is_held = self.is_held or any(each.is_full for each in found)
-        if any(each.is_too_slow for each in found):
-            self.too_slow()
-
-    def _delivered_durable(self, frame: frames.DurableDeliver) -> None:
-        subscription = self._registered.subscriptions.get(frame.id)
-        if subscription is not None:
-            acknowledge = _ignore if subscription.is_replay else subscription.acknowledge
-            self._queue({frame.id: [DurableDelivery(frame, acknowledge)]})
-
-    def soon(self, call: Callable[[], None]) -> None:
-        """Make a call in the event loop of this client; may be called in any thread."""
-        self._loop.call_soon_threadsafe(call)
-
-    def acknowledge(self, id: int, offsets: list[int], up_to: int) -> None:
-        """Acknowledge messages of a durable subscription; what is not acknowledged comes again."""
-        self._link.send(frames.Acknowledge(id, offsets, up_to))
-
-    def connection_changed(self, event: ClientEvent) -> None:
-        """Report that the client is disconnected, or connected again; what it missed shows later."""
-        self._interruption.begin(self._link.newest, self._loop.time())
-        self._report(event)
-
-    def _lost(self, frame: frames.Lost) -> None:
-        self.lost += frame.messages
-        text = frame.cause or f"{frame.messages:,} messages dropped: they arrived faster than they were read"
-        if frame.cause:
-            self._interruption.begin(self._link.newest, self._loop.time())
-        self._report(ClientEvent(EventKind.LOST, self.router, text, frame.messages or None))
-
-    def _report_missed(self, batches: Mapping[int, list[Delivery]]) -> None:
-        for source, most in self._interruption.check(batches, self._loop.time()):
-            text = f"{most:,} other messages were published at {source} meanwhile: those that match were missed"
-            self._report(ClientEvent(EventKind.MISSED, self.router, text, most))
-
-    def _report(self, event: ClientEvent) -> None:
-        if self.on_event is not None:
-            try:
-                self.on_event(event)
-            except Exception:  # a mistake of the program must not end the connection
-                _log.exception("the handler of a client's events failed")
-
-    def admitted(self) -> None:
-        """Restore subscriptions and offers at a new router, and send durable messages without a receipt again."""
-        self._registered.restore()
-        self._durable.restore()
-
-    def restored_calls(self) -> set[Call]:
-        """Return the calls that are repeated on a new connection: subscriptions and offers."""
-        return self._registered.calls()
-
-    def rejected(self, error: CbnetError) -> None:
-        """End all subscriptions and offers: no router accepts this client."""
-        self._registered.fail(error)
-        self._durable.fail(error)
-
-    def _send_answer(self, data: bytes) -> None:
-        if self.is_connected:  # otherwise the requester has given up
-            self._link.send_bytes(data)
-
-    def _refused(self, frame: frames.RefusedFrame) -> None:
-        if self._link.is_refused(frame):
-            return
-        if frame.frame == frame_number(frames.DurablePublish):
-            self._durable.refused(frame.number, frame.reason)
-        elif frame.frame == frame_number(frames.Publish):
-            self.refused += 1
-            self.refusal = frame.reason
-        else:
-            self._registered.refuse(frame)

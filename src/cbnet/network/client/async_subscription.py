@@ -23,7 +23,7 @@ from cbnet.network.protocol.fields import MAX_ENTRIES, check_name
 from cbnet.network.protocol.history_frames import HistoryStart, Replaying
 
 if TYPE_CHECKING:
-    from cbnet.network.client.async_client import AsyncClient
+    from cbnet.network.client.client_inbox import ClientInbox
 
 WhenFull: TypeAlias = Literal["block", "drop oldest", "disconnect"]
 _POLICIES = ("block", "drop oldest", "disconnect")
@@ -58,7 +58,7 @@ class AsyncSubscription:
 
     def __init__(
         self,
-        client: AsyncClient,
+        inbox: ClientInbox,
         id: int,
         predicate: str,
         queue: int,
@@ -88,7 +88,7 @@ class AsyncSubscription:
         self.dropped = 0  # messages dropped because the queue was full
         self.id = id
         self.when_full = when_full
-        self._client = client
+        self._inbox = inbox
         self._max_size = queue
         self._queue: deque[Delivery] = deque()
         self._waiter: asyncio.Future[None] | None = None
@@ -110,8 +110,8 @@ class AsyncSubscription:
         delivery = self._queue.popleft()
         if self.is_replay:
             self._received([delivery])
-        if self._client.is_held:
-            self._client.release()
+        if self._inbox.is_held:
+            self._inbox.release()
         return delivery
 
     async def batches(self) -> AsyncIterator[list[Delivery]]:
@@ -131,8 +131,8 @@ class AsyncSubscription:
         self._queue.clear()
         if self.is_replay:
             self._received(taken)
-        if self._client.is_held:
-            self._client.release()
+        if self._inbox.is_held:
+            self._inbox.release()
         return taken
 
     def acknowledge(self, offset: int) -> None:
@@ -140,15 +140,15 @@ class AsyncSubscription:
         self._offsets.append(offset)
         if not self._is_sending:
             self._is_sending = True
-            self._client.soon(self.send_acknowledgements)
+            self._inbox.soon(self.send_acknowledgements)
 
     def acknowledge_up_to(self, offset: int) -> None:
         """Acknowledge all messages up to an offset that this client has received; may be called in any thread."""
-        self._client.soon(lambda: self._client.acknowledge(self.id, [], offset))
+        self._inbox.soon(lambda: self._inbox.acknowledge(self.id, [], offset))
 
     async def unsubscribe(self) -> None:
         """End the subscription; queued messages can still be received. A durable one continues to keep messages."""
-        await self._client.unsubscribe(self)
+        await self._inbox.unsubscribe(self)
 
     @property
     def has_ended(self) -> bool:
@@ -181,7 +181,7 @@ class AsyncSubscription:
         self._is_sending = False
         while self._offsets:
             some = [self._offsets.popleft() for _ in range(min(len(self._offsets), MAX_ENTRIES))]
-            self._client.acknowledge(self.id, some, 0)
+            self._inbox.acknowledge(self.id, some, 0)
 
     def clear(self) -> None:
         """Forget the queued messages: a new router sends them again."""

@@ -28,6 +28,7 @@ from cbnet.network.security.tls import tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 
+TIMEOUT: Final = 5.0  # seconds, of calls that state none
 GRACE: Final = 1.0  # seconds that an answer may arrive after the timeout sent to the router
 _SILENT, _DEAD = 1.0, 3.5  # seconds, as in routers
 _MAX_QUEUED = 1 << 26  # bytes; publishers block long before
@@ -188,6 +189,10 @@ class ClientLink:
         finally:
             del self._calls[call]
             self._hold()
+
+    async def ask(self, frame: Frame, number: int, timeout: float) -> Any:
+        """Send a frame and return its answer."""
+        return await self.call(type(frame), number, lambda: self.send(frame), timeout)
 
     def answered(self, kind: type[Frame], number: int, answer: Frame) -> None:
         """Resolve a call with its answer."""

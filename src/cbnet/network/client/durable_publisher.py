@@ -6,6 +6,7 @@ without an answer are settled; at most `WINDOW` numbers from there on are in use
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,11 @@ MAX_UNANSWERED = 1 << 24  # bytes of payloads without an answer, beyond which no
 class _Unanswered:
     frame: DurablePublish
     deadline: float
+
+
+def new_publisher() -> DurablePublisher:
+    """Return a publisher with a random number."""
+    return DurablePublisher(secrets.randbits(61))
 
 
 class DurablePublisher:
@@ -53,11 +59,13 @@ class DurablePublisher:
         """Whether no further message can be published before an answer arrives."""
         return self._last + 1 >= self.floor + WINDOW or self._bytes > MAX_UNANSWERED
 
-    def add(self, attributes: dict[str, Any], tags: list[str], payload: bytes, deadline: float) -> int:
-        """Add a message; return its number."""
+    def add(
+        self, attributes: dict[str, Any], tags: list[str], payload: bytes, now: float, timeout: float
+    ) -> int:  # fmt: skip
+        """Add a message; return its number. timeout: at most `MAX_SECONDS` are used, as homes know it twice as long."""
         self._last += 1
         frame = DurablePublish(self.publisher, self._last, 0, 0.0, attributes, tags, payload)
-        self._unanswered[self._last] = _Unanswered(frame, deadline)
+        self._unanswered[self._last] = _Unanswered(frame, now + min(timeout, MAX_SECONDS))
         self._bytes += len(payload)
         return self._last
 
@@ -68,8 +76,11 @@ class DurablePublisher:
         return replace(each.frame, floor=self.floor, timeout=left)
 
     def frames(self, now: float) -> Iterator[DurablePublish]:
-        """Yield the frames of all messages without an answer, in order."""
-        return (self.frame(number, now) for number in self._unanswered)
+        """Yield the frames of all messages without an answer, in order, except those whose timeout has expired.
+
+        A router may have given these up, and let later ones be stored: they would be refused.
+        """
+        return (self.frame(number, now) for number, each in self._unanswered.items() if now < each.deadline)
 
     def settle(self, number: int) -> bool:
         """Record that a message has its answer, or that nobody waits for it; return whether it had none before."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -35,10 +34,10 @@ class Receipt(NamedTuple):
 class DurablePublishing:
     """The durable messages of one client."""
 
-    def __init__(self, link: ClientLink) -> None:
+    def __init__(self, link: ClientLink, publisher: DurablePublisher) -> None:
         self._link = link
         self._loop = asyncio.get_running_loop()
-        self._publisher = DurablePublisher(secrets.randbits(61))
+        self._publisher = publisher
         self._futures: dict[int, asyncio.Future[Receipt]] = {}
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._room = asyncio.Event()
@@ -62,7 +61,7 @@ class DurablePublishing:
         while self._publisher.is_full:
             self._room.clear()
             await self._room.wait()
-        number = self._publisher.add(attributes, tags, payload, self._loop.time() + timeout)
+        number = self._publisher.add(attributes, tags, payload, self._loop.time(), timeout)
         try:
             data = encode_checked(self._publisher.frame(number, self._loop.time()), message)
         except CbnetError:

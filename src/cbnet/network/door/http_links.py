@@ -17,6 +17,7 @@ from starlette.requests import HTTPConnection
 
 from cbnet.errors import InputError
 from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.durable_publisher import DurablePublisher, new_publisher
 from cbnet.network.door.http_connection import HttpConnection, HttpConnections
 from cbnet.network.door.problems import Problem
 from cbnet.network.errors import NotConnected, Refused
@@ -47,7 +48,10 @@ class HttpLinks:
     def __init__(self, router: TcpRouter, connections: HttpConnections) -> None:
         self._router = router
         self._connections = connections
-        self._open: set[AsyncClient] = set()
+        self._open: dict[AsyncClient, DurablePublisher] = {}
+        self._idle: list[
+            DurablePublisher
+        ] = []  # of closed links; homes know only so many, and not one for each request
         self._closing: set[asyncio.Task[None]] = set()
         connections.on_closed = self._end_shared
 
@@ -102,11 +106,12 @@ class HttpLinks:
         dialler = _Dialler(self._router, connection, is_listed=is_listed)
         name, network = f"http-{secrets.token_hex(3)}", self._router.router.settings.network
         try:
-            client = AsyncClient(name=name, network=network, token=token or None, dialler=dialler)
+            publisher = self._idle.pop() if self._idle else new_publisher()
+            client = AsyncClient(name=name, network=network, token=token or None, dialler=dialler, publisher=publisher)
         except InputError as error:
             raise Problem(401, error.problem, hint=_HINT) from None
         dialler.client = client
-        self._open.add(client)
+        self._open[client] = publisher
         try:
             await client.connected(_TIMEOUT)
         except Refused as error:
@@ -134,11 +139,12 @@ class HttpLinks:
 
     def _end(self, client: AsyncClient) -> None:
         """Close a link in the background: its user may have been cancelled."""
-        if client in self._open:
-            self._open.discard(client)
+        publisher = self._open.pop(client, None)
+        if publisher is not None:
             task = asyncio.get_running_loop().create_task(client.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
+            task.add_done_callback(lambda _: self._idle.append(publisher))
 
 
 class _Dialler:

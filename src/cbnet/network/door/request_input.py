@@ -57,6 +57,13 @@ class RequestOptions:
             raise InputError(f"{name}: {value!r} is not a string")
         return value
 
+    def id(self) -> int | str:
+        """Return the id that a client has chosen for a subscription or an offer."""
+        id = self._values.get("id")
+        if not isinstance(id, int | str) or isinstance(id, bool):
+            raise InputError("no id", hint='choose a number or a string for each subscription and offer: "id": 1')
+        return id
+
     def since(self, name: str) -> int | str | None:
         """Return a point in the past, such as an offset, 1h or first; None if it is missing."""
         value = self._values.get(name)

@@ -1,4 +1,4 @@
-"""`/ws`: publish, subscribe, request and trace over one WebSocket, by JSON objects in text frames.
+"""`/ws`: publish, subscribe, request, offer and trace over one WebSocket, by JSON objects in text frames.
 
     client ──► {"op": "subscribe", "id": 1, "predicate": "price < 5"}   ──► {"op": "subscribed", "id": 1, …}
                                                                             {"op": "message", "id": 1, "message": …}
@@ -30,6 +30,7 @@ from cbnet.network.door.problems import Problem, problem_members, problem_of
 from cbnet.network.door.publishing import publish_all
 from cbnet.network.door.queries import REQUEST, TRACE, requested, traced
 from cbnet.network.door.request_input import RequestOptions, object_of
+from cbnet.network.door.web_socket_offers import WebSocketOffers
 
 _HELLO_TIMEOUT: Final = 5.0  # seconds
 _REFUSED, _ENDED = 1008, 1012  # close codes [RFC 6455 §7.4.1]: policy violation, service restart
@@ -78,12 +79,16 @@ class _Session:
         self._losses = Losses(client)
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        offers = WebSocketOffers(client, self._send)
         self._handlers: Mapping[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]] = {
             "publish": self._publish,
             "subscribe": self._subscribe,
             "unsubscribe": self._unsubscribe,
             "acknowledge": self._acknowledge,
             "request": self._request,
+            "offer": offers.offer,
+            "withdraw": offers.withdraw,
+            "answer": offers.answer,
             "trace": self._trace,
         }
 
@@ -137,7 +142,7 @@ class _Session:
 
     async def _subscribe(self, members: dict[str, Any]) -> dict[str, Any]:
         options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from"))
-        id, predicate, durable = _id(members), options.predicate("predicate"), options.text("durable")
+        id, predicate, durable = options.id(), options.predicate("predicate"), options.text("durable")
         if id in self._subscriptions:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or unsubscribe first")
         if not predicate and not durable:
@@ -150,17 +155,17 @@ class _Session:
         return {"op": "subscribed", **confirmation_members(subscription.confirmation)}
 
     async def _unsubscribe(self, members: dict[str, Any]) -> dict[str, Any]:
-        RequestOptions(members, ("id",))
-        await self._subscription(members).unsubscribe()
-        del self._subscriptions[_id(members)]
+        options = RequestOptions(members, ("id",))
+        await self._subscription(options).unsubscribe()
+        del self._subscriptions[options.id()]
         return {"op": "unsubscribed"}
 
     async def _acknowledge(self, members: dict[str, Any]) -> None:
-        RequestOptions(members, ("id", "up_to"))
+        options = RequestOptions(members, ("id", "up_to"))
         offset = members.get("up_to")
         if not isinstance(offset, int) or not 0 < offset < 1 << 63:
             raise InputError("no offset", hint='send {"op": "acknowledge", "id": 1, "up_to": OFFSET}')
-        self._subscription(members).acknowledge_up_to(offset)
+        self._subscription(options).acknowledge_up_to(offset)
 
     async def _request(self, members: dict[str, Any]) -> dict[str, Any]:
         wanted = {name: value for name, value in members.items() if name != "number"}
@@ -172,10 +177,10 @@ class _Session:
         RequestOptions(wanted, TRACE)
         return {"op": "traced", **await traced(self._client, wanted)}
 
-    def _subscription(self, members: dict[str, Any]) -> AsyncSubscription:
-        subscription = self._subscriptions.get(_id(members))
+    def _subscription(self, options: RequestOptions) -> AsyncSubscription:
+        subscription = self._subscriptions.get(options.id())
         if subscription is None:
-            raise InputError(f"no subscription {members['id']!r}", hint="use the id of a `subscribe`")
+            raise InputError(f"no subscription {options.id()!r}", hint="use the id of a `subscribe`")
         return subscription
 
     # --- deliveries
@@ -205,13 +210,6 @@ def _delivery_members(delivery: Delivery) -> dict[str, Any]:
     if isinstance(delivery, DurableDelivery):
         members |= {"deliveries": delivery.deliveries}
     return members
-
-
-def _id(members: Mapping[str, Any]) -> int | str:
-    id = members.get("id")
-    if type(id) not in (int, str):
-        raise InputError("no id", hint='choose one for each subscription: {"op": "subscribe", "id": 1, …}')
-    return id  # type: ignore[return-value]
 
 
 async def _text(socket: WebSocket) -> str:

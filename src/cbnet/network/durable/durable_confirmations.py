@@ -1,11 +1,13 @@
 """Confirmations of durable subscriptions: clients that wait until all routers know of theirs.
 
-A router knows of a subscription when it has the home record and the announcement of its filters.
+A router knows of a subscription when it has the home record and the announcement of its filters. Records are awaited
+first, then announcements, then records again, until no router is new that lacks one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import NamedTuple
 
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
@@ -48,7 +50,7 @@ class DurableConfirmations:
         """Answer a client when all routers have the present record, and know the filters."""
         sequence = self._record.sequence
         self._unconfirmed.append(_Unconfirmed(link, id, filters, sequence, deadline))
-        if self._missing(sequence):
+        if self._missing(sequence) and self._record.is_due(self._context.now):
             self._record.announce()  # those who have this version do not acknowledge it again
 
     def cancel(self, link: int, id: int) -> None:
@@ -63,7 +65,8 @@ class DurableConfirmations:
             missing = self._missing(each.sequence)
             if not missing:
                 left = max(0.001, each.deadline - now)
-                self._confirmations.wait(each.link, each.id, SUBSCRIPTION, each.filters, left)
+                waits_on = partial(self._waits_on, each)
+                self._confirmations.wait(each.link, each.id, SUBSCRIPTION, each.filters, left, waits_on)
             elif now >= each.deadline:
                 routers = len(self._versions.newest.names)
                 self._context.outbox.send(each.link, Subscribed(each.id, False, routers, missing))
@@ -71,6 +74,13 @@ class DurableConfirmations:
                 self._unconfirmed.append(each)
         if self._record.is_due(now) and (self._unconfirmed or self._record.is_outbid):
             self._record.announce()
+
+    def _waits_on(self, each: _Unconfirmed) -> bool:
+        """Return whether a router came meanwhile that lacks the record; if so, wait for it, too."""
+        is_missing = bool(self._missing(each.sequence))
+        if is_missing:
+            self._unconfirmed.append(each)
+        return is_missing
 
     def _missing(self, sequence: int) -> list[str]:
         return self._records.unacknowledged(sequence, self._versions.newest.names)

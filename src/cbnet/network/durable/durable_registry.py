@@ -19,13 +19,15 @@ from cbnet.language.relations.covering import covers
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
+from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.history import History, StartPoint, no_history
-from cbnet.network.durable.history_copy import HistoryCopy, copy_key
+from cbnet.network.durable.history.history import History, StartPoint, no_history
+from cbnet.network.durable.history.history_copy import HistoryCopy, copy_key
+from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal import (
@@ -37,7 +39,6 @@ from cbnet.network.durable.journal import (
 )
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.own_home_record import OwnHomeRecord
-from cbnet.network.durable.replays import Replays
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
@@ -72,6 +73,7 @@ class DurableRegistry:
         self.record = OwnHomeRecord(context, records, state.id)
         self._confirmations = DurableConfirmations(context, versions, announcements.confirmations, records, self.record)
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
+        self._loads: dict[str, FilterLoad] = {}  # by account
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
         self._next_id = max((saved.id for saved in state.subscriptions), default=0) + 1
         if replays is not None:
@@ -117,6 +119,13 @@ class DurableRegistry:
             self._report_start(link, frame.id, start)
         self._queue.after(partial(self._ready, link, frame, subscription, self._context.now + frame.wait))
 
+    def check_home(self, account: str, name: str) -> None:
+        """Raise an `InputError` if a subscription lives at another router."""
+        elsewhere = self._records.home_of(account, name)
+        if elsewhere is not None and elsewhere.owner != self._context.name:
+            where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
+            raise InputError(f"durable subscription {name!r} lives at router {where}", hint="connect there")
+
     def detach(self, link: int, id: int) -> bool:
         """Stop sending messages to a client; return whether it had such a subscription."""
         subscription = self._attached.pop((link, id), None)
@@ -151,6 +160,7 @@ class DurableRegistry:
             reason = f"durable subscription {name!r} was removed"
             self._context.outbox.send(link, RefusedFrame(FrameNumber.DURABLE_SUBSCRIBE, id, reason))
         del self._home.subscriptions[subscription.id]
+        self._loads[account] = self._loads[account].minus(_load(subscription.saved))
         self._queue.add(DropSubscription(subscription.id))
         if self._replays is not None:
             self._replays.remove(copy_key(subscription.id))
@@ -163,6 +173,10 @@ class DurableRegistry:
         """Return the predicate of a subscription; empty if there is none."""
         subscription = self._by_name.get((account, name))
         return "" if subscription is None else subscription.saved.predicate
+
+    def load(self, account: str) -> FilterLoad:
+        """Return how much the subscriptions of an account have."""
+        return self._loads.get(account, NO_LOAD)
 
     def attached(self, link: int) -> list[tuple[int, str]]:
         """Return the id and predicate of each subscription whose messages a client receives."""
@@ -180,7 +194,6 @@ class DurableRegistry:
             return None
         if self._replays is None:
             raise no_history(self._context.name)
-        self._replays.history.check_contains(parse(frame.predicate))
         return self._replays.history.locate(frame.start)
 
     def _report_start(self, link: int, id: int, start: StartPoint) -> None:
@@ -190,10 +203,6 @@ class DurableRegistry:
             self._context.outbox.send(link, DurableLost(id, 0, start.missing[:MAX_REASON_LENGTH]))
 
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
-        elsewhere = self._records.home_of(account, frame.name)
-        if elsewhere is not None and elsewhere.owner != self._context.name:
-            where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
-            raise InputError(f"durable subscription {frame.name!r} lives at router {where}", hint="connect there")
         if not frame.predicate:
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
         filters = self.record.all_filters().union(predicate_to_bytes(frame.predicate))
@@ -215,6 +224,7 @@ class DurableRegistry:
     def _add(self, saved: SavedSubscription, backlog: Backlog) -> DurableSubscription:
         subscription = DurableSubscription(saved, backlog, self._queue, self._context.outbox.send)
         self._by_name[saved.account, saved.name] = self._home.subscriptions[saved.id] = subscription
+        self._loads[saved.account] = self.load(saved.account).plus(_load(saved))
         return subscription
 
     def _created(self, subscription: DurableSubscription) -> None:
@@ -269,3 +279,7 @@ class DurableRegistry:
     def check(self) -> None:
         """Do periodic work."""
         self._confirmations.check()
+
+
+def _load(saved: SavedSubscription) -> FilterLoad:
+    return filter_load(predicate_to_bytes(saved.predicate))

@@ -11,19 +11,20 @@ A router without a journal is no home: it knows the others, and its clients can 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
+from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad
 from cbnet.network.durable.durable_registry import DurableRegistry
-from cbnet.network.durable.followers import Followers
-from cbnet.network.durable.history import no_history, open_history
+from cbnet.network.durable.history.followers import Followers
+from cbnet.network.durable.history.history import no_history, open_history
+from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal import JournalEvent, OpenJournal, ReadResult, Stalled
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.publications import Publications
-from cbnet.network.durable.replays import Replays
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
@@ -124,6 +125,18 @@ class DurableRouter:
             *((FrameNumber.DURABLE_SUBSCRIBE, *each) for each in durable),
             *((FrameNumber.REPLAY, *each) for each in followed),
         ]
+
+    def load(self, account: str) -> FilterLoad:
+        """Return how much the durable subscriptions of an account have, whether its clients are connected or not."""
+        return NO_LOAD if self._registry is None else self._registry.load(account)
+
+    def replay_load(self, links: Collection[int]) -> FilterLoad:
+        """Return how much the subscriptions of some links have that begin in the past."""
+        return NO_LOAD if self._followers is None else self._followers.load(links)
+
+    def replays_of(self, link: int) -> list[int]:
+        """Return the ids of the subscriptions of a client that begin in the past, oldest first."""
+        return [] if self._followers is None else [id for id, _ in self._followers.attached(link)]
 
     def note_loss(self, cause: str) -> None:
         """Note in the history that messages may be missing."""

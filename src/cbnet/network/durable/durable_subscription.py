@@ -98,6 +98,11 @@ class DurableSubscription:
         self.lost += messages
         self._unreported += messages
 
+    def notify(self, cause: str) -> None:
+        """Notify the clients that messages may be missing; how many is not known."""
+        for consumer in self.consumers:
+            self._send(consumer.link, DurableLost(consumer.id, 0, cause))
+
     def _drop(self, offset: int) -> None:
         self._remove([offset])
         self.refuse()

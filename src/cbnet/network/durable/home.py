@@ -23,10 +23,11 @@ import msgspec
 
 from cbnet.language.predicate import Predicate
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.journal import HISTORY_ID, DropWindow, Entry, RecoveredState
+from cbnet.network.durable.journal import HISTORY_ID, Entry, RecoveredState
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.message_log import MessageLog
 from cbnet.network.durable.publisher_window import PublisherWindow
+from cbnet.network.durable.publisher_windows import PublisherWindows
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.content import Content
@@ -34,8 +35,8 @@ from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
 
 _MAX_HELD_BYTES = 1 << 24  # of messages that are held back
-_FORGET_INTERVAL = 60.0  # seconds
-PUBLISHER_AGE = 86_400.0  # seconds after its last message for which a publisher is known
+_HELD_OVERHEAD = 1_000  # bytes of such a message without its content
+_HELD_AGE = 60.0  # seconds after which one is dropped whose source does not send it again
 
 _encode = msgspec.msgpack.Encoder().encode
 Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message was published
@@ -47,6 +48,12 @@ class _HeldPacket(NamedTuple):
     packet: Packet
     ids: Sequence[int]  # of subscriptions
     content: bytes
+    time: float  # when it arrived last
+
+    @property
+    def size(self) -> int:
+        """The memory that it takes, about."""
+        return len(self.content) + _HELD_OVERHEAD
 
 
 class Home:
@@ -59,12 +66,10 @@ class Home:
         self._queue = queue
         self._answer = answer
         self.subscriptions: dict[int, MessageLog] = {}
-        self._windows = {each.publisher: PublisherWindow.recovered(each) for each in state.windows.values()}
+        self._windows = PublisherWindows(context, queue, state.windows.values())
         self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
         self._held_bytes = 0
-        self._forgetting = 0.0  # time when publishers are forgotten next
         # of this turn:
-        self._changed: dict[int, PublisherWindow] = {}
         self._touched: dict[int, MessageLog] = {}
         self._answers: list[Answer] = []
         self._refusals: list[Answer] = []
@@ -77,11 +82,11 @@ class Home:
         if packet.durable is None:
             self._take_plain(packet, ids, content)
             return
-        window = self._window(packet.life)
+        window = self._windows.of(packet.life)
         if packet.durable.floor > window.floor:
             window.advance(packet.durable.floor)
             self._drop_held(packet.life, range(window.floor))
-        self._take(window, _HeldPacket(packet, ids, content))
+        self._take(window, _HeldPacket(packet, ids, content, self._context.now))
 
     def _take_plain(self, packet: Packet, ids: Iterable[int], content: bytes) -> None:
         time = self._queue.time()
@@ -116,19 +121,20 @@ class Home:
 
     def _store(self, window: PublisherWindow, held: _HeldPacket) -> None:
         """Store a message for all subscriptions, or, if one of them is full, for none."""
-        packet, ids, content = held
-        subscriptions = self._known(ids)
+        packet, content = held.packet, held.content
+        subscriptions = self._known(held.ids)
         problems = (each.refusal(len(content)) for each in subscriptions)
         late = "a later message of the same publisher is stored" if window.is_late(packet.number) else ""
-        problem = late or self._queue.refusal or next(filter(None, problems), "")
+        unknown = self._windows.refusal(packet.life) if subscriptions else ""
+        problem = late or self._queue.refusal or unknown or next(filter(None, problems), "")
         if problem:
             self._refusals.append(_answered(packet, 0, problem=problem[:MAX_REASON_LENGTH]))
             return
         time = self._queue.time()
         dropped = sum(self._append(each, packet, content, time) for each in subscriptions)
         window.add(packet.number)
-        window.time = time
-        self._changed[packet.life] = window
+        if subscriptions:
+            self._windows.keep(window)
         self._answers.append(_answered(packet, _count(each.id for each in subscriptions), dropped=dropped))
 
     def copy(self, subscription: DurableSubscription, entry: Entry) -> None:
@@ -151,21 +157,14 @@ class Home:
     def _known(self, ids: Iterable[int]) -> list[MessageLog]:
         return [self.subscriptions[id] for id in ids if id in self.subscriptions]
 
-    def _window(self, publisher: int) -> PublisherWindow:
-        window = self._windows.get(publisher)
-        if window is None:
-            window = self._windows[publisher] = PublisherWindow(publisher)
-            window.time = self._queue.time()
-        return window
-
     # --- messages held back
 
     def _hold(self, held: _HeldPacket) -> None:
         packets = self._held.setdefault(held.packet.life, {})
         if held.packet.number not in packets:
-            if self._held_bytes + len(held.content) > _MAX_HELD_BYTES:
+            if self._held_bytes + held.size > _MAX_HELD_BYTES:
                 return  # its source sends it again
-            self._held_bytes += len(held.content)
+            self._held_bytes += held.size
         packets[held.packet.number] = held
 
     def _released(self, packet: Packet) -> list[_HeldPacket]:
@@ -188,7 +187,7 @@ class Home:
         if held is None:
             return
         for number in [each for each in held if each in numbers]:
-            self._held_bytes -= len(held.pop(number).content)
+            self._held_bytes -= held.pop(number).size
         if not held:
             del self._held[publisher]
 
@@ -201,11 +200,10 @@ class Home:
             self._send(refusals)
         if not self._answers and not self._touched:
             return
-        for window in self._changed.values():
-            self._queue.add(window.saved())
+        self._windows.finish_turn()
         ends = [(each, each.backlog.next) for each in self._touched.values()]
         self._queue.after(partial(self._written, ends, self._answers))
-        self._changed, self._touched, self._answers = {}, {}, []
+        self._touched, self._answers = {}, []
 
     def _written(self, ends: Iterable[tuple[MessageLog, int]], answers: Sequence[Answer]) -> None:
         for subscription, end in ends:
@@ -227,15 +225,9 @@ class Home:
         for subscription in self.subscriptions.values():
             subscription.expire(time)
             subscription.check(now)
-        if now >= self._forgetting:
-            self._forgetting = now + _FORGET_INTERVAL
-            self._forget_publishers(time)
-
-    def _forget_publishers(self, time: float) -> None:
-        for publisher in [each for each, window in self._windows.items() if time - window.time > PUBLISHER_AGE]:
-            del self._windows[publisher]
-            self._drop_held(publisher, list(self._held.get(publisher, ())))
-            self._queue.add(DropWindow(publisher))
+        self._windows.expire()
+        for publisher, held in list(self._held.items()):
+            self._drop_held(publisher, [number for number, each in held.items() if now - each.time > _HELD_AGE])
 
 
 def _answered(packet: Packet, subscriptions: int, *, dropped: int = 0, problem: str = "") -> Answer:

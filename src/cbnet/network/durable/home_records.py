@@ -60,10 +60,12 @@ class HomeRecords:
         self._requested: dict[int, set[str]] = {}  # owners, by link
         self._is_complete = False
         self._complete_links: set[int] = set()  # to neighbours that are complete
-        self._acknowledged: dict[str, int] = {}  # sequence number of the own record, by router
+        self._acknowledged: dict[str, int] = {}  # sequence number of the own record on disk, by router
         self.on_own: Callable[[RecordVersion], None] = lambda _: None  # called with a newer version of the own record
         for record in map(_decoder.decode, saved.values()):
             self._set(record)
+            if record.owner == context.name:
+                self._acknowledged[record.owner] = record.sequence
 
     # --- lookup
 
@@ -107,15 +109,21 @@ class HomeRecords:
         return HomeSummary(entries, self._is_complete)
 
     def unacknowledged(self, sequence: int, routers: Iterable[str]) -> list[str]:
-        """Return which routers have not acknowledged a version of the own record."""
-        others = (each for each in routers if each != self._context.name)
-        return sorted(each for each in others if self._acknowledged.get(each, -1) < sequence)
+        """Return which routers, and this one, do not have a version of the own record on disk."""
+        all = {self._context.name, *routers}
+        return sorted(each for each in all if self._acknowledged.get(each, -1) < sequence)
 
     # --- changes
 
     def set_own(self, record: HomeRecord) -> None:
-        """Replace the own record, and flood it."""
-        self._install(record)
+        """Replace the own record, and flood it, once it is on disk: after a crash, its number is not used again."""
+        assert self._queue is not None, "only a router with a journal is a home"
+        self._queue.add(SaveHome(record.owner, _encode(record)))
+        self._queue.after(partial(self._tell_own, record))
+
+    def _tell_own(self, record: HomeRecord) -> None:
+        self._set(record)
+        self._acknowledged[record.owner] = record.sequence
         self._flood(record)
 
     def forget(self, owner: str) -> bool:

@@ -87,7 +87,6 @@ class SaveWindow(NamedTuple):
     publisher: int
     floor: int
     seen: bytes  # little-endian
-    time: float
 
 
 class DropWindow(NamedTuple):

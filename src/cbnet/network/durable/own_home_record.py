@@ -20,6 +20,8 @@ class OwnHomeRecord:
         self._journal = journal
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
+        own = records.get(context.name)
+        self._version = RecordVersion(0, journal) if own is None else RecordVersion(own.sequence, own.life)
         self._flooded = 0.0  # time
         self._above: RecordVersion | None = None  # a version to outbid
         self.address = ""  # that clients connect to
@@ -29,7 +31,7 @@ class OwnHomeRecord:
 
     @property
     def sequence(self) -> int:
-        """The number of the present version."""
+        """The number of the newest version; others are told it when it is on disk."""
         return self._version.sequence
 
     @property
@@ -55,11 +57,6 @@ class OwnHomeRecord:
         """Return whether the record was not flooded lately."""
         return now - self._flooded >= self._context.settings.retry
 
-    @property
-    def _version(self) -> RecordVersion:
-        own = self._records.get(self._context.name)
-        return RecordVersion(0, self._journal) if own is None else RecordVersion(own.sequence, own.life)
-
     # --- changes
 
     def set(self, id: int, name: DurableName | None, filters: Collection[bytes]) -> None:
@@ -78,10 +75,11 @@ class OwnHomeRecord:
         own = self._records.get(self._context.name)
         if own is None and not self._filters and self._above is None:
             return
-        sequence, life = (self._above or self._version).next(self._journal)
+        self._version = (self._above or self._version).next(self._journal)
         self._above = None
         self._flooded = self._context.now
         names, filters = sorted(self._names.values()), sorted(self.all_filters())
+        sequence, life = self._version
         self._records.set_own(HomeRecord(self._context.name, life, sequence, self.address, names, filters))
 
     def _outbid(self, version: RecordVersion) -> None:

@@ -38,7 +38,7 @@ class _Publication:
     link: int  # of the client
     packet: Packet  # without a mark
     floor: int
-    deadline: float
+    deadline: float  # in `Clock.elapsed`: homes forget a publisher also while this router is suspended
     missing: set[str] = field(default_factory=set)  # homes without an answer
     subscriptions: int = 0
     dropped: int = 0
@@ -66,7 +66,7 @@ class Publications:
 
     def begin(self, link: int, frame: DurablePublish) -> None:
         """Publish a message, or answer a client that has sent it again; raise an `InputError` if too many wait."""
-        identity, deadline = (frame.publisher, frame.sequence), self._context.now + frame.timeout
+        identity, deadline = (frame.publisher, frame.sequence), self._context.clock.elapsed + frame.timeout
         known = self._all.get(identity)
         if known is not None:
             known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
@@ -105,10 +105,10 @@ class Publications:
             early, self._early = self._early, {}
             for link, frame, deadline in early.values():
                 self._publish(link, frame, deadline)
-        now = self._context.now
-        for publication in [each for each in self._all.values() if now >= each.deadline]:
+        now, elapsed = self._context.now, self._context.clock.elapsed
+        for publication in [each for each in self._all.values() if elapsed >= each.deadline]:
             self._end(publication)
-        for identity in [each for each, (_, _, deadline) in self._early.items() if now >= deadline]:
+        for identity in [each for each, (_, _, deadline) in self._early.items() if elapsed >= deadline]:
             link, _, _ = self._early.pop(identity)
             self._answer(link, DurablePublished(*identity, 0, 0, [self._context.name], []))
         for publication in self._all.values():
@@ -140,10 +140,11 @@ class Publications:
     def _repeat(self, publication: _Publication) -> None:
         """Send a message again toward the homes without an answer that can be reached."""
         publication.sent = self._context.now
-        homes = publication.missing & {self._context.name, *self._versions.newest.names}
-        if homes:
+        if not publication.missing.isdisjoint({self._context.name, *self._versions.newest.names}):
             self._context.counters[Event.DURABLE_REPEATED] += 1
-            self._forwarder.begin_durable(publication.packet, self._mark(publication, homes, is_repeated=True))
+            # Also for homes that cannot be reached: other routers may know a path, and messages must keep their order.
+            mark = self._mark(publication, publication.missing, is_repeated=True)
+            self._forwarder.begin_durable(publication.packet, mark)
 
     def _mark(self, publication: _Publication, homes: Iterable[str], *, is_repeated: bool) -> DurableMark:
         packet = publication.packet

@@ -18,23 +18,23 @@ WINDOW: Final = 1_024  # messages of one publisher that are not settled
 class PublisherWindow:
     """The messages of one publisher at one home."""
 
+    __slots__ = ("_seen", "floor", "publisher", "used")  # there may be very many
+
     def __init__(self, publisher: int, floor: int = 1, seen: int = 0) -> None:
         self.publisher = publisher
         self.floor = floor
         self._seen = seen  # bit n: message floor + n is stored
-        self.time = 0.0  # of the last message, by the wall clock
+        self.used = 0.0  # time of the last message
 
     @classmethod
     def recovered(cls, saved: SaveWindow) -> PublisherWindow:
         """Return the window of a journal."""
-        window = cls(saved.publisher, saved.floor, int.from_bytes(saved.seen, "little"))
-        window.time = saved.time
-        return window
+        return cls(saved.publisher, saved.floor, int.from_bytes(saved.seen, "little"))
 
     def saved(self) -> SaveWindow:
         """Return the window for a journal."""
         seen = self._seen.to_bytes((self._seen.bit_length() + 7) // 8, "little")
-        return SaveWindow(self.publisher, self.floor, seen, self.time)
+        return SaveWindow(self.publisher, self.floor, seen)
 
     def has(self, sequence: int) -> bool:
         """Return whether a message is stored, or settled in another way."""

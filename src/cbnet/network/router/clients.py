@@ -9,15 +9,13 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from cbnet._kernels.plain_filter import is_plain
 from cbnet.errors import InputError, LimitError
 from cbnet.language.limits import Limits
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
+from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION
-from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.traces import Traces
@@ -53,13 +51,11 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.pull.pull_router import PullRouter
+from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
-MAX_FILTER_CONSTRAINTS = 256  # and conditions, of one filter
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
-MAX_NODE_FILTERS = 1_000_000
-MAX_NODE_BYTES = 1 << 28
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,
     Publish: Denial.PUBLISH,
@@ -90,8 +86,10 @@ class ClientHandler:
         traces: Traces,
         pulls: PullRouter,
         durable: DurableRouter,
+        quotas: FilterQuotas,
     ) -> None:
         self._context = context
+        self._quotas = quotas
         self._links = links
         self._durable = durable
         self._subscriptions = announcements.subscriptions
@@ -126,7 +124,8 @@ class ClientHandler:
         """Register an offer; if the client waits for confirmation, answer later."""
         try:
             filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-            self._check_limits(link, frame.id, filters, self._offers, "offers")
+            _check_count("offers", self._offers.count(link))
+            self._quotas.check_offer(link, filters, self._offers.load_of(link, frame.id))
             if self._rights(link).offer is not None:
                 self._rights(link).check_offer(parse(frame.predicate, PREDICATE_LIMITS))
         except InputError as error:
@@ -229,29 +228,12 @@ class ClientHandler:
             filters = []  # already registered
         else:
             filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-        self._check_limits(link, frame.id, filters, self._subscriptions, "subscriptions")
+        _check_count("subscriptions", self._subscriptions.count(link))
+        replaced = self._subscriptions.load_of(link, frame.id)
+        self._quotas.check_subscription(link, filters, replaced)
         if filters and self._rights(link).subscribe is not None:
             self._rights(link).check_subscribe(parse(frame.predicate, PREDICATE_LIMITS))
         return filters
-
-    def _check_limits(
-        self, link: int, id: int, filters: Collection[bytes], registered: Subscriptions, plural: str
-    ) -> None:
-        links = self._links.of_same_client(link)
-        rights = self._rights(link)
-        rights.check_constraints(registered.constraints(links, link, id, filters), plural)
-        if rights.filters is not None:
-            rights.check_filters(registered.filter_count(links, link, id, filters), plural)
-        largest = max(map(_constraints, filters), default=0)
-        size = sum(map(len, filters))
-        for what, count, limit in (
-            ("constraints and conditions of a filter", largest, MAX_FILTER_CONSTRAINTS),
-            (f"{plural} of a client", registered.count(link) + 1, MAX_CLIENT_SUBSCRIPTIONS),
-            ("filters at a router", registered.own_filters + len(filters), MAX_NODE_FILTERS),
-            ("bytes of filters at a router", registered.size + size, MAX_NODE_BYTES),
-        ):
-            if count > limit:
-                raise LimitError(what, count, limit)
 
     def _initial(self) -> Predicate:
         predicate = self._subscriptions.initial
@@ -288,9 +270,7 @@ def _operation(frame: Frame) -> str:
     return str(_DENIALS[kind]) if kind in _DENIALS else kind.__name__.lower()
 
 
-def _constraints(encoded: bytes) -> int:
-    """Return the number of constraints and conditions of a filter; a plain one has few."""
-    if is_plain(encoded):
-        return 0
-    filter = filter_from_bytes(encoded)
-    return len(filter.constraints) + len(filter.conditions)
+def _check_count(plural: str, present: int) -> None:
+    """Raise a `LimitError` if a client must not have another subscription, or offer."""
+    if present >= MAX_CLIENT_SUBSCRIPTIONS:
+        raise LimitError(f"{plural} of a client", present + 1, MAX_CLIENT_SUBSCRIPTIONS)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from cbnet.errors import InputError
+from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
@@ -30,7 +31,9 @@ from cbnet.network.protocol.frames import (
     Replay,
     Subscribed,
 )
+from cbnet.network.router.account_publishers import AccountPublishers
 from cbnet.network.router.clients import PREDICATE_LIMITS
+from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
 
 Refuse: TypeAlias = Callable[[int, Frame, int, InputError], None]
@@ -45,13 +48,16 @@ class DurableClientHandler:
         links: LinkTable,
         durable: DurableRouter,
         confirmations: Confirmations,
+        quotas: FilterQuotas,
         refuse: Refuse,
     ) -> None:
         self._context = context
         self._confirmations = confirmations
         self._links = links
         self._durable = durable
+        self._quotas = quotas
         self._refuse = refuse
+        self._publishers = AccountPublishers(context)
 
     def subscribe(self, link: int, frame: DurableSubscribe) -> None:
         """Let a client receive the messages of a durable subscription, new or not."""
@@ -60,11 +66,15 @@ class DurableClientHandler:
             return
         try:
             registry = self._durable.registry
-            if frame.predicate:
-                predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-            wanted = frame.predicate or registry.predicate(client.account, frame.name)
-            if wanted and client.rights.subscribe is not None:
-                client.rights.check_subscribe(parse(wanted, PREDICATE_LIMITS))
+            present = registry.predicate(client.account, frame.name)
+            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS) if frame.predicate else []
+            if not present:
+                registry.check_home(client.account, frame.name)
+                self._quotas.check_subscription(link, filters)
+            wanted = parse(frame.predicate or present or "false", PREDICATE_LIMITS)
+            client.rights.check_subscribe(wanted)
+            if not present and filters and frame.start is not None:
+                self._check_history(client, wanted)
             registry.subscribe(link, frame, client.account)
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
@@ -77,9 +87,11 @@ class DurableClientHandler:
         try:
             followers = self._durable.followers
             wanted = parse(frame.predicate, PREDICATE_LIMITS)
+            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+            self._quotas.check_subscription(link, filters, followers.load_of(link, frame.id))
             if client.rights.subscribe is not None:
                 client.rights.check_subscribe(wanted)
-            followers.history.check_contains(wanted)
+            self._check_history(client, wanted)
             followers.subscribe(link, frame)
         except InputError as error:
             self._refuse(link, frame, frame.id, error)
@@ -115,6 +127,7 @@ class DurableClientHandler:
             content = Content(frame)
             if client.rights is not ALL_RIGHTS:
                 client.rights.check_publish(content)
+                self._publishers.check(client.account, frame.publisher)
             self._durable.publications.begin(link, frame)
         except InputError as error:
             self._refuse(link, frame, frame.sequence, error)
@@ -147,6 +160,10 @@ class DurableClientHandler:
             self._durable.forget(frame.home, self._done(client, frame.number))
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
+
+    def _check_history(self, client: Link, wanted: Predicate) -> None:
+        """Raise an `InputError` unless the history has all messages that match a predicate; its own may be secret."""
+        self._durable.followers.history.check_contains(wanted, is_shown=client.rights.watch)
 
     def _done(self, client: Link, number: int) -> Callable[[], None]:
         return partial(self._context.outbox.send, client.id, DurableRemoved(number))

@@ -2,15 +2,17 @@
 
 Links keep the order of packets, credit prevents drops between healthy routers, and what was sent over a link that has
 died is sent again over others. So a gap arises where a router fails with the packets in its memory, or where the
-network is in parts. Every router learns of that by the link records. How many messages were in that memory, and for
-whom, nobody knows any more: the number in the notice is 0, which stands for "unknown".
+network is in parts. Every router learns of that by the link records, also afterwards: a link that was interrupted has
+other sessions than before, though perhaps only one of its ends has noticed. How many messages were lost, and for whom,
+nobody knows any more: the number in the notice is 0, which stands for "unknown".
 
 A router that leaves (it announces the maximum length for its links before) loses nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeAlias
 
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.link.context import RouterContext
@@ -21,6 +23,7 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frames import Lost
 
 _MAX_NAMES = 5
+Ends: TypeAlias = tuple[str, str]  # of a link
 
 
 class LossNotices:
@@ -36,6 +39,7 @@ class LossNotices:
         self.on_loss: Callable[[str], None] = lambda _: None  # called with the cause
         self._version: Version | None = None  # at the last check
         self._lives: dict[str, int | None] = {}  # of its routers
+        self._sessions: Mapping[Ends, set[int]] = {}  # of its links
 
     def check(self, version: Version) -> None:
         """Compare the reachable routers with those before, and notify the clients of what has failed."""
@@ -45,10 +49,24 @@ class LossNotices:
         before, self._lives = self._lives, {name: self._database.life(name) for name in version.names}
         gone = [name for name in before if name not in self._lives and not self._has_left(name)]
         restarted = [name for name, life in before.items() if self._lives.get(name, life) != life]
+        reached = self._always_reached(version)
+        parted = [name for name in self._lives if name in before and name not in {*reached, *restarted}]
         if gone:
             self._notify(f"{_list(gone)} cannot be reached: messages from there, or on the way through it, may be lost")
         if restarted:
             self._notify(f"{_list(restarted)} has restarted: messages that it was forwarding may be lost")
+        if parted:
+            self._notify(f"{_list(parted)} could not be reached for a time: messages from there may be lost")
+
+    def _always_reached(self, version: Version) -> set[str]:
+        """Return the routers that can be reached over links that were there at the last check and are still there."""
+        before, self._sessions = self._sessions, {ends: self._common_sessions(*ends) for ends in version.edges}
+        kept = (ends for ends, now in self._sessions.items() if not now.isdisjoint(before.get(ends, ())))
+        return _connected(self._context.name, kept)
+
+    def _common_sessions(self, a: str, b: str) -> set[int]:
+        one, other = self._database.neighbours(a).get(b), self._database.neighbours(b).get(a)
+        return set() if one is None or other is None else {*one.sessions} & {*other.sessions}
 
     def _has_left(self, name: str) -> bool:
         return all(link.weight == MAX_WEIGHT for link in self._database.neighbours(name).values())
@@ -58,6 +76,19 @@ class LossNotices:
         for link in self._links.all():
             if not link.is_router and self._subscriptions.count(link.id):
                 self._context.outbox.send(link.id, Lost(0, cause[:MAX_REASON_LENGTH]))
+
+
+def _connected(start: str, links: Iterable[Ends]) -> set[str]:
+    neighbours: dict[str, list[str]] = {}
+    for a, b in links:
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    reached, found = {start}, [start]
+    for name in found:  # grows meanwhile
+        new = [each for each in neighbours.get(name, ()) if each not in reached]
+        reached.update(new)
+        found += new
+    return reached
 
 
 def _list(names: Collection[str]) -> str:

@@ -17,7 +17,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
 from cbnet.network.announce.exports import ExportChange
 from cbnet.network.logs import log
-from cbnet.network.router.clients import MAX_NODE_BYTES, MAX_NODE_FILTERS
+from cbnet.network.router.filter_quotas import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.router.gateway_port import FilterChange
 from cbnet.routing.domains.summary import summary
 

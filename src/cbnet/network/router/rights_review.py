@@ -1,7 +1,8 @@
 """Review of the subscriptions and offers of a client whose rights have changed.
 
 What the client may not have any more is removed, and the client gets a `RefusedFrame` for it, as if it had asked for it
-only now. Where the client has too much, the newest goes first.
+only now. Where the client has too much, the newest goes first, and those that begin in the past last. Durable
+subscriptions stay, and count.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from cbnet.language.relations.covering import covers
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import OFFER, SUBSCRIPTION
 from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.links import Link
 from cbnet.network.logs import audit
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import OfferFrame, RefusedFrame, Subscribe, frame_number
+from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import Denied, Rights
 
 
@@ -29,20 +33,24 @@ class _Kind(NamedTuple):
     registered: Subscriptions
     right: Callable[[Rights], Predicate | None]
     check: Callable[[Rights, Predicate], None]
+    check_counts: Callable[[int], None]
 
 
 class RightsReview:
     """The subscriptions and offers of one router's clients, and their rights."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, announcements: Announcements) -> None:
+    def __init__(
+        self, context: RouterContext, announcements: Announcements, durable: DurableRouter, quotas: FilterQuotas
+    ) -> None:
         self._context = context
-        self._links = links
+        self._durable = durable
         self._confirmations = announcements.confirmations
         subscribe, offer = frame_number(Subscribe), frame_number(OfferFrame)
         self._kinds = (
             _Kind(SUBSCRIPTION, subscribe, "subscriptions", announcements.subscriptions,
-                  lambda rights: rights.subscribe, Rights.check_subscribe),
-            _Kind(OFFER, offer, "offers", announcements.offers, lambda rights: rights.offer, Rights.check_offer),
+                  lambda rights: rights.subscribe, Rights.check_subscribe, quotas.check_subscriptions),
+            _Kind(OFFER, offer, "offers", announcements.offers,
+                  lambda rights: rights.offer, Rights.check_offer, quotas.check_offers),
         )  # fmt: skip
 
     def check(self, link: Link, before: Rights) -> None:
@@ -60,24 +68,27 @@ class RightsReview:
             try:
                 kind.check(link.rights, checked)
             except Denied as error:
-                self._remove(kind, link, id, error)
+                self._remove(kind, link, kind.frame, id, error)
 
     def _check_counts(self, kind: _Kind, link: Link) -> None:
-        links = self._links.of_same_client(link.id)
-        for id, _ in reversed(kind.registered.of(link.id)):
+        plain = [(kind.frame, id) for id, _ in kind.registered.of(link.id)]
+        replays = self._durable.replays_of(link.id) if kind.number == SUBSCRIPTION else []
+        for frame, id in [*reversed(plain), *((FrameNumber.REPLAY, id) for id in reversed(replays))]:
             try:
-                link.rights.check_constraints(kind.registered.constraints(links, link.id, -1, ()), kind.plural)
-                link.rights.check_filters(kind.registered.filter_count(links, link.id, -1, ()), kind.plural)
+                kind.check_counts(link.id)
             except Denied as error:
-                self._remove(kind, link, id, error)
+                self._remove(kind, link, frame, id, error)
             else:
                 return
 
-    def _remove(self, kind: _Kind, link: Link, id: int, error: Denied) -> None:
-        kind.registered.remove(link.id, id)
+    def _remove(self, kind: _Kind, link: Link, frame: int, id: int, error: Denied) -> None:
+        if frame == kind.frame:
+            kind.registered.remove(link.id, id)
+        else:
+            self._durable.detach(link.id, id)
         self._confirmations.cancel(link.id, kind.number, id)
         audit(f"keep {kind.plural}", error.summary, client=link.account, address=link.address)
-        self._context.outbox.send(link.id, RefusedFrame(kind.frame, id, error.summary[:MAX_REASON_LENGTH]))
+        self._context.outbox.send(link.id, RefusedFrame(frame, id, error.summary[:MAX_REASON_LENGTH]))
 
 
 def _is_narrower(after: Predicate | None, before: Predicate | None) -> bool:

@@ -49,6 +49,7 @@ from cbnet.network.protocol.wire import Data, WireError
 from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.durable_clients import DurableClientHandler
+from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.router.gateway_port import GatewayPort
 from cbnet.network.router.inquiries import Inquiries
 from cbnet.network.router.loss_notices import LossNotices
@@ -102,20 +103,21 @@ class Router:
         self.durable = DurableRouter(
             context, self.links, self.versions, announcements, self._unicast, self._forwarder, journal
         )
+        quotas = FilterQuotas(self.links, announcements, self.durable)
         self._clients = ClientHandler(
-            context, self.links, announcements, self._forwarder, self._traces, self.pulls, self.durable
+            context, self.links, announcements, self._forwarder, self._traces, self.pulls, self.durable, quotas
         )
         self._inquiries = Inquiries(
             context, self.links, self.versions, self.subscriptions, self._unicast,
             lambda: router_status(self, context, 0),
         )  # fmt: skip
         self._durable_clients = DurableClientHandler(
-            context, self.links, self.durable, announcements.confirmations, self._clients.refuse
+            context, self.links, self.durable, announcements.confirmations, quotas, self._clients.refuse
         )
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
         )
-        self._review = RightsReview(context, self.links, announcements)
+        self._review = RightsReview(context, announcements, self.durable, quotas)
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
         self._losses = LossNotices(context, self.links, self.database, self.subscriptions)
         self._losses.on_loss = self.durable.note_loss
@@ -303,8 +305,8 @@ class Router:
         self._context.settings = settings
         self.pulls.cache.evict()
         for link, before in self.links.change_access(access):
-            self._review.check(link, before)
             self._durable_clients.review(link)
+            self._review.check(link, before)
             self._fast.admit(link)
         return self._done()
 

@@ -7,11 +7,12 @@
     watch       the client may trace messages, and read the full status and the subscriptions of all routers: these
                 reveal data of others
     manage      the client may have the router read its configuration again
-    constraints maximum of all its subscriptions together, over all links, and of its offers. A tag counts as one, and
-                so do each 100 characters of a condition; 64 times as much if it relates several attributes
+    constraints maximum of all its subscriptions together, over all links, durable ones included, and of its offers. A
+                tag counts as one, and so do each 100 characters of a condition; 64 times as much if it relates several
+                attributes
     text        maximum of characters in the names, strings and tags of one message
     links       maximum at once
-    filters     maximum in all its subscriptions, over all links, and in its offers; unlimited by default
+    filters     maximum in all its subscriptions, counted like `constraints`, and in its offers; unlimited by default
     messages_per_second, bytes_per_second
                 over all links; a client that sends more is slowed down. Unlimited by default
 

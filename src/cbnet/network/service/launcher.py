@@ -26,6 +26,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -49,6 +50,8 @@ _GRACE = 2.0  # seconds for routers to stop by themselves
 def main() -> None:
     """Carry out the commands on standard input until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when this process ends
+    # Python has one thread here. The others, of which Python 3.12 warns, are of OpenBLAS and Arrow, which allow a fork.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     asyncio.new_event_loop().close()  # imports the modules of the event loop
     empty_table()  # compiles the table that every router starts with
     Launcher().run()

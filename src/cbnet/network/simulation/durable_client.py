@@ -84,9 +84,8 @@ class DurableMemoryClient(MemoryClient):
 
     def publish_durable(self, attributes: Mapping[str, Any], payload: bytes = b"", timeout: float = 10.0) -> int:
         """Publish a message, again at each reconnection until there is an answer; return its number."""
-        deadline = self._memory.now + timeout
-        number = self.publisher.add(dict(attributes), [], payload, deadline)
-        self._deadlines[number] = deadline + GRACE
+        number = self.publisher.add(dict(attributes), [], payload, self._memory.now, timeout)
+        self._deadlines[number] = self._memory.now + timeout + GRACE
         self.send(self.publisher.frame(number, self._memory.now))
         return number
 

@@ -66,6 +66,7 @@ class MemoryClient:
         self._received: dict[tuple[str, int, int], int] = {}  # message -> link of the connection
         self.answers: list[Frame] = []
         self.on_answer: Callable[[Frame], None] = lambda _: None
+        self.on_delivery: Callable[[ReceivedMessage], None] = lambda _: None
         memory.every(REDIAL, self._redial)
         memory.every(TICK, self._tick)
         self._redial()
@@ -209,9 +210,9 @@ class MemoryClient:
         elif isinstance(frame, Deliver):
             message = (frame.source, frame.life, frame.number)
             if self._received.setdefault(message, end.link) == end.link:
-                self.deliveries += [
-                    ReceivedMessage(id, message, frame.payload, self._memory.now) for id in frame.subscriptions
-                ]
+                for id in frame.subscriptions:
+                    self.deliveries.append(ReceivedMessage(id, message, frame.payload, self._memory.now))
+                    self.on_delivery(self.deliveries[-1])
         elif isinstance(frame, HolderRequest):
             self._answer(frame)
         elif not isinstance(frame, Pong):

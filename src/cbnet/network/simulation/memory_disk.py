@@ -74,8 +74,10 @@ class DiskContent:
                 state.next_offsets[entry.subscription] = entry.offset + 1
             case Discard(id, first, end):
                 entries = self.entries.get(id, {})
-                for offset in [offset for offset in entries if first <= offset < end]:
-                    del entries[offset]
+                known = range(first, end) if end - first <= len(entries) else list(entries)
+                for offset in known:
+                    if first <= offset < end:
+                        entries.pop(offset, None)
             case SaveWindow(publisher):
                 state.windows[publisher] = operation
             case DropWindow(publisher):
@@ -133,6 +135,10 @@ class MemoryDisk:
     def time(self) -> float:
         """Return the time of the simulation, by the wall clock of this host."""
         return self._memory.now + self.clock_offset
+
+    def entries(self, subscription: int) -> list[Entry]:
+        """Return the messages of a subscription on the disk, in the order of offsets."""
+        return [entry for _, entry in sorted(self._written.entries.get(subscription, {}).items())]
 
     # --- faults
 

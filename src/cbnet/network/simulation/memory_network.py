@@ -278,9 +278,9 @@ class MemoryNetwork:
         """Connect two peers; return the caller's end."""
         near, far = (ConnectionEnd(next(self._links), owner, delay) for owner in (caller, called))
         near.peer, far.peer = far, near
-        caller.opened(near)
+        near.last_arrival = self.now + delay  # what is sent arrives after the connection, and in order
         self.after(delay, lambda: called.opened(far))
-        near.last_arrival = self.now + delay
+        caller.opened(near)
         return near
 
     def send(self, end: ConnectionEnd, frame: Frame) -> None:

@@ -216,11 +216,12 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
     """Decode some of the frames that begin at `start`: one that may be slow alone, others up to a plain message."""
     reader, last = connection.reader, start + BATCH_BYTES
     frames: list[Frame] = []
+    is_durable = False  # the frame before: a packet that the fast path does not handle, and more may follow
     try:
         while len(frames) < (1 if reader.has_nested else BATCH):
             end = reader.end_of(data, start)
             number = data[start + _NUMBER] if end - start > _NUMBER else 0
-            if end == start or (frames and (number in _ENDING or end > last)):
+            if end == start or (frames and (end > last or (number in _ENDING and not is_durable))):
                 break
             if number == _PACKET and connection.queues is not None:
                 connection.queues.count_received(data, start, end)
@@ -228,6 +229,7 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
             start = end
             if frame is not None:
                 frames.append(frame)
+            is_durable = isinstance(frame, Packet) and frame.durable is not None
             if number in _ALONE:
                 break
     except WireError as error:

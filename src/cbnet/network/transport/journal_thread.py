@@ -1,7 +1,8 @@
 """Thread that writes the journal of a router, so that the event loop never waits for the disk.
 
 While one transaction is synced, operations collect; the next transaction has all of them. So a slow disk makes
-transactions larger, and not the router slower.
+transactions larger, and not the router slower. After each transaction, and while there is nothing else to do, the
+thread gives back free space of the file, in steps of some milliseconds.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class JournalThread:
                     size += len(submitted)
             if submits:
                 self._perform(submits)
+            while not is_last and self._shrink() and self._queue.empty():
+                pass
 
     def _perform(self, submits: Sequence[Sequence[Operation]]) -> None:
         """Perform operations in one transaction; if it fails, again and again, until the journal is closed."""
@@ -94,6 +97,13 @@ class JournalThread:
                     log(logging.WARNING, "journal resumed", file=str(self._file.path))
                 self._report(Committed(len(submits), results))
                 return
+
+    def _shrink(self) -> bool:
+        """Give back some free space of the file; return whether there is more."""
+        try:
+            return self._file.shrink()
+        except sqlite3.Error:  # such as a full disk, which the next transaction reports
+            return False
 
     def _report(self, event: JournalEvent) -> None:
         with suppress(RuntimeError):  # the event loop is closed

@@ -8,6 +8,9 @@
 In WAL mode with `synchronous = FULL`, a commit appends to the log file and syncs it once, however many operations the
 transaction has; a torn write at its end fails the checksum and is ignored when the file is opened. One process has the
 file, exclusively.
+
+Pages of messages that are gone are used again. Where they are most of the file, `shrink` gives them back, some at a
+time: SQLite moves the last pages to free ones, and cuts the file at the next checkpoint.
 """
 
 from __future__ import annotations
@@ -41,15 +44,24 @@ from cbnet.network.durable.journal import (
 )
 
 FILE: Final = "journal.sqlite"
-_VERSION = 1
+_VERSION = 2
 _OFFSETS = 1 << 40  # of one subscription
+_SPARE = 1_024  # free pages, of 4 KiB, that are kept for further messages, besides as many as there are others
+_STEP = 256  # pages given back at a time: some 2 ms
+_PRAGMAS = (
+    "locking_mode = EXCLUSIVE",
+    "auto_vacuum = INCREMENTAL",  # takes effect only before the first table, and before WAL mode
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    f"journal_size_limit = {1 << 24}",  # of the log file, after a large transaction
+)
 _SCHEMA = """
 CREATE TABLE meta (router TEXT, id INTEGER);
 CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB, next INTEGER);
 CREATE TABLE entries (
     key INTEGER PRIMARY KEY, time REAL, source TEXT, life INTEGER, number INTEGER, content BLOB
 );
-CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB, time REAL);
+CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB);
 CREATE TABLE homes (owner TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
 """
 
@@ -63,7 +75,11 @@ class SqliteJournal:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
-            self._open(router)
+            try:
+                self._open(router)
+            except BaseException:
+                self._file.close()  # and its lock
+                raise
         except OSError as error:
             raise InputError(f"cannot use the journal: {error.strerror}", file=str(folder)) from None
         except sqlite3.OperationalError as error:
@@ -74,7 +90,7 @@ class SqliteJournal:
             raise InputError(f"the journal is damaged: {error}", hint=hint, file=str(self.path)) from None
 
     def _open(self, router: str) -> None:
-        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
+        for pragma in _PRAGMAS:
             self._file.execute(f"PRAGMA {pragma}")
         (version,) = self._file.execute("PRAGMA user_version").fetchone()
         if version == 0:
@@ -105,8 +121,8 @@ class SqliteJournal:
             state.stock[saved.id] = []
         for key, size, at in run("SELECT key, length(content), time FROM entries ORDER BY key"):
             state.stock[key // _OFFSETS].append(StockItem(key % _OFFSETS, size, at))
-        for publisher, floor, seen, at in run("SELECT publisher, floor, seen, time FROM windows"):
-            state.windows[publisher] = SaveWindow(publisher, floor, seen, at)
+        for publisher, floor, seen in run("SELECT publisher, floor, seen FROM windows"):
+            state.windows[publisher] = SaveWindow(publisher, floor, seen)
         state.homes.update(run("SELECT owner, record FROM homes"))
         return state
 
@@ -127,6 +143,21 @@ class SqliteJournal:
             raise
         return results
 
+    def shrink(self) -> bool:
+        """Give back some free space, if that is most of the file; return whether there is more of it."""
+        if not self._is_sparse():
+            return False
+        self._file.executescript(f"PRAGMA incremental_vacuum({_STEP})")  # `execute` would stop after a page
+        if self._is_sparse():
+            return True
+        self._file.execute("PRAGMA wal_checkpoint(PASSIVE)")  # cuts the file
+        return False
+
+    def _is_sparse(self) -> bool:
+        (pages,) = self._file.execute("PRAGMA page_count").fetchone()
+        (free,) = self._file.execute("PRAGMA freelist_count").fetchone()
+        return bool(free > _SPARE + (pages - free))
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -141,7 +172,7 @@ class SqliteJournal:
             keys = ((_key(of, first), _key(of, end)) for of, first, end in spans)
             many("DELETE FROM entries WHERE key >= ? AND key < ?", keys)
         elif kind is SaveWindow:
-            many("REPLACE INTO windows VALUES (?, ?, ?, ?)", [each for each in group if isinstance(each, SaveWindow)])
+            many("REPLACE INTO windows VALUES (?, ?, ?)", [each for each in group if isinstance(each, SaveWindow)])
         elif kind is DropWindow:
             many("DELETE FROM windows WHERE publisher = ?", group)
         elif kind is SaveHome:

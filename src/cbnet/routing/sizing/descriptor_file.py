@@ -11,6 +11,7 @@ from pyarrow import csv
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
+from cbnet.matching.storage.arrow_values import is_utf8
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 
 _COLUMN = "tags"
@@ -48,7 +49,7 @@ def _texts(path: Path) -> pa.StringArray:
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
-        row = next(row for row, text in enumerate(column.to_pylist(), 1) if not _is_utf8(text))
+        row = next(row for row, text in enumerate(column.to_pylist(), 1) if not is_utf8(text))
         raise InputError(f"row {row} is not UTF-8", hint="save the file as UTF-8", file=str(path)) from None
 
 
@@ -71,11 +72,3 @@ def _column(path: Path, ragged: list[csv.InvalidRow]) -> pa.BinaryArray:
 def _ragged(row: csv.InvalidRow) -> InputError:
     problem = f"expected {row.expected_columns:,} columns as in the header, not {row.actual_columns:,}"
     return InputError(problem, hint="write tabs between columns, and spaces between tags", line=row.number)
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -44,6 +44,7 @@ def borrowed(spark):
     for key, value in UNUSUAL.items():
         session.conf.set(key, value)
     yield session
+    spark.createDataFrame([(1,)], "n int")  # the shared one is the active one again
     assert {key: session.conf.get(key) for key in UNUSUAL} == UNUSUAL
 
 

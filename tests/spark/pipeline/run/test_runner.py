@@ -1,4 +1,5 @@
 import os
+import shutil
 
 import pytest
 from support.crowds import behind, minimal
@@ -74,6 +75,13 @@ def small(spark, folder):
     return config
 
 
+@pytest.fixture
+def copied(small, tmp_path):
+    """The run in another folder, for a test that changes it."""
+    shutil.copytree(small.out, tmp_path / "run")
+    return config_of(tmp_path, SMALL)
+
+
 def test_table_1_equals_a_plain_computation_from_the_population(spark, small):
     context = StageContext(spark, small)
     rows = [tuple(row) for row in stored(spark, small, "population").collect()]
@@ -122,10 +130,10 @@ def test_only_stages_that_depend_on_a_change_are_stale(folder, before, after, st
     assert StageState.MISSING not in found.values()
 
 
-@pytest.mark.usefixtures("small")
-def test_only_stale_and_new_stages_run(spark, folder):
+@pytest.mark.usefixtures("copied")
+def test_only_stale_and_new_stages_run(spark, tmp_path):
     more = "\n[all_routers]\ndistinct = true\n[folded]\nk = [1, 2]\n[router_tables]\nranges = 3\n[tables]\n[live]\n"
-    config = config_of(folder, SMALL.replace("routers = 2", "routers = [3, 0]\ntrees = 2") + more)
+    config = config_of(tmp_path, SMALL.replace("routers = 2", "routers = [3, 0]\ntrees = 2") + more)
     added = ["all_routers", "distinct", "folded/1", "folded/2"]
     added += ["router_tables/descriptors", "router_tables/marks", "tables", "live"]
     assert new_stages(config, spark) == ["fib", "table1", *added]
@@ -138,11 +146,11 @@ def test_only_stale_and_new_stages_run(spark, folder):
             assert row["kept"] <= facts["distinct"]["distinct"][name] <= row["descriptors"]
     counted = stored(spark, config, "all_routers").where("interface is null").groupBy().sum("kept").first()[0]
     assert facts["router_tables/marks"]["entries"][0] == counted
-    assert {file.name for file in (folder / "run" / "tables").glob("*/*.cbt")} == {"3.cbt", "0.cbt"}
-    live = snapshot_folder(folder / "run" / "live")
+    assert {file.name for file in (tmp_path / "run" / "tables").glob("*/*.cbt")} == {"3.cbt", "0.cbt"}
+    live = snapshot_folder(tmp_path / "run" / "live")
     assert "trees" not in (live / "network.toml").read_text()
     assert (live / "tables" / "3.cbt").exists()
-    assert read_folder(folder / "run" / "live").trees == 2
+    assert read_folder(tmp_path / "run" / "live").trees == 2
 
 
 def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
@@ -154,24 +162,20 @@ def test_result_without_a_manifest_is_computed_again(spark, tmp_path):
     assert new_stages(config, spark) == ["loads"]
 
 
-def test_lost_part_file_is_noticed_and_computed_again(spark, tmp_path):
-    config = config_of(tmp_path, SMALL)
-    new_stages(config, spark)
-    before = rows_of(spark, config.out, "population")
+def test_lost_part_file_is_noticed_and_computed_again(spark, copied, tmp_path):
+    before = rows_of(spark, copied.out, "population")
     lost = next((tmp_path / "run" / "population").glob("_snapshot-*/part-*.parquet"))
     lost.unlink()
-    damaged = {each.name: each.reason for each in states(config) if each.state is StageState.DAMAGED}
+    damaged = {each.name: each.reason for each in states(copied) if each.state is StageState.DAMAGED}
     assert damaged.keys() == {"population"}
     assert damaged["population"].endswith(f"files missing: {lost.name}")
-    assert new_stages(config, spark) == ["population"]  # the stages after it were computed from the whole
-    assert rows_of(spark, config.out, "population") == before
-    assert {*state_of(config).values()} == {StageState.DONE}
+    assert new_stages(copied, spark) == ["population"]  # the stages after it were computed from the whole
+    assert rows_of(spark, copied.out, "population") == before
+    assert {*state_of(copied).values()} == {StageState.DONE}
 
 
-def test_crash_between_write_and_switch_leaves_the_old_result(spark, tmp_path, monkeypatch):
-    config = config_of(tmp_path, SMALL)
-    new_stages(config, spark)
-    before = rows_of(spark, config.out, "table1")
+def test_crash_between_write_and_switch_leaves_the_old_result(spark, copied, tmp_path, monkeypatch):
+    before = rows_of(spark, copied.out, "table1")
 
     def crash(*_):
         raise MemoryError
@@ -179,16 +183,16 @@ def test_crash_between_write_and_switch_leaves_the_old_result(spark, tmp_path, m
     with monkeypatch.context() as patched:
         patched.setattr("cbnet.pipeline.spark.results.write_text", crash)
         with pytest.raises(MemoryError):
-            [*run(config, lambda: spark, selection=Selection(only=["table1"], force=True))]
-    assert {*state_of(config).values()} == {StageState.DONE}
-    assert rows_of(spark, config.out, "table1") == before
-    (leftover,) = leftovers(config)
+            [*run(copied, lambda: spark, selection=Selection(only=["table1"], force=True))]
+    assert {*state_of(copied).values()} == {StageState.DONE}
+    assert rows_of(spark, copied.out, "table1") == before
+    (leftover,) = leftovers(copied)
     assert leftover.startswith("table1/_snapshot-")
-    assert clean(config).keys() == {leftover}
-    assert {*state_of(config).values()} == {StageState.DONE}
+    assert clean(copied).keys() == {leftover}
+    assert {*state_of(copied).values()} == {StageState.DONE}
     next((tmp_path / "run" / "table1").glob("*/_cbnet.json")).unlink()
-    assert new_stages(config, spark) == ["table1"]
-    assert leftovers(config) == {}
+    assert new_stages(copied, spark) == ["table1"]
+    assert leftovers(copied) == {}
 
 
 def test_selected_stages_run_again_and_give_the_same_rows(spark, tmp_path):
@@ -264,22 +268,35 @@ def traces(folder, rejected=0.5):
     return config_of(folder, text)
 
 
-def test_rows_are_the_same_when_all_inputs_and_outputs_are_uris(spark, tmp_path, remote):
-    (tmp_path / "ring.txt").write_text("".join(f"{node} {(node + 1) % 6}\n" for node in range(6)))
-    (tmp_path / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(6)))
-    text = SMALL.replace('"aslike:40"', '"{top}/ring.txt"\nusers = "{top}/users.csv"') + "[tables]\n[live]\n"
-    config_of(tmp_path, text.format(top=tmp_path))
-    here = read_config(tmp_path / "run.toml", out=str(tmp_path / "a"))
-    [*run(here, lambda: spark)]
-    config_of(tmp_path, text.format(top=remote))
+WITH_FILES = SMALL.replace('"aslike:40"', '"{top}/ring.txt"\nusers = "{top}/users.csv"') + "[tables]\n[live]\n"
+
+
+def write_network(folder):
+    (folder / "ring.txt").write_text("".join(f"{node} {(node + 1) % 6}\n" for node in range(6)))
+    (folder / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(6)))
+
+
+@pytest.fixture(scope="module")
+def here(spark, tmp_path_factory):
+    """The folder of a run whose inputs and outputs are plain paths."""
+    folder = tmp_path_factory.mktemp("here")
+    write_network(folder)
+    config = config_of(folder, WITH_FILES.format(top=folder))
+    [*run(config, lambda: spark)]
+    return folder / "run"
+
+
+def test_rows_are_the_same_when_all_inputs_and_outputs_are_uris(spark, here, tmp_path, remote):
+    write_network(tmp_path)
+    config_of(tmp_path, WITH_FILES.format(top=remote))
     there = read_config(tmp_path / "run.toml", out=f"{remote}/b")
     assert new_stages(there, spark) == [*MADE, "tables", "live"]
-    assert files_of(tmp_path / "b" / "tables") == files_of(tmp_path / "a" / "tables")
-    networks = [read_folder(tmp_path / name / "live") for name in "ab"]
+    assert files_of(tmp_path / "b" / "tables") == files_of(here / "tables")
+    networks = [read_folder(folder / "live") for folder in (here, tmp_path / "b")]
     assert {len(network.graph) for network in networks} == {6}
     assert networks[0].data.tables.keys() == networks[1].data.tables.keys() != set()
     for stage in MADE:
-        assert rows_of(spark, there.out, stage) == rows_of(spark, here.out, stage), stage
+        assert rows_of(spark, there.out, stage) == rows_of(spark, here, stage), stage
     assert {each.state for each in states(there, spark)} == {StageState.DONE}
     next((tmp_path / "b" / "loads").glob("_snapshot-*/part-*.parquet")).unlink()
     assert {each.name for each in states(there, spark) if each.state is StageState.DAMAGED} == {"loads"}

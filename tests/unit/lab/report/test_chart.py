@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from cbnet.lab.report.chart import Chart, PublishedValue, png, svg, vega_lite
+from cbnet.lab.report.chart import Chart, PublishedValue, csv, png, svg, vega_lite
 from cbnet.lab.report.chart_layers import COLOURS
 
 TABLE = pa.table(
@@ -140,3 +140,25 @@ def _ticks(values):
     table = pa.table({"n": [1, 2], "value": [float(value) for value in values]})
     [(_, spec)] = vega_lite(Chart("ticks", "Ticks", table, "n", "value", y_log=True))
     return next(axis["values"] for axis in _all(spec, "axis") if "values" in axis)
+
+
+def _drawn_points(chart):
+    """Return the places of the round marks of an SVG."""
+    paths = [
+        element for element in ElementTree.fromstring(svg(chart)).iter() if element.get("d", "").startswith("M3.354")
+    ]
+    return [tuple(map(float, path.get("transform")[10:-1].split(","))) for path in paths]
+
+
+def test_points_that_cover_each_other_are_drawn_once_and_outliers_stay():
+    # 300 equal points; 60 pairs of equal ones, with 10 pixels from one pair to the next; one far away.
+    x, y = [5.0] * 300 + [5.0 * number for number in range(60)] * 2 + [310.0], [2.0] * 300 + [1.0] * 120 + [9.0]
+    table = pa.table({"filters": x, "ms": y, "interfaces": ["I = 2"] * 421})
+    points = Chart("points", "Points", table, "filters", "ms", kind="points", series="interfaces")
+    drawn = _drawn_points(points)
+    assert len(drawn) == 1 + 60 + 1
+    assert max(drawn)[1] == min(line for _, line in drawn) < 10  # the outlier, at the top right
+    assert csv(points).count("\n") == 1 + 421
+    assert len(_data(vega_lite(points)[0][1])) == 421
+    both = pa.table({"filters": x[:2], "ms": y[:2], "interfaces": ["I = 2", "I = F"]})
+    assert len(_drawn_points(replace(points, table=both))) == 2

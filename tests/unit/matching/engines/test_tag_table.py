@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cbnet import Descriptor, Filter, InputError, Message, Predicate, Table
@@ -47,7 +47,6 @@ def as_strings(answers):
     return [[str(interface) for interface in answer] for answer in answers]
 
 
-@settings(max_examples=100)  # each of them by 15 paths
 @given(rules=tables, found=st.lists(messages, min_size=1, max_size=4), reduce=st.booleans())
 def test_the_exact_table_agrees_with_the_reference(tmp_path_factory, rules, found, reduce):
     expected = [reference.match(rules, message) for message in found]
@@ -56,7 +55,6 @@ def test_the_exact_table_agrees_with_the_reference(tmp_path_factory, rules, foun
         assert as_strings(answers) == as_strings(expected)
 
 
-@settings(max_examples=100)  # each of them by 15 paths
 @given(rules=tables, found=st.lists(messages, min_size=1, max_size=4), reduce=st.booleans())
 def test_the_bloom_table_has_no_false_negatives_and_its_paths_agree(tmp_path_factory, rules, found, reduce):
     table = Table.build(rules, engine="bloom", reduce=reduce)
@@ -68,7 +66,6 @@ def test_the_bloom_table_has_no_false_negatives_and_its_paths_agree(tmp_path_fac
 
 
 @every_tag_engine
-@settings(max_examples=100)
 @given(rules=tables, reduce=st.booleans())
 def test_the_filters_are_read_back(engine, rules, reduce):
     table = Table.build(rules, engine=engine, reduce=reduce)

@@ -12,8 +12,8 @@ from cbnet.network.errors import TooSlow
 MESSAGES = [Delivery({"n": n}, b"", "r", ("r", 1, n)) for n in range(12)]
 
 
-class Client(SimpleNamespace):
-    """The client of a subscription: whether it is held, and how often it was released."""
+class Inbox(SimpleNamespace):
+    """The inbox of a subscription: whether it is held, and how often it was released."""
 
     is_held = False
     releases = 0
@@ -23,7 +23,7 @@ class Client(SimpleNamespace):
 
 
 def subscription(when_full="block", queue=5):
-    return AsyncSubscription(Client(), 1, "true", queue, when_full)
+    return AsyncSubscription(Inbox(), 1, "true", queue, when_full)
 
 
 def state(subscription):
@@ -94,8 +94,8 @@ def test_a_held_client_is_released_when_a_batch_is_taken():
     async def run():
         full = subscription()
         full.put(MESSAGES)
-        full._client.is_held = True
+        full._inbox.is_held = True
         async for _ in full.batches():
-            return full._client.releases
+            return full._inbox.releases
 
     assert asyncio.run(run()) == 1

@@ -4,11 +4,14 @@ import pytest
 from support.durable_networks import DurableLab, numbers, payloads
 
 from cbnet.network.durable import publications
+from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.protocol.frames import (
     DurableLimits,
+    DurableMark,
     DurablePublished,
     ForgetHome,
     HomeRecord,
+    Packet,
     RefusedFrame,
     Subscribed,
 )
@@ -196,6 +199,25 @@ def test_messages_are_stored_in_order_though_one_was_lost():
     assert payloads(carol) == numbers(10)
 
 
+def test_a_message_that_is_sent_again_is_also_for_homes_that_its_source_cannot_reach(monkeypatch):
+    """Another router may know a path there, and the home must know which message comes before."""
+    net = DurableLab("a-b a-c")
+    alice = net.client("a")
+    for name in "bc":
+        net.client(name).subscribe_durable(1, name, "x = 1")
+    net.run(3)
+    marks, begin = [], Forwarder.begin_durable
+    recorded = lambda self, packet, mark: (marks.append(mark), begin(self, packet, mark))  # noqa: E731
+    monkeypatch.setattr(Forwarder, "begin_durable", recorded)
+    net.memory.cut("a", "b")
+    net.disks["c"].delay = 3.0
+    net.run(1)
+    for _ in range(2):
+        alice.publish_durable({"x": 1})
+    net.run(2)
+    assert [mark.homes for mark in marks if mark.is_repeated][:2] == [{"b": 0, "c": 0}, {"b": 1, "c": 1}]
+
+
 def test_a_full_subscription_refuses_durable_publishers():
     net, alice, carol = chain()
     carol.acknowledges = lambda _: False
@@ -263,7 +285,7 @@ def test_an_answer_that_is_lost_is_given_again():
     number = alice.publish_durable({"x": 1}, b"0")
     net.run(1)
     assert receipt(alice, number) == (1, [], [])
-    again = alice.publisher.add({"x": 1}, [], b"0", net.memory.now + 5)
+    again = alice.publisher.add({"x": 1}, [], b"0", net.memory.now, 5)
     frame = alice.publisher.frame(again, net.memory.now)
     frame.sequence = frame.floor = number
     alice.answers.clear()
@@ -271,6 +293,42 @@ def test_an_answer_that_is_lost_is_given_again():
     net.run(2)
     assert [frame.subscriptions for frame in answers(alice, DurablePublished)] == [1]
     assert payloads(carol) == [b"0"]
+
+
+def test_a_source_that_was_suspended_sends_no_message_after_its_timeout():
+    net, alice, carol = chain()
+    net.kill("c")
+    number = alice.publish_durable({"x": 1}, b"0", timeout=100)
+    net.run(2)
+    net.memory.jump_clock("a", 200)
+    net.run(1)
+    assert receipt(alice, number) == (0, ["c"], [])
+    net.start("c")
+    net.run(10)
+    assert payloads(carol) == []
+
+
+def test_a_message_that_is_held_back_is_dropped_if_its_source_does_not_send_it_again():
+    net = DurableLab("a-b")
+    bob, host = net.client("b"), net.memory.hosts["b"]
+    bob.subscribe_durable(1, "billing", "x > 0")
+    net.run(1)
+    link = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["a"])
+
+    def arrive(number, previous):
+        mark = DurableMark(1, {"b": previous}, False)
+        packet = Packet("a", 77, number, 1, 0, 0, 0, {"x": 1}, [], b"%d" % number, durable=mark)
+        host.received(link, packet)
+        net.run(1)
+
+    arrive(2, previous=1)
+    net.run(50)
+    arrive(3, previous=2)
+    net.run(30)
+    arrive(1, previous=0)  # 2 was dropped, so 3 still waits
+    assert payloads(bob) == [b"1"]
+    arrive(2, previous=0)
+    assert payloads(bob) == [b"1", b"2", b"3"]
 
 
 def test_plain_subscribers_receive_durable_messages_once():

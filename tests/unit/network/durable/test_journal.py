@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -21,6 +22,7 @@ from cbnet.network.durable.journal import (
 )
 from cbnet.network.protocol.frames import DurableLimits
 from cbnet.network.simulation.memory_disk import DiskContent
+from cbnet.network.transport import sqlite_journal
 from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 
@@ -39,7 +41,8 @@ def journal(tmp_path):
     opened.close()
 
 
-def test_random_operations_have_the_same_effect_in_sqlite_and_in_memory(tmp_path):
+def test_random_operations_have_the_same_effect_in_sqlite_and_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_journal, "_SPARE", -1_000)  # always give back free space
     for seed in range(6):
         random = Random(seed)
         journal = SqliteJournal(tmp_path / str(seed), "a")
@@ -48,6 +51,7 @@ def test_random_operations_have_the_same_effect_in_sqlite_and_in_memory(tmp_path
         for _ in range(30):
             operations = [operation(random, offsets) for _ in range(random.randrange(1, 8))]
             assert journal.perform(operations) == memory.perform(operations), seed
+            journal.shrink()
             if random.random() < 0.2:
                 journal.close()
                 journal = SqliteJournal(tmp_path / str(seed), "a")
@@ -73,7 +77,7 @@ def operation(random, offsets):
     if kind == 5:
         return Discard(id, first, first + random.randrange(4))
     if kind == 6:
-        return random.choice([DropWindow(3), SaveWindow(3, random.randrange(9), b"\x05", 7.0)])
+        return random.choice([DropWindow(3), SaveWindow(3, random.randrange(9), b"\x05")])
     if kind == 7:
         return SaveHome("b", random.randbytes(3))
     return Read(id, first, random.randrange(1, 5), random.randrange(100))
@@ -109,6 +113,45 @@ def test_torn_writes_at_the_end_lose_only_the_last_transactions(journal, tmp_pat
     after.close()
 
 
+def fill(journal, first, end, size=250):
+    for offset in range(first, end, 500):
+        journal.perform([entry(1, each, bytes(size)) for each in range(offset, min(offset + 500, end))])
+
+
+def pages(journal):
+    return journal._file.execute("PRAGMA page_count").fetchone()[0]
+
+
+def test_the_file_shrinks_in_steps_when_most_messages_are_gone(journal):
+    journal.perform([subscription(1)])
+    fill(journal, 1, 40_001)
+    assert journal.path.stat().st_size > 40_000 * 250
+    kept = [7, 20_000, 39_999]
+    journal.perform([Discard(1, after + 1, before) for after, before in pairwise([0, *kept, 40_001])])
+    sizes = []
+    while journal.shrink():
+        sizes.append(pages(journal))
+    assert {before - after for before, after in pairwise(sizes)} <= {256, 257}  # and a page of pointers
+    assert len(sizes) > 5
+    assert journal.path.stat().st_size < 4_400_000  # 1,024 free pages, and some
+    assert not journal.shrink()
+    assert [each.offset for each in journal.perform([Read(1, 0, 10, 10_000)])[0].entries] == kept
+    assert journal._file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_the_space_of_messages_that_are_gone_is_used_again(journal):
+    journal.perform([subscription(1)])
+    fill(journal, 1, 5_001)
+    journal.perform([Discard(1, 0, 5_001)])
+    before = pages(journal)
+    assert before > 5_000 * 250 // 4_096
+    for first in range(5_001, 50_001, 5_000):
+        fill(journal, first, first + 5_000)
+        journal.perform([Discard(1, first, first + 5_000)])
+        assert not journal.shrink()  # so little is kept for further messages
+    assert pages(journal) <= before + 5
+
+
 def test_a_full_disk_fails_the_transaction_as_a_whole(journal):
     journal.perform([subscription(1), entry(1, 1)])
     (pages,) = journal._file.execute("PRAGMA page_count").fetchone()
@@ -125,8 +168,10 @@ def test_a_journal_belongs_to_one_router_and_one_process(journal, tmp_path):
     with pytest.raises(InputError, match="cannot open the journal: database is locked"):
         SqliteJournal(tmp_path / "journal", "a")
     journal.close()
-    with pytest.raises(InputError, match="the journal belongs to router a, not b"):
+    with pytest.raises(InputError, match="the journal belongs to router a, not b") as refused:
         SqliteJournal(tmp_path / "journal", "b")
+    SqliteJournal(tmp_path / "journal", "a").close()  # the file is free again, though the error lives on
+    assert refused.value.file == str(journal.path)
 
 
 def test_a_file_that_is_no_journal_is_named(tmp_path):

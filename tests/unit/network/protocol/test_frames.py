@@ -7,14 +7,15 @@ from cbnet import parse_filter
 from cbnet.language.condition import MAX_CONDITION_LENGTH
 from cbnet.language.leaves import MAX_DEPTH
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.durable import consumers, followers, home, publisher_window
+from cbnet.network.durable import consumers, publisher_window, publisher_windows
+from cbnet.network.durable.history import followers
 from cbnet.network.link import settings
 from cbnet.network.protocol import durable_frames, frames, history_frames, wire
 from cbnet.network.protocol import fields as frame_parts
 from cbnet.network.protocol.frames import Announce, Hello, Packet, StreamChange
 from cbnet.network.protocol.wire import FrameReader
 from cbnet.network.pull import holders, requesters
-from cbnet.network.router import clients
+from cbnet.network.router import clients, filter_quotas
 from cbnet.network.transport import tcp_router as tcp
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "reference" / "protocol.md").read_text()
@@ -53,12 +54,12 @@ def test_the_limits_in_the_document_are_the_real_ones():
         wire.MAX_HELLO_BYTES, wire.MAX_CLIENT_FRAME_BYTES, wire.MAX_ROUTER_FRAME_BYTES, wire.MAX_PACKET_BYTES,
         frame_parts.MAX_VALUES, frame_parts.MAX_NAME_CHARACTERS, MAX_CONDITION_LENGTH, MAX_DEPTH, frame_parts.MAX_TAGS, frame_parts.MAX_PAYLOAD_BYTES, frame_parts.MAX_NEIGHBOURS, frame_parts.MAX_FRAME_FILTERS,
         frame_parts.MAX_FILTER_BYTES, frame_parts.MAX_PREDICATE_LENGTH, frame_parts.MAX_ENTRIES, frame_parts.MAX_ROUTERS, frame_parts.MAX_WEIGHT,
-        frame_parts.MAX_HOPS, frame_parts.MAX_REASON_LENGTH, frame_parts.MAX_EXAMPLES, frame_parts.MAX_BRANCHES, clients.MAX_NODE_FILTERS, clients.MAX_NODE_BYTES,
+        frame_parts.MAX_HOPS, frame_parts.MAX_REASON_LENGTH, frame_parts.MAX_EXAMPLES, frame_parts.MAX_BRANCHES, filter_quotas.MAX_NODE_FILTERS, filter_quotas.MAX_NODE_BYTES,
         clients.PREDICATE_LIMITS.filters, clients.PREDICATE_LIMITS.constraints, round(settings.Settings("a").lifetime),
         round(settings.Settings("a").refresh), frame_parts.MAX_PEERS, frame_parts.MAX_COUNTERS,
         frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_VISITED_ROUTERS, frame_parts.MAX_TREES, frame_parts.MAX_TRIES, frame_parts.MAX_FRAME_STREAMS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
         requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.MAX_QUEUED_PACKETS, tcp.WINDOW, tcp.MARK,
-        frame_parts.MAX_HOMES, publisher_window.WINDOW, consumers.MAX_CONSUMER_BYTES, round(home.PUBLISHER_AGE), durable_frames.MAX_PROBLEMS,
+        frame_parts.MAX_HOMES, publisher_window.WINDOW, consumers.MAX_CONSUMER_BYTES, round(publisher_windows.PUBLISHER_AGE), publisher_windows.MAX_PUBLISHERS, durable_frames.MAX_PROBLEMS,
         followers.MAX_CLIENT_REPLAYS, followers.MAX_REPLAYS, followers.MAX_REPLAY_BYTES, round(history_frames.MAX_HISTORY_AGE),
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))

@@ -12,7 +12,7 @@ from cbnet.network.protocol.frames import (
     Unsubscribe,
     Unsubscribed,
 )
-from cbnet.network.router import clients
+from cbnet.network.router import clients, filter_quotas
 
 
 def alone():
@@ -67,7 +67,7 @@ def test_one_client_cannot_touch_the_subscriptions_of_another():
 
 def test_there_is_room_for_so_many_subscriptions_and_no_more(monkeypatch):
     monkeypatch.setattr(clients, "MAX_CLIENT_SUBSCRIPTIONS", 2)
-    monkeypatch.setattr(clients, "MAX_NODE_FILTERS", 3)
+    monkeypatch.setattr(filter_quotas, "MAX_NODE_FILTERS", 3)
     new = alone()
     new.say(1, Subscribe(1, "x = 1 or y = 1", 0))
     (refused,) = sent(new.say(1, Subscribe(2, "z = 1 or z = 2", 0)))
@@ -78,7 +78,7 @@ def test_there_is_room_for_so_many_subscriptions_and_no_more(monkeypatch):
 
 
 def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
-    monkeypatch.setattr(clients, "MAX_NODE_BYTES", 12)
+    monkeypatch.setattr(filter_quotas, "MAX_NODE_BYTES", 12)
     new = alone()  # a filter such as x = 1 takes 6 bytes
     assert isinstance(sent(new.say(1, Subscribe(1, "x = 1 or y = 1 or z = 1", 0)))[0], RefusedFrame)
     new.say(1, Subscribe(1, "x = 1", 0), Subscribe(2, "y = 1", 0))

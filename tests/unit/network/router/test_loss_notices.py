@@ -1,6 +1,6 @@
 """Notices to clients that a router has failed."""
 
-from support.memory_networks import Alone, links_of, sent
+from support.memory_networks import Alone, Lab, links_of, sent
 
 from cbnet.network.protocol.fields import MAX_WEIGHT
 from cbnet.network.protocol.frames import LinkField, LinkRecord, Lost, Subscribe
@@ -41,3 +41,23 @@ def test_restart_that_nobody_saw_is_noticed():
     alone.router_link(5, "b", life=2, peer_link=7)
     done = alone.say(5, alone.record(5, "b", life=2, sequence=2)) + alone.wait(0.5)
     assert sent(done, Lost) == [Lost(0, "b has restarted: messages that it was forwarding may be lost")]
+
+
+def interrupted(links):
+    """Return the causes that a subscriber at c learns when the link a-b was cut for a second, and only a noticed."""
+    lab = Lab(links)
+    lab.clients["c"].subscribe(1, "x = 1")
+    lab.run(2)
+    lab.memory.cut("a", "b", noticed_by=["a"])
+    lab.run(1)
+    lab.memory.repair("a", "b")
+    lab.run(3)
+    return [notice.cause for notice in lab.answers("c", Lost)]
+
+
+def test_router_that_was_separated_is_noticed_afterwards():
+    assert interrupted("a-b b-c") == ["a could not be reached for a time: messages from there may be lost"]
+
+
+def test_interrupted_link_is_not_noticed_where_there_is_another_path():
+    assert interrupted("a-b b-c c-a") == []

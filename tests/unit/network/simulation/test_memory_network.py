@@ -1,12 +1,12 @@
 """Networks in memory: runs are reproducible, and failures have their effects."""
 
 import pytest
-from support.memory_networks import Lab
+from support.memory_networks import Lab, hello
 
 from cbnet.errors import InputError
 from cbnet.lab.bench.soak.random_schedule import RandomSchedule
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import Close, Deliver
+from cbnet.network.protocol.frames import Close, Deliver, Ping
 from cbnet.network.simulation.memory_network import MemoryNetwork
 
 
@@ -20,6 +20,34 @@ def run(seed):
 def test_same_seed_gives_the_same_run_to_the_last_byte():
     assert run(3) == run(3)
     assert run(3) != run(4)
+
+
+class Talker:
+    """A peer that sends some pings as soon as it is connected, and records those it gets."""
+
+    def __init__(self, memory, count=0):
+        self.memory = memory
+        self.count = count
+        self.heard = []
+
+    def opened(self, end):
+        self.memory.send(end, hello("client", "talker"))
+        for number in range(self.count):
+            self.memory.send(end, Ping(number))
+
+    def received(self, _, frame):
+        self.heard += [frame.number] if isinstance(frame, Ping) else []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_sent_over_a_new_connection_arrives_in_order(seed):
+    memory = MemoryNetwork(seed)
+    listener = Talker(memory)
+    end = memory.dial(Talker(memory, 5), listener, 0.1)
+    for number in range(5, 10):
+        memory.send(end, Ping(number))
+    memory.run(1)
+    assert listener.heard == [*range(10)]
 
 
 def test_cut_is_noticed_at_once_or_after_the_dead_time():

@@ -2,7 +2,15 @@
 
 import asyncio
 
-from cbnet.network.durable.journal import Append, Committed, Entry, SavedSubscription, SaveSubscription, Stalled
+from cbnet.network.durable.journal import (
+    Append,
+    Committed,
+    Discard,
+    Entry,
+    SavedSubscription,
+    SaveSubscription,
+    Stalled,
+)
 from cbnet.network.protocol.frames import DurableLimits
 from cbnet.network.transport import journal_thread
 from cbnet.network.transport.journal_thread import JournalThread
@@ -50,6 +58,22 @@ def test_what_was_submitted_before_the_end_is_written(tmp_path):
 
     asyncio.run(run())
     assert offsets(tmp_path) == list(range(1, 1_001))
+
+
+def test_the_file_shrinks_while_there_is_nothing_to_write(tmp_path):
+    async def run():
+        file = SqliteJournal(tmp_path, "a")
+        file.perform([SUBSCRIPTION, *(entry(offset, 250) for offset in range(1, 40_001))])
+        assert file.path.stat().st_size > 40_000 * 250
+        thread = JournalThread(file)
+        thread.start(lambda _: None)
+        thread.submit([Discard(1, 1, 40_000)])
+        while file.path.stat().st_size > 4_400_000:
+            await asyncio.sleep(0.01)
+        await thread.close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+    assert offsets(tmp_path) == [40_000]
 
 
 def test_a_full_disk_stalls_the_journal_until_there_is_room(tmp_path, monkeypatch):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from cbnet.errors import InputError
 
 ONE_EACH = "F"  # one interface per filter or descriptor
@@ -35,6 +39,12 @@ def checked_seconds(seconds: float) -> float:
     if not 0 <= seconds <= _MAX_SECONDS:
         raise InputError(f"--seconds must be from 0 to {_MAX_SECONDS:,}, not {seconds:g}")
     return seconds
+
+
+MeasurementSeconds = Annotated[
+    float,
+    typer.Option("--seconds", callback=checked_seconds, metavar="S", help="Minimum time of a measurement, in seconds."),
+]
 
 
 def ratio(one: float | None, other: float | None) -> float | None:

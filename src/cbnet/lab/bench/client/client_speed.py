@@ -19,7 +19,7 @@ from cbnet.lab.bench.bench_input import Report
 from cbnet.lab.bench.client.peer import PAYLOAD, POOL, ClientPeer, content
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_subscription import Delivery
-from cbnet.network.client.client import Client, connect
+from cbnet.network.client.blocking.client import Client, connect
 from cbnet.network.transport.event_loop import run as run_async
 
 _TIMEOUT = 60.0  # seconds; the peer may be slower than the client

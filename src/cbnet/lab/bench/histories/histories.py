@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.histories.history import Event, write_history
-from cbnet.lab.bench.histories.history_check import HistoryCheck, check_history
+from cbnet.lab.bench.histories.history_check import check_history
+from cbnet.lab.bench.histories.history_findings import HistoryFindings
 from cbnet.lab.bench.histories.history_results import HistoryResult, ResultFile
 from cbnet.lab.bench.routing import Routing
 
@@ -52,7 +53,7 @@ def _run(plan: HistoriesPlan, seed: int, routing: Routing, run: Runner) -> Histo
     try:
         events = run(seed, routing)
     except CbnetError as error:  # such as a router that does not start again
-        check, events = HistoryCheck(), []
+        check, events = HistoryFindings(), []
         check.violate("failed", str(error))
     else:
         check = check_history(events)

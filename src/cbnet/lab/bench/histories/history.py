@@ -9,23 +9,26 @@
     {"type":"receive","at":11.1,"client":"c0","subscription":"even at r1","offset":1,"deliveries":1,"publisher":"p0",…}
     {"type":"acknowledge","at":11.1,"client":"c0","subscription":"even at r1","offset":1}
     {"type":"heal","at":50.0}
+    {"type":"kept","at":60.0,"router":"r1","predicate":"k >= 0","first":1,"messages":[[1,"p0",1]]}
     {"type":"end","at":60.0,"waiting":{"even at r1":0}}
 
 Events are in the order in which they happened. A publisher gives its messages numbers in the order of publishing, and
-sends the numbers with them.
+sends the numbers with them. The *log* of a router is its own history, which subscriptions from the past read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from cbnet.errors import InputError
 
 Outcome: TypeAlias = Literal["stored", "silent", "refused"]
+FIRST: Final = 1e9  # seconds: an age before everything
+SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain"]  # replay: from the past, and not durable
 
 
 def outcome_of(silent: Collection[str], refused: Collection[str]) -> Outcome:
@@ -53,13 +56,23 @@ class BeginEvent(_Event, frozen=True):
 
 
 class SubscribeEvent(_Event, frozen=True):
-    """A client subscribes; several may share a subscription."""
+    """A client subscribes; several may share a durable subscription."""
 
     client: str
     subscription: str
     home: str
     predicate: str
     ack_wait: float
+    kind: SubscriptionKind = "durable"
+    age: float | None = None  # seconds: it begins with messages stored at most so long ago
+
+
+class ReplayEvent(_Event, frozen=True):
+    """A subscription from the past begins, or goes on, at an offset of the log of its home."""
+
+    client: str
+    subscription: str
+    offset: int
 
 
 class ConfirmEvent(_Event, frozen=True):
@@ -93,7 +106,7 @@ class ReceiveEvent(_Event, frozen=True):
 
     client: str
     subscription: str
-    offset: int
+    offset: int  # of a replay: in the log; of a plain subscription: 0
     deliveries: int
     publisher: str
     number: int
@@ -105,6 +118,15 @@ class AcknowledgeEvent(_Event, frozen=True):
     client: str
     subscription: str
     offset: int
+
+
+class LostEvent(_Event, frozen=True):
+    """A client learns that messages may be missing here; messages: how many at most, 0 if that is not known."""
+
+    client: str
+    subscription: str
+    messages: int
+    cause: str
 
 
 class FaultEvent(_Event, frozen=True):
@@ -121,6 +143,15 @@ class HealEvent(_Event, frozen=True):
     """All is mended, and nothing breaks any more."""
 
 
+class KeptEvent(_Event, frozen=True):
+    """The log of a router at the end: offset, publisher and number of each message; first: the first offset kept."""
+
+    router: str
+    predicate: str
+    first: int
+    messages: list[tuple[int, str, int]]
+
+
 class EndEvent(_Event, frozen=True):
     """The end, after a time without faults; waiting: messages of each subscription that are not acknowledged."""
 
@@ -130,13 +161,16 @@ class EndEvent(_Event, frozen=True):
 Event: TypeAlias = (
     BeginEvent
     | SubscribeEvent
+    | ReplayEvent
     | ConfirmEvent
     | PublishEvent
     | ReceiptEvent
     | ReceiveEvent
     | AcknowledgeEvent
+    | LostEvent
     | FaultEvent
     | HealEvent
+    | KeptEvent
     | EndEvent
 )
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from cbnet.errors import InputError
-from cbnet.lab.bench.histories.history_check import HistoryCheck
+from cbnet.lab.bench.histories.history_findings import HistoryFindings
 
 _MAX_EXAMPLES = 3  # of each kind of violation
-COUNTS = ("published", "stored", "silent", "refused", "due", "received", "repeated")
+COUNTS = ("published", "stored", "silent", "refused", "due", "replayed", "received", "repeated")
 
 
 class HistoryResult(msgspec.Struct, frozen=True):
@@ -29,10 +29,10 @@ class HistoryResult(msgspec.Struct, frozen=True):
     violations: dict[str, list[str]]  # the first ones of each kind
 
     @classmethod
-    def of(cls, kind: str, seed: int, trees: str, seconds: float, check: HistoryCheck) -> HistoryResult:
+    def of(cls, kind: str, seed: int, trees: str, seconds: float, check: HistoryFindings) -> HistoryResult:
         """Return the result of a check."""
         values = {"published": check.published, "due": check.due, "received": check.received}
-        values |= {"repeated": check.repeated, **check.outcomes}
+        values |= {"replayed": check.replayed, "repeated": check.repeated, **check.outcomes}
         examples = {name: found[:_MAX_EXAMPLES] for name, found in check.violations.items()}
         counts = {name: values.get(name, 0) for name in COUNTS}
         return cls(kind, seed, trees, round(seconds, 2), counts, dict(check.faults), examples)

@@ -11,6 +11,7 @@ from typing import Final
 
 from cbnet.errors import CbnetError
 from cbnet.lab.bench.histories.history import (
+    FIRST,
     AcknowledgeEvent,
     ConfirmEvent,
     Event,
@@ -18,12 +19,13 @@ from cbnet.lab.bench.histories.history import (
     PublishEvent,
     ReceiptEvent,
     ReceiveEvent,
+    ReplayEvent,
     SubscribeEvent,
     outcome_of,
 )
 from cbnet.lab.bench.histories.process_plan import PlannedSubscription
 from cbnet.network import Client, Delivery, NotConnected, NotStored, Refused, connect
-from cbnet.network.client.client import Subscription
+from cbnet.network.client.blocking.subscription import Subscription
 from cbnet.network.client.durable_delivery import DurableDelivery
 from cbnet.network.client.durable_publishing import Receipt
 
@@ -83,24 +85,33 @@ class HistoryThread(threading.Thread, ABC):
             raise CbnetError(f"client {self.client_name}: {self._error}")
 
     def connect(self) -> Client:
-        """Connect, and record interruptions of the connection."""
-        client = connect(self._addresses, name=self.client_name.replace(" ", "-"), timeout=_CONNECT)
+        """Connect, also while the router is away, and record interruptions of the connection."""
+        end = time.monotonic() + _CONNECT
+        while True:
+            try:
+                client = connect(self._addresses, name=self.client_name.replace(" ", "-"), timeout=_CONNECT)
+                break
+            except NotConnected:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_POLL)
         client.on_event = lambda event: self.log.fault(self.client_name, str(event.kind))
         return client
 
 
 class HistorySubscriber(HistoryThread):
-    """A client of a durable subscription, which leaves and returns."""
+    """A client of a durable subscription, or of one that begins with the log; it leaves and returns."""
 
     def __init__(
         self, log: HistoryLog, name: str, address: str, subscription: PlannedSubscription, seed: str
     ) -> None:  # fmt: skip
         super().__init__(log, name, [address])
-        self._subscription = subscription
+        self.subscription = subscription
         self._random = Random(f"{seed} {name}")
         self.confirmed = threading.Event()
         self.is_away = threading.Event()
         self.is_patient = threading.Event()  # acknowledges everything
+        self.last = 0  # offset that it has received
 
     def work(self) -> None:
         """Receive messages until it is over."""
@@ -112,14 +123,30 @@ class HistorySubscriber(HistoryThread):
                 self._receive(self._join(client))
 
     def _join(self, client: Client) -> Subscription:
-        planned, log = self._subscription, self.log
+        planned, log = self.subscription, self.log
         log.events.append(
-            SubscribeEvent(log.now, self.client_name, planned.name, planned.home, planned.predicate, ACK_WAIT)
-        )  # fmt: skip
+            SubscribeEvent(
+                at=log.now,
+                client=self.client_name,
+                subscription=planned.name,
+                home=planned.home,
+                predicate=planned.predicate,
+                ack_wait=ACK_WAIT,
+                kind="durable" if planned.is_durable else "replay",
+                age=None if planned.is_durable else FIRST,
+            )
+        )
         wait = not self.confirmed.is_set()
         joined = client.subscribe(
-            planned.predicate, durable=planned.name, ack_wait=ACK_WAIT, wait=wait, timeout=_CONNECT
-        )  # fmt: skip
+            planned.predicate,
+            durable=planned.name if planned.is_durable else "",
+            since=None if planned.is_durable else self.last + 1,
+            ack_wait=ACK_WAIT,
+            wait=wait,
+            timeout=_CONNECT,
+        )
+        if joined.history is not None:
+            log.events.append(ReplayEvent(log.now, self.client_name, planned.name, joined.history.first))
         if wait:
             log.events.append(ConfirmEvent(log.now, planned.name, joined.confirmation.routers))
             self.confirmed.set()
@@ -128,11 +155,11 @@ class HistorySubscriber(HistoryThread):
     def _receive(self, joined: Subscription) -> None:
         while not (self.is_over.is_set() or self.is_away.is_set()):
             for delivery in joined.take(timeout=_POLL):
-                self._handle(delivery)
+                self._record(delivery)
 
-    def _handle(self, delivery: Delivery) -> None:
+    def _record(self, delivery: Delivery) -> None:
         assert isinstance(delivery, DurableDelivery)
-        log, name = self.log, self._subscription.name
+        log, name = self.log, self.subscription.name
         publisher, number = delivery.payload.decode().split()
         log.events.append(
             ReceiveEvent(
@@ -145,6 +172,9 @@ class HistorySubscriber(HistoryThread):
                 number=int(number),
             )
         )
+        self.last = delivery.offset
+        if not self.subscription.is_durable:
+            return
         if self.is_patient.is_set() or self._random.random() < 0.95:
             delivery.acknowledge()
             log.events.append(AcknowledgeEvent(log.now, self.client_name, name, delivery.offset))

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from cbnet.errors import CbnetError
-from cbnet.lab.bench.histories.history import BeginEvent, EndEvent, Event, HealEvent
+from cbnet.lab.bench.histories.history import BeginEvent, EndEvent, Event, HealEvent, KeptEvent
 from cbnet.lab.bench.histories.process_clients import HistoryLog, HistoryPublisher, HistorySubscriber
 from cbnet.lab.bench.histories.process_faults import ProcessFaults
-from cbnet.lab.bench.histories.process_plan import SECONDS, PlannedFault, ProcessPlan
+from cbnet.lab.bench.histories.process_plan import LOG, SECONDS, PlannedFault, ProcessPlan
 from cbnet.lab.bench.network.relay import Relay
 from cbnet.lab.bench.routing import Routing
 from cbnet.network import ProcessNetwork, Settings, connect
+from cbnet.network.client.durable_delivery import DurableDelivery
 
 _QUICK: Final[dict[str, Any]] = {"heartbeat": 0.5, "dead": 2.5, "retry": 0.5}
 _SLACK = 4.0  # seconds: all processes may share a busy processor
@@ -27,6 +28,7 @@ _RECOVERY = 20.0  # seconds
 _START = 60.0  # seconds for routers and clients to start
 _AFTER = 1.0  # seconds for which messages are published when all is mended
 _END = 60.0  # seconds for clients to end
+_IDLE = 2.0  # seconds after the last message of a log
 _DRAIN = 90.0  # seconds for the rest to be delivered
 
 
@@ -35,7 +37,8 @@ def run_process_history(seed: int, routing: Routing) -> list[Event]:
     plan = ProcessPlan.of(seed)
     with ExitStack() as stack:
         journals = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-history-")))
-        settings = [Settings(name, **_QUICK, **routing.settings) for name in plan.routers]
+        logs = dict.fromkeys(plan.logs, LOG)
+        settings = [Settings(name, history=logs.get(name, ""), **_QUICK, **routing.settings) for name in plan.routers]
         network = ProcessNetwork(settings, plan.links, journals=journals)
         stack.callback(network.close)
         relays = {(a, b): Relay(network.addresses[b]) for a, b in plan.links}
@@ -82,6 +85,10 @@ class _ProcessHistory:
             for publisher in self._publishers:
                 publisher.result(_END)
             waiting = self._drain()
+            for router in self._plan.logs:
+                kept = self._kept(router)
+                log.events.append(kept)
+                self._wait_for_readers(kept)
         finally:
             for client in (*self._publishers, *self._subscribers.values()):
                 client.is_over.set()
@@ -133,6 +140,28 @@ class _ProcessHistory:
         while any((waiting := self._waiting()).values()) and self._log.now < end:
             time.sleep(0.5)
         return waiting
+
+    def _kept(self, router: str) -> KeptEvent:
+        """Read the log of a router."""
+        messages: list[tuple[int, str, int]] = []
+        with connect(self._addresses[router], timeout=_START) as client:
+            reader = client.subscribe(LOG, since="first", timeout=_START)
+            assert reader.history is not None
+            while deliveries := reader.take(timeout=_IDLE):
+                for delivery in deliveries:
+                    assert isinstance(delivery, DurableDelivery)
+                    publisher, number = delivery.payload.decode().split()
+                    messages.append((delivery.offset, publisher, int(number)))
+        return KeptEvent(self._log.now, router, LOG, reader.history.first, messages)
+
+    def _wait_for_readers(self, kept: KeptEvent) -> None:
+        """Wait until the readers of a log have its last message: one may have been away until now."""
+        last = max((offset for offset, _, _ in kept.messages), default=0)
+        own = [each for each in self._subscribers.values() if each.subscription.home == kept.router]
+        readers = [each for each in own if not each.subscription.is_durable]
+        end = self._log.now + _DRAIN
+        while any(each.last < last for each in readers) and self._log.now < end:
+            time.sleep(_IDLE)
 
     def _waiting(self) -> dict[str, int]:
         counts: dict[str, int] = {}

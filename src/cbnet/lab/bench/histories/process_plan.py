@@ -11,6 +11,8 @@ SECONDS: Final = 18.0  # until the last fault
 _FIRST = 4.0  # seconds to the first: routers that have just started answer after 3
 FAULTS: Final = ("kill", "torn write", "stop", "cut", "silence", "slow link", "full disk", "leave")
 _PREDICATES = ("k >= 0", "k in (0, 2, 4)", "k < 2")
+LOG: Final = "k >= 0"  # predicate of what is kept
+_LOGS = 0.4  # of all histories
 _MAX_PAUSE = 2.5  # seconds from a fault to the next
 _MAX_DURATION = 5.0  # seconds
 
@@ -32,12 +34,13 @@ class PlannedFault:
 
 @dataclass(frozen=True)
 class PlannedSubscription:
-    """A durable subscription, and the clients that share it."""
+    """A subscription, and the clients that share it if it is durable; else it begins with the log of its home."""
 
     name: str
     home: str
     predicate: str
     clients: Sequence[str]
+    is_durable: bool = True
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class ProcessPlan:
     subscriptions: Sequence[PlannedSubscription]
     publishers: dict[str, Sequence[str]]  # by name: the routers to which it connects, in turn
     faults: Sequence[PlannedFault]
+    logs: Sequence[str] = ()  # routers that keep all messages
 
     @classmethod
     def of(cls, seed: int) -> ProcessPlan:
@@ -61,11 +65,16 @@ class ProcessPlan:
         subscriptions = [
             _subscription(random, home) for home in random.sample(routers, random.randint(1, min(2, len(routers))))
         ]
+        logs = [subscriptions[0].home] if random.random() < _LOGS else []
+        subscriptions += [
+            PlannedSubscription(f"log of {home}", home, random.choice(_PREDICATES[:2]), [f"reader of {home}"], False)
+            for home in logs
+        ]
         publishers: dict[str, Sequence[str]] = {
             f"p{n}": random.sample(routers, random.randint(1, len(routers))) for n in range(random.randint(1, 3))
         }
         clients = [client for each in subscriptions for client in each.clients]
-        return cls(routers, links, subscriptions, publishers, _faults(random, routers, links, clients))
+        return cls(routers, links, subscriptions, publishers, _faults(random, routers, links, clients), logs)
 
 
 def _subscription(random: Random, home: str) -> PlannedSubscription:

@@ -1,8 +1,7 @@
 """A random history in simulated time: durable publishers and subscribers of a small network, under faults.
 
-Routers are killed, cables cut, clocks jump, disks are slow or full, clients leave, and publishers move to other
-routers; subscriptions are also made meanwhile. Then all is mended, and the rest is delivered. All of it follows from
-the seed.
+Subscriptions are also made meanwhile; in some histories they begin in the past, or there are plain subscribers. Then
+all is mended, and the rest is delivered. All of it follows from the seed.
 """
 
 from __future__ import annotations
@@ -10,39 +9,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from msgspec.msgpack import decode
 
 from cbnet.lab.bench.histories.history import (
-    AcknowledgeEvent,
     BeginEvent,
-    ConfirmEvent,
     EndEvent,
     Event,
-    FaultEvent,
     HealEvent,
+    KeptEvent,
     PublishEvent,
     ReceiptEvent,
-    ReceiveEvent,
-    SubscribeEvent,
     outcome_of,
 )
+from cbnet.lab.bench.histories.simulated_faults import SimulatedFaults
+from cbnet.lab.bench.histories.simulated_subscribers import LOGS, SimulatedSubscribers
 from cbnet.lab.bench.routing import Routing
+from cbnet.network.durable.history.history import is_note
+from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import DurablePublished, Frame, Subscribed
-from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
+from cbnet.network.protocol.frames import DurablePublished
+from cbnet.network.simulation.durable_client import DurableMemoryClient
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
 
-PREDICATES = ("k >= 0", "k in (0, 2, 4)", "k < 2")
 KEYS = 5  # k is below
-_SECONDS = 40.0  # with faults
+_SECONDS = (3.0, 6.0, 12.0, 40.0)  # with faults: many short histories find more than few long ones
+_BURSTS = (1, 1, 2, 10)  # messages
 _QUIET = 90.0  # seconds without faults at the end, at most
-_STEP = 10.0  # seconds; the last one is without anything left to do
+_STEP = 5.0  # seconds; the last one is without anything left to do
 _SLACK = 0.5  # seconds: a tick, and the way to a client and back
 _RECOVERY = 15.0  # seconds: a link is dead after some, then dialled again, and messages are sent again
-_ACK_WAIT = 3.0  # seconds
-_CONFIRM = 8.0  # timeout of a confirmation, in seconds
+_CONFIRM = 8.0  # seconds for subscriptions to be confirmed
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
+
+_REPLAYED, _PLAIN = 0.25, 0.2  # of all histories: with subscriptions from the past, with plain subscribers
+_MAX_CLIENTS = 8  # subscribers, before further ones begin in the past
+_LOG_LIMITS = (1_000_000, 1_000_000, 10)  # messages
 
 NewDisk: TypeAlias = Callable[..., MemoryDisk]
 
@@ -57,23 +61,35 @@ class SimulatedHistory:
         self._memory = MemoryNetwork(seed, is_fast=random.random() < 0.3)
         self._names = [f"r{n}" for n in range(random.choice((1, 2, 3, 3, 4, 5)))]
         self._homes = random.sample(self._names, random.randint(1, min(3, len(self._names))))
-        self._dead: set[str] = set()
-        self._clients: list[DurableMemoryClient] = []  # subscribers
+        self._logs = self._choose_logs()
         self._build(routing, disk)
+        self._subscribers = SimulatedSubscribers(self._memory, random, self._record, len(self._names))
         self._memory.run(5)
         self._record(BeginEvent(self._memory.now, len(self._names), _SLACK, _RECOVERY))
         self._publishers = [self._new_publisher(f"p{n}") for n in range(random.randint(1, 3))]
-        self._pending = [partial(self._subscribe_at, home) for home in self._homes]
-        if random.random() < 0.7:  # else subscriptions are made under faults
+        self._faults = SimulatedFaults(self._memory, random, self._record, self._publishers, self._subscribers.clients)
+        self._pending = [partial(self._subscribers.subscribe_durable, home) for home in self._homes]
+        self._has_plain = random.random() < _PLAIN
+        if self._has_plain:
+            self._pending += [partial(self._subscribers.subscribe_plain, random.choice(self._names)) for _ in range(2)]
+        if random.random() < 0.8:  # else subscriptions are made under faults
             self._make_subscriptions()
             self._memory.run(_CONFIRM)
+
+    def _choose_logs(self) -> dict[str, str]:
+        """Return the predicate of what each router with a log keeps."""
+        if self._random.random() >= _REPLAYED:
+            return {}
+        homes = self._random.sample(self._homes, self._random.randint(1, min(2, len(self._homes))))
+        return {home: self._random.choice([*LOGS]) for home in homes}
 
     def _build(self, routing: Routing, disk: NewDisk) -> None:
         random, memory, names = self._random, self._memory, self._names
         for name in names:
             has_disk = name in self._homes or random.random() < 0.7
             own = disk(memory, delay=random.choice(_DISK_DELAYS)) if has_disk else None
-            memory.add(Settings(name, **routing.settings), disk=own)
+            log: dict[str, Any] = {"history": self._logs.get(name, ""), "history_messages": random.choice(_LOG_LIMITS)}
+            memory.add(Settings(name, **routing.settings, **log), disk=own)
         cables = [(names[random.randrange(n)], names[n]) for n in range(1, len(names))]
         for _ in range(random.randrange(3) if len(names) > 2 else 0):
             a, b = random.sample(names, 2)
@@ -105,79 +121,38 @@ class SimulatedHistory:
         while self._pending:
             self._pending.pop()()
 
-    def _subscribe_at(self, home: str) -> None:
-        predicate = self._random.choice(PREDICATES)
-        for n in range(self._random.randint(1, 2)):
-            self._subscribe(f"c{n} at {home}", home, f"{predicate} at {home}", predicate)
-
-    def _subscribe(self, name: str, home: str, subscription: str, predicate: str) -> None:
-        client = DurableMemoryClient(self._memory, name, home)
-        client.acknowledges = partial(self._received, name, subscription)
-
-        def again() -> None:
-            self._record(FaultEvent(self._memory.now, name, "subscribe again"))  # what waits is delivered again
-            client.send(client.durable[1])
-
-        def confirmed(frame: Frame) -> None:
-            if not isinstance(frame, Subscribed):
-                return
-            if frame.is_confirmed:
-                self._record(ConfirmEvent(self._memory.now, subscription, frame.routers))
-            if not frame.is_confirmed or frame.routers < len(self._names):
-                self._memory.after(_CONFIRM, again)
-
-        client.on_answer = confirmed
-        self._clients.append(client)
-        self._record(SubscribeEvent(self._memory.now, name, subscription, home, predicate, _ACK_WAIT))
-        window = self._random.choice((1, 5, 100))
-        client.subscribe_durable(1, subscription, predicate, wait=_CONFIRM, window=window, ack_wait=_ACK_WAIT)
-
-    def _received(self, client: str, subscription: str, stored: StoredMessage) -> bool:
-        """Record a message; return whether the client acknowledges it."""
-        publisher, number = stored.payload.decode().split()
-        self._record(
-            ReceiveEvent(
-                at=self._memory.now,
-                client=client,
-                subscription=subscription,
-                offset=stored.offset,
-                deliveries=stored.deliveries,
-                publisher=publisher,
-                number=int(number),
-            )
-        )
-        acknowledges = self._is_quiet or self._random.random() < 0.9
-        if acknowledges:
-            self._record(AcknowledgeEvent(self._memory.now, client, subscription, stored.offset))
-        return acknowledges
+    def _subscribe_past(self) -> None:
+        home = self._random.choice(sorted(self._logs))
+        self._subscribers.subscribe_past(home, self._logs[home])
 
     # --- the schedule
 
-    _is_quiet = False
-
-    def run(self, seconds: float = _SECONDS) -> list[Event]:
+    def run(self) -> list[Event]:
         """Run to the end; return the history."""
-        end = self._memory.now + seconds
+        end = self._memory.now + self._random.choice(_SECONDS)
         while self._memory.now < end:
             self._memory.run(self._random.expovariate(8))
             self._step()
         self._heal()
+        self._record_logs()
         self._record(EndEvent(self._memory.now, self._waiting()))
         return self.events
 
     def _step(self) -> None:
+        if self._logs and len(self._subscribers.clients) < _MAX_CLIENTS and self._random.random() < 0.06:
+            self._subscribe_past()
         kind = self._random.random()
         if kind < 0.74:
             self._publish(self._random.choice(self._publishers))
-        elif kind < 0.75:
+        elif kind < 0.77:
             self._make_subscriptions()
-        elif kind < 0.85:
-            self._break()
+        elif kind < 0.87:
+            self._faults.break_one()
         else:
-            self._mend()
+            self._faults.mend_one()
 
     def _publish(self, client: DurableMemoryClient) -> None:
-        for _ in range(self._random.choice((1, 1, 5, 20))):
+        for _ in range(self._random.choice(_BURSTS)):
             if client.publisher.is_full:
                 return
             k, timeout = self._random.randrange(KEYS), self._random.choice((3.0, 10.0, 30.0))
@@ -185,106 +160,37 @@ class SimulatedHistory:
             self._record(PublishEvent(self._memory.now, client.name, number, {"k": k}, timeout))
             client.publish_durable({"k": k}, f"{client.name} {number}".encode(), timeout)
 
-    def _break(self) -> None:
-        random = self._random
-        random.choice(
-            (
-                self._kill,
-                self._kill,
-                self._kill,
-                self._cut,
-                self._move,
-                self._jump,
-                self._spoil_disk,
-                partial(self._disconnect, self._clients),
-                partial(self._disconnect, self._publishers),
-            )
-        )()
-
-    def _kill(self) -> None:
-        name = self._random.choice(self._names)
-        if name not in self._dead:
-            self._memory.kill(name, silently=self._random.random() < 0.3)
-            self._dead.add(name)
-            self._fault(name, "kill")
-
-    def _cut(self) -> None:
-        if cables := self._memory.cables(cut=False):
-            ends = self._random.choice(cables)
-            self._memory.cut(*ends, noticed_by=self._random.choice((None, ends[:1], ())))
-            self._fault("-".join(ends), "cut")
-
-    def _move(self) -> None:
-        client = self._random.choice(self._publishers)
-        client.move(self._random.choice(self._names))
-        self._fault(client.name, "move")
-
-    def _jump(self) -> None:
-        name = self._random.choice(self._names)
-        self._memory.jump_clock(name, self._random.choice((-100.0, -1.0, 1.0, 5.0, 100.0)))
-        self._fault(name, "clock jump")
-
-    def _spoil_disk(self) -> None:
-        name = self._random.choice(self._names)
-        disk = self._memory.hosts[name].disk
-        if disk is not None:
-            delay = self._random.choice((0.001, 0.1, 2.0))
-            self._set_disk(name, disk, is_full=self._random.random() < 0.3, delay=delay)
-
-    def _set_disk(self, name: str, disk: MemoryDisk, *, is_full: bool, delay: float) -> None:
-        if disk.is_full != is_full:
-            self._fault(name, "full disk" if is_full else "free disk")
-        disk.is_full, disk.delay = is_full, delay
-
-    def _disconnect(self, clients: list[DurableMemoryClient]) -> None:
-        if clients:
-            client = self._random.choice(clients)
-            client.disconnect(silently=self._random.random() < 0.5)
-            self._fault(client.name, "disconnect")
-
-    def _fault(self, of: str, kind: str) -> None:
-        self._record(FaultEvent(self._memory.now, of, kind))
-
-    def _mend(self) -> None:
-        kind = self._random.randrange(4)
-        if kind == 0 and self._dead:
-            self._start(self._random.choice(sorted(self._dead)))
-        elif kind == 1 and (cables := self._memory.cables(cut=True)):
-            self._memory.repair(*self._random.choice(cables))
-        elif kind == 2:
-            self._reconnect()
-        else:
-            self._restore_disks()
-
-    def _start(self, name: str) -> None:
-        self._dead.discard(name)
-        self._memory.start(name)
-        self._fault(name, "start")
-
-    def _reconnect(self) -> None:
-        for client in (*self._publishers, *self._clients):
-            client.reconnect()
-
-    def _restore_disks(self) -> None:
-        for name, host in self._memory.hosts.items():
-            if host.disk is not None:
-                self._set_disk(name, host.disk, is_full=False, delay=0.01)
-
     def _heal(self) -> None:
-        self._is_quiet = True
-        for name in sorted(self._dead):
-            self._start(name)
-        for ends in self._memory.cables(cut=True):
-            self._memory.repair(*ends)
+        self._subscribers.is_quiet = True
+        self._faults.mend_all()
         self._make_subscriptions()
-        self._reconnect()
-        self._restore_disks()
+        if self._logs:
+            self._subscribe_past()
         self._record(HealEvent(self._memory.now))
+        if self._has_plain:
+            self._memory.run(_RECOVERY)  # since then, plain subscribers miss nothing
+            for client in self._publishers:
+                self._publish(client)
         end = self._memory.now + _QUIET
         is_idle = was_idle = False
         while self._memory.now < end and not (is_idle and was_idle):
+            received = self._subscribers.received
             self._memory.run(_STEP)
-            is_idle, was_idle = self._is_idle(), is_idle
+            is_reading = bool(self._logs) and self._subscribers.received > received
+            is_idle, was_idle = not is_reading and self._is_idle(), is_idle
+
+    def _record_logs(self) -> None:
+        """Record what the routers with a log have kept."""
+        for name, predicate in self._logs.items():
+            disk, state = self._memory.hosts[name].disk, self._memory.router(name).durable.history_status()
+            assert disk is not None
+            assert state is not None
+            messages: list[tuple[int, str, int]] = []
+            for entry in disk.entries(HISTORY_ID):
+                if not is_note(entry):
+                    publisher, number = decode(entry.content)[2].decode().split()
+                    messages.append((entry.offset, publisher, int(number)))
+            self._record(KeptEvent(self._memory.now, name, predicate, state.first, messages))
 
     def _is_idle(self) -> bool:
         """Return whether all messages are answered, delivered and acknowledged."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from cbnet.lab.bench.network.load_processes import ReceivedDeliveries
     from cbnet.lab.bench.network.traffic import ExpectedDeliveries
     from cbnet.network.client.load_clients import Order
 
 Counts: TypeAlias = NDArray[np.int64]
+
+
+class NumberedDeliveries(Protocol):
+    """Deliveries: the subscriber and the number of the message of each."""
+
+    @property
+    def subscribers(self) -> Counts: ...  # noqa: D102
+    @property
+    def numbers(self) -> Counts: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ def expected_count(order: Order, expected: ExpectedDeliveries) -> int:
     return int(_required(order, expected).sum())
 
 
-def check_deliveries(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> DeliveryCheck:
+def check_deliveries(order: Order, expected: ExpectedDeliveries, received: NumberedDeliveries) -> DeliveryCheck:
     """Compare the deliveries of an order with the expected ones."""
     required, delivered = _required(order, expected), _delivered(order, expected, received)
     surplus = np.maximum(delivered - required, 0)
@@ -51,7 +59,7 @@ def check_deliveries(order: Order, expected: ExpectedDeliveries, received: Recei
     )
 
 
-def missing_by_message(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> Counts:
+def missing_by_message(order: Order, expected: ExpectedDeliveries, received: NumberedDeliveries) -> Counts:
     """Return the number of missing deliveries of each message."""
     missing: Counts = np.maximum(_required(order, expected) - _delivered(order, expected, received), 0).sum(axis=1)
     return missing
@@ -63,7 +71,7 @@ def _required(order: Order, expected: ExpectedDeliveries) -> Counts:
     return expected.counts[contents].astype(np.int64)
 
 
-def _delivered(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> Counts:
+def _delivered(order: Order, expected: ExpectedDeliveries, received: NumberedDeliveries) -> Counts:
     """Return how often each message of an order reached each subscriber."""
     delivered = np.zeros((order.count, expected.counts.shape[1]), np.int64)
     inside = (received.numbers >= order.first) & (received.numbers < order.first + order.count)

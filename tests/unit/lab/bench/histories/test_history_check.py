@@ -121,6 +121,8 @@ def test_every_publisher_gets_an_answer_in_time():
     assert violations(publish(3, 1), ReceiptEvent(15, "p0", 1, "silent", 0)) == {"unanswered": 1}
     late = (HealEvent(20), publish(25, 1, timeout=30), ReceiptEvent(55, "p0", 1, "silent", 0))
     assert violations(*late) == {"unanswered": 1}  # all works since 35
+    jump = FaultEvent(30, "r0", "clock jump")  # by which the timeout is over
+    assert violations(*late[:2], jump, late[2]) == {}
     assert violations(publish(85, 1, timeout=10), ReceiptEvent(95, "p0", 1, "silent", 0)) == {}
 
 
@@ -130,6 +132,9 @@ def test_only_a_full_disk_refuses():
     freed = (FaultEvent(10, "r1", "full disk"), FaultEvent(20, "r1", "free disk"))
     assert violations(*freed, publish(50, 1), refused) == {"refused": 1}
     assert violations(freed[0], publish(50, 1), refused) == {}
+    jump = FaultEvent(50.05, "r0", "clock jump")  # or a router whose clock says that the timeout is over
+    assert violations(publish(50, 1), jump, refused) == {}
+    assert violations(jump, publish(50.06, 1), refused) == {"refused": 1}
     some = [*SUBSCRIBED[:2], ConfirmEvent(2.0, "even", routers=2)]  # or a home that a router does not know
     assert violations(publish(50, 1), refused, begin=some) == {}
 

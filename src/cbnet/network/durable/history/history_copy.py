@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.history import is_note
+from cbnet.network.durable.history.history import is_note
+from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.journal import Entry, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.replays import Replays
 
 _ROOM = 256  # messages; the limits of the subscription are checked for each
 
@@ -60,9 +60,12 @@ class HistoryCopy:
         self._home.copy(self._subscription, entry)
         return True
 
-    def missed(self, _: str, messages: int) -> None:
-        """Count messages that are missing; the clients are notified."""
-        self._subscription.refuse(messages)
+    def missed(self, text: str, messages: int) -> None:
+        """Count messages that are missing, and notify the clients."""
+        if messages:
+            self._subscription.refuse(messages)
+        else:
+            self._subscription.notify(text)
 
     def advanced(self) -> None:
         """Save how far the copy has come."""

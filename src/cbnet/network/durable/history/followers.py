@@ -6,15 +6,16 @@ after the last message that it received. The acknowledgements of a client only m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import count
 
 from cbnet.errors import LimitError
 from cbnet.language.syntax.byte_form import predicate_to_bytes
+from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.durable.consumers import Consumer
-from cbnet.network.durable.history import History
+from cbnet.network.durable.history.history import History
+from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.journal import Entry
-from cbnet.network.durable.replays import Replays
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableDeliver, DurableLost, Replay
@@ -27,11 +28,14 @@ MAX_REPLAY_BYTES = 1 << 20  # sent to one subscription and not acknowledged; a l
 class Follower:
     """A client's subscription that reads the history."""
 
-    def __init__(self, context: RouterContext, key: int, frame: Replay, link: int, cursor: int) -> None:
+    def __init__(
+        self, context: RouterContext, key: int, frame: Replay, link: int, cursor: int, load: FilterLoad
+    ) -> None:  # fmt: skip
         self.key = key
         self._outbox = context.outbox
         self._consumer = Consumer(link, frame.id, frame.window, 0.0)
         self.predicate = frame.predicate
+        self.load = load
         self.cursor = cursor
         self.is_reading = False
 
@@ -105,7 +109,7 @@ class Followers:
         ):
             if found > limit:
                 raise LimitError(what, found, limit)
-        follower = Follower(self._context, next(self._keys), frame, link, start.offset)
+        follower = Follower(self._context, next(self._keys), frame, link, start.offset, filter_load(filters))
         self._all[link, frame.id] = follower
         self._context.outbox.send(link, self.history.replaying(frame.id, start))
         if start.missing:
@@ -129,6 +133,14 @@ class Followers:
         if follower is not None:
             follower.acknowledge(offsets, up_to)
             self._replays.run(follower.key)
+
+    def load(self, links: Collection[int]) -> FilterLoad:
+        """Return how much the subscriptions of a client with these links have."""
+        return total_load(each.load for (link, _), each in self._all.items() if link in links)
+
+    def load_of(self, link: int, id: int) -> FilterLoad:
+        """Return how much a subscription has; nothing if it does not exist."""
+        return self._all[link, id].load if (link, id) in self._all else NO_LOAD
 
     def attached(self, link: int) -> list[tuple[int, str]]:
         """Return the id and predicate of each subscription of a client."""

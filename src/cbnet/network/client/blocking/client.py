@@ -5,43 +5,35 @@ It runs an `AsyncClient` in a thread of its own; every call waits for it. It is 
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
-from cbnet.errors import CbnetError
 from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike
-from cbnet.network.client.async_client import ACK_WAIT, TIMEOUT, AsyncClient, connect_async
+from cbnet.network.client.async_client import ACK_WAIT, AsyncClient, connect_async
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.client.async_subscription import (
     QUEUE,
     AsyncSubscription,
-    Confirmation,
-    Delivery,
-    HistorySpan,
     WhenFull,
 )
 from cbnet.network.client.async_trace import Traced
+from cbnet.network.client.blocking.client_thread import ClientThread
+from cbnet.network.client.blocking.offer import Offer
+from cbnet.network.client.blocking.outgoing_frames import OutgoingFrames
+from cbnet.network.client.blocking.subscription import Subscription
 from cbnet.network.client.client_events import EventHandler
+from cbnet.network.client.client_link import TIMEOUT
 from cbnet.network.client.durable_publishing import Receipt
 from cbnet.network.client.history_point import Since
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
-from cbnet.network.errors import NetworkError, NotConfirmed, NotConnected
+from cbnet.network.errors import NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
 from cbnet.network.protocol.durable_frames import DurableLimits, DurableReport
 from cbnet.network.protocol.frames import Status, SubscriptionList
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls
-from cbnet.network.transport.event_loop import new_loop
-
-Result = TypeVar("Result")
-_MAX_OUTGOING = 1 << 20  # bytes that `publish` buffers for the client's thread
 
 
 def connect(
@@ -75,15 +67,13 @@ class Client:
         token: str | None = None,
     ) -> None:
         """Connect to the first router that answers; raises `NotConnected` after the timeout."""
-        self._loop = new_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="cbnet-client", daemon=True)
-        self._thread.start()
-        self._outgoing = _Outgoing(self._loop)
+        self._thread = ClientThread()
+        self._outgoing = OutgoingFrames(self._thread.loop)
         try:
             connecting = connect_async(routers, name=name, network=network, timeout=timeout, tls=tls, token=token)
-            self._client: AsyncClient = self._call(connecting)
+            self._client: AsyncClient = self._thread.call(connecting)
         except BaseException:
-            self._stop()
+            self._thread.stop()
             raise
 
     def __enter__(self) -> Self:
@@ -176,10 +166,10 @@ class Client:
             since=since,
         )
         try:
-            return Subscription(self, self._call(subscribing))
+            return Subscription(self._thread, self._thread.call(subscribing))
         except NotConfirmed as error:
             if isinstance(error.subscription, AsyncSubscription):
-                error.subscription = Subscription(self, error.subscription)
+                error.subscription = Subscription(self._thread, error.subscription)
             raise
 
     def subscribe_initial(
@@ -187,7 +177,7 @@ class Client:
     ) -> Subscription:
         """Subscribe to the initial predicate of the router's node, which stays when this subscription ends."""
         subscribing = self._client.subscribe_initial(timeout=timeout, queue=queue, when_full=when_full)
-        return Subscription(self, self._call(subscribing))
+        return Subscription(self._thread, self._thread.call(subscribing))
 
     def publish(
         self,
@@ -205,8 +195,10 @@ class Client:
         Otherwise it is passed to the client's thread, in order; blocks while that thread has much to send.
         """
         if wait or durable:
-            self._call(self._flush(timeout))
-            return self._call(self._client.publish(message, payload, wait=wait, durable=durable, timeout=timeout))
+            self._thread.call(self._flush(timeout))
+            return self._thread.call(
+                self._client.publish(message, payload, wait=wait, durable=durable, timeout=timeout)
+            )
         self._send(encode_publish(0, message, payload, wants_answer=False), timeout)
         return None
 
@@ -221,7 +213,7 @@ class Client:
 
         Raises `NotStored`, with all receipts, if some messages are not stored after `timeout` seconds for each.
         """
-        return self._call(self._client.publish_durably(messages, payloads, timeout=timeout))
+        return self._thread.call(self._client.publish_durably(messages, payloads, timeout=timeout))
 
     def publish_many(
         self,
@@ -248,14 +240,14 @@ class Client:
     def _send(self, data: bytes, timeout: float) -> None:
         """Pass frames to the client's thread."""
         if not self._client.is_connected:
-            self._call(self._client.connected(timeout))
-        if self._outgoing.size > _MAX_OUTGOING:
+            self._thread.call(self._client.connected(timeout))
+        if self._outgoing.is_full:
             self.flush(timeout)
         self._outgoing.put(data, self._client)
 
     def flush(self, timeout: float = TIMEOUT) -> None:
         """Wait until all published messages are written to the socket."""
-        self._call(self._flush(timeout))
+        self._thread.call(self._flush(timeout))
 
     def trace(
         self,
@@ -271,7 +263,7 @@ class Client:
 
         of, at: trace as if a client with the predicate `of` were at the router `at` (default: this client's router).
         """
-        return self._call(self._client.trace(message, payload, is_dry=is_dry, of=of, at=at, timeout=timeout))
+        return self._thread.call(self._client.trace(message, payload, is_dry=is_dry, of=of, at=at, timeout=timeout))
 
     def offer(
         self,
@@ -287,13 +279,15 @@ class Client:
         """
 
         async def answer(request: Message) -> Answer:
-            return await self._loop.run_in_executor(None, handler, request)
+            return await self._thread.loop.run_in_executor(None, handler, request)
 
         try:
-            return Offer(self, self._call(self._client.offer(predicate, answer, wait=wait, timeout=timeout)))
+            return Offer(
+                self._thread, self._thread.call(self._client.offer(predicate, answer, wait=wait, timeout=timeout))
+            )
         except NotConfirmed as error:
             if isinstance(error.subscription, AsyncOffer):
-                error.subscription = Offer(self, error.subscription)
+                error.subscription = Offer(self._thread, error.subscription)
             raise
 
     def request(
@@ -311,208 +305,41 @@ class Client:
         fresh: caches must not answer. trace: the reply, or `NoReply`, includes the steps of routers.
         """
         requesting = self._client.request(request, timeout=timeout, max_holders=max_holders, fresh=fresh, trace=trace)
-        return self._call(requesting)
+        return self._thread.call(requesting)
 
     def status(self, timeout: float = TIMEOUT, *, at: str = "") -> Status:
         """Return the status of the router, or of another one in the network; that needs the right `watch`."""
-        return self._call(self._client.status(timeout, at=at))
+        return self._thread.call(self._client.status(timeout, at=at))
 
     def subscriptions(self, timeout: float = TIMEOUT, *, at: str = "") -> SubscriptionList:
         """Return the first subscriptions of all clients at the router, or at another one; needs the right `watch`."""
-        return self._call(self._client.subscriptions(timeout, at=at))
+        return self._thread.call(self._client.subscriptions(timeout, at=at))
 
     def durable_subscriptions(self, timeout: float = TIMEOUT) -> DurableReport:
         """Return the durable subscriptions of the router, and the homes that it knows."""
-        return self._call(self._client.durable_subscriptions(timeout))
+        return self._thread.call(self._client.durable_subscriptions(timeout))
 
     def remove_durable(self, name: str, timeout: float = TIMEOUT) -> None:
         """Remove a durable subscription of this router and its messages."""
-        self._call(self._client.remove_durable(name, timeout))
+        self._thread.call(self._client.remove_durable(name, timeout))
 
     def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
         """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""
-        self._call(self._client.forget_home(home, timeout))
+        self._thread.call(self._client.forget_home(home, timeout))
 
     def reload(self, timeout: float = TIMEOUT) -> list[str]:
         """Have the router read its configuration again; return the changes, or raise `Refused` with the mistake."""
-        return self._call(self._client.reload(timeout))
+        return self._thread.call(self._client.reload(timeout))
 
     def close(self) -> None:
         """Send the published messages, then close the connection and end all subscriptions."""
-        if self._thread.is_alive():
+        if self._thread.is_alive:
             try:
                 if self.is_connected:
-                    self._call(self._flush(TIMEOUT))
+                    self._thread.call(self._flush(TIMEOUT))
             finally:
-                self._call(self._client.close())
-                self._stop()
-
-    # --- internals
-
-    def _call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the client's thread and return its result."""
-        if not self._thread.is_alive():
-            coroutine.close()
-            raise NotConnected("the client is closed")
-        future: Future[Result] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+                self._thread.call(self._client.close())
+                self._thread.stop()
 
     async def _flush(self, timeout: float) -> None:
         await self._outgoing.send_all(self._client, timeout)
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
-class Subscription:
-    """A subscription of a `Client`; iterate over it to receive messages."""
-
-    def __init__(self, client: Client, subscription: AsyncSubscription) -> None:
-        self._client = client
-        self._subscription = subscription
-        self._taken: deque[Delivery] = deque()
-
-    @property
-    def predicate(self) -> str:
-        """The predicate, as text."""
-        return self._subscription.predicate
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """The routers that have the subscription; complete only with `wait`."""
-        return self._subscription.confirmation
-
-    @property
-    def dropped(self) -> int:
-        """Messages dropped because the queue was full."""
-        return self._subscription.dropped
-
-    def __iter__(self) -> Iterator[Delivery]:
-        while (delivery := self.get()) is not None:
-            yield delivery
-
-    def batches(self) -> Iterator[list[Delivery]]:
-        """Receive messages in lists: each has all that are queued, at least one. Fastest for many messages."""
-        while batch := self.take():
-            yield batch
-
-    def get(self, timeout: float | None = None) -> Delivery | None:
-        """Wait for a message and return it; None after the timeout or the end of the subscription."""
-        if not self._taken:
-            self._taken.extend(self._client._call(self._subscription.take(timeout)))
-        return self._taken.popleft() if self._taken else None
-
-    def take(self, timeout: float | None = None) -> list[Delivery]:
-        """Wait for messages and return all queued ones; none after the timeout or the end of the subscription."""
-        if not self._taken:
-            return self._client._call(self._subscription.take(timeout))
-        taken = [*self._taken]
-        self._taken.clear()
-        return taken
-
-    @property
-    def lost(self) -> int:
-        """Messages that the router dropped because of the limits of a durable subscription, or of its history."""
-        return self._subscription.lost
-
-    @property
-    def history(self) -> HistorySpan | None:
-        """Where in the history of its router it began; None if it began with new messages, or existed before."""
-        return self._subscription.history
-
-    def acknowledge_up_to(self, offset: int) -> None:
-        """Acknowledge all messages of a durable subscription up to an offset that this client has received."""
-        self._subscription.acknowledge_up_to(offset)
-
-    def unsubscribe(self) -> None:
-        """End the subscription; queued messages can still be received. A durable one continues to keep messages."""
-        self._client._call(self._subscription.unsubscribe())
-
-
-class Offer:
-    """An offer of a `Client`; as a context manager, it is withdrawn at the end."""
-
-    def __init__(self, client: Client, offer: AsyncOffer) -> None:
-        self._client = client
-        self._offer = offer
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.withdraw()
-
-    @property
-    def predicate(self) -> str:
-        """The predicate, as text."""
-        return self._offer.predicate
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """The routers that have the offer; complete only with `wait`."""
-        return self._offer.confirmation
-
-    @property
-    def answered(self) -> int:
-        """Requests answered with an item."""
-        return self._offer.answered
-
-    @property
-    def failure(self) -> CbnetError | None:
-        """Set if a later router refuses the offer."""
-        return self._offer.failure
-
-    def withdraw(self) -> None:
-        """Stop answering requests."""
-        self._client._call(self._offer.withdraw())
-
-
-class _Outgoing:
-    """Published frames on their way to the client's thread."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._lock = threading.Lock()
-        self._frames: list[bytes] = []
-        self._is_scheduled = False
-        self._waiting: asyncio.Task[None] | None = None  # until the router reads again
-        self.size = 0
-
-    def put(self, data: bytes, client: AsyncClient) -> None:
-        with self._lock:
-            self._frames.append(data)
-            self.size += len(data)
-            is_first, self._is_scheduled = not self._is_scheduled, True
-        if is_first:
-            self._loop.call_soon_threadsafe(self._send_some, client)
-
-    def _send_some(self, client: AsyncClient) -> None:
-        """Send the buffered frames, now or when the router reads again."""
-        with self._lock:
-            self._is_scheduled = False
-            if client.is_writable:
-                client.send_frames(self._take())
-            elif self._waiting is None or self._waiting.done():
-                self._waiting = self._loop.create_task(self._send_later(client))
-
-    async def _send_later(self, client: AsyncClient) -> None:
-        with suppress(NetworkError):  # closed, or an hour without connection
-            await self.send_all(client, timeout=3_600)
-
-    async def send_all(self, client: AsyncClient, timeout: float) -> None:
-        await client.writable(timeout)
-        with self._lock:
-            client.send_frames(self._take())
-        await client.writable(timeout)
-
-    def _take(self) -> list[bytes]:
-        taken, self._frames, self.size = self._frames, [], 0
-        return taken

@@ -90,6 +90,20 @@ def test_what_the_history_drops_before_it_is_copied_is_reported():
     assert [lost.messages for lost in answers(bob, DurableLost)] == [10]
 
 
+def test_where_messages_may_be_missing_in_the_history_is_reported():
+    net, alice, bob = history_lab()
+    publish(net, alice, [b"0"])
+    net.kill("a")
+    net.start("a")
+    net.run(2)
+    publish(net, alice, [b"1"])
+    bob.subscribe_durable(1, "billing", "x > 0", start=FIRST)
+    net.run(2)
+    assert payloads(bob) == numbers(2)
+    (lost,) = answers(bob, DurableLost)
+    assert (lost.messages, lost.cause) == (0, "a was restarted: messages that were published meanwhile may be missing")
+
+
 def test_a_start_that_is_not_kept_any_more_is_reported():
     net, alice, bob = history_lab(history_messages=3)
     publish(net, alice, numbers(5))

@@ -10,6 +10,7 @@ that of the message before. A *note* is stored where messages may be missing, an
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -32,6 +33,7 @@ from cbnet.network.durable.journal import (
 )
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
+from cbnet.network.logs import log
 from cbnet.network.protocol.durable_frames import NO_LIMITS
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.history_frames import HistoryField, HistoryStart, Replaying
@@ -82,7 +84,8 @@ class History:
         if saved is not None and is_continued:
             name = self._context.name
             if saved.predicate != self.text:
-                self.note(f"the history of {name} had another predicate before: {saved.predicate}")
+                log(logging.INFO, "history changed", before=saved.predicate, after=self.text)
+                self.note(f"the history of {name} had another predicate before")
             self.note(f"{name} was restarted: messages that were published meanwhile may be missing")
 
     def _save(self) -> None:
@@ -92,7 +95,8 @@ class History:
 
     def locate(self, start: HistoryStart) -> StartPoint:
         """Return where a subscription begins; raise an `InputError` if the history has no such offset."""
-        first, following, name = self.backlog.first, self.backlog.next, self._context.name
+        # Offsets that are not on disk yet may be lost in a crash, and the client returns with the offset.
+        first, following, name = min(self.backlog.first, self.on_disk), self.backlog.next, self._context.name
         if start.offset is not None:
             if start.journal not in (0, self.journal):
                 raise InputError(
@@ -110,7 +114,8 @@ class History:
             return StartPoint(first, "")
         now = self._queue.time()
         text = f"the history of {name} is complete for the last {max(0.0, now - self._complete):,.0f} s only"
-        return StartPoint(self.backlog.since(now - start.age), text if now - start.age < self._complete else "")
+        offset = min(self.backlog.since(now - start.age), self.on_disk)
+        return StartPoint(offset, text if now - start.age < self._complete else "")
 
     def replaying(self, id: int, start: StartPoint) -> Replaying:
         """Return the confirmation that a subscription begins in the past."""
@@ -121,13 +126,20 @@ class History:
         if self._unstored and not self._queue.refusal:
             self._note_unstored()
 
-    def check_contains(self, wanted: Predicate) -> None:
-        """Raise an `InputError` unless all messages that match a predicate are in the history."""
-        if not covers(self.predicate, wanted):
-            raise InputError(
-                f"the history of {self._context.name} has only messages that match {self.text}",
-                hint=f"subscribe to a part of that, as in ({self.text}) and …",
-            )
+    def check_contains(self, wanted: Predicate, *, is_shown: bool) -> None:
+        """Raise an `InputError` unless all messages that match a predicate are in the history.
+
+        is_shown: whether the error may state the predicate of the history.
+        """
+        if covers(self.predicate, wanted):
+            return
+        if not is_shown:
+            hint = "ask the operator for its predicate, or subscribe without a start in the past"
+            raise InputError(f"the history of {self._context.name} lacks messages that match this predicate", hint=hint)
+        raise InputError(
+            f"the history of {self._context.name} has only messages that match {self.text}",
+            hint=f"subscribe to a part of that, as in ({self.text}) and …",
+        )
 
     def status(self, *, is_whole: bool) -> HistoryField:
         """Return its state; the predicate only if `is_whole`."""

@@ -22,7 +22,7 @@ from cbnet.language.values import RESERVED_NAME
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.announce.timed_table import empty_table
-from cbnet.network.durable.history import History, is_note
+from cbnet.network.durable.history.history import History, is_note
 from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult
 from cbnet.network.durable.journal_queue import JournalQueue
 

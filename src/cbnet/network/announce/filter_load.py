@@ -1,0 +1,64 @@
+"""How much the filters of a client cost a router: their number, and that of their constraints.
+
+A tag counts as one constraint, and so do each 100 characters of a condition; 64 times as much if it relates several
+attributes, as it may be tested for many combinations of values. A filter counts as one at least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from cbnet._kernels.plain_filter import plain_parts
+from cbnet.language.syntax.byte_form import filter_from_bytes
+
+_CONDITION_TEXT = 100  # characters of a condition that count as one constraint
+_RELATION = 64  # constraints that a condition on several attributes counts as
+
+
+class FilterLoad(NamedTuple):
+    """Numbers of filters and of their constraints."""
+
+    filters: int = 0
+    constraints: int = 0
+
+    def plus(self, other: FilterLoad) -> FilterLoad:
+        """Return the sum of both."""
+        return FilterLoad(self.filters + other.filters, self.constraints + other.constraints)
+
+    def minus(self, other: FilterLoad) -> FilterLoad:
+        """Return what is left without a part."""
+        return FilterLoad(self.filters - other.filters, self.constraints - other.constraints)
+
+
+NO_LOAD: Final = FilterLoad()
+
+
+def total_load(loads: Iterable[FilterLoad]) -> FilterLoad:
+    """Return the sum of loads."""
+    total = NO_LOAD
+    for load in loads:
+        total = total.plus(load)
+    return total
+
+
+def filter_load(filters: Collection[bytes]) -> FilterLoad:
+    """Return the load of filters, which are encoded."""
+    if not filters:
+        return NO_LOAD
+    return FilterLoad(len(filters), sum(map(_constraints, filters)))
+
+
+def _constraints(encoded: bytes) -> int:
+    if (parts := plain_parts(encoded)) >= 0:
+        return parts or 1
+    filter = filter_from_bytes(encoded)
+    return max(
+        1,
+        len(filter.constraints)
+        + len(filter.tags)
+        + sum(
+            (1 + len(condition.text) // _CONDITION_TEXT) * (_RELATION if len(condition.names) > 1 else 1)
+            for condition in filter.conditions
+        ),
+    )

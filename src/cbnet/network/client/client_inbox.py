@@ -1,0 +1,190 @@
+"""The inbox of a client: what its router sends, and how its state survives a new connection.
+
+It has the link of the client, and all that waits for frames: subscriptions and offers, traces, durable publications.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from cbnet.errors import CbnetError
+from cbnet.network.client.answered_calls import answered_calls
+from cbnet.network.client.async_pull import OfferAnswers
+from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
+from cbnet.network.client.async_trace import ClientTraces
+from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
+from cbnet.network.client.client_link import TIMEOUT, Call, ClientLink, Dial
+from cbnet.network.client.durable_delivery import DurableDelivery
+from cbnet.network.client.durable_publisher import DurablePublisher
+from cbnet.network.client.durable_publishing import DurablePublishing
+from cbnet.network.client.registrations import Registrations
+from cbnet.network.errors import NotConnected, TooSlow
+from cbnet.network.protocol import frames
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.frames import Frame, Hello, frame_number
+
+_log = logging.getLogger("cbnet.network")
+
+
+def _ignore(_: int) -> None:
+    """Do nothing: what is received of a history is acknowledged by itself."""
+
+
+class ClientInbox:
+    """The owner of the link of one client."""
+
+    def __init__(self, hello: Hello, addresses: Sequence[Address], dial: Dial, publisher: DurablePublisher) -> None:
+        """Start dialling; dial: opens a connection to an address. publisher: numbers the durable messages."""
+        self.lost = 0  # messages that a router dropped because this client read too slowly
+        self.refused = 0  # messages published without `wait` that the router refused
+        self.refusal = ""  # the reason for the last of them
+        self.is_held = False  # whether reading is paused because a queue is full
+        self.on_event: EventHandler | None = None
+        self.interruption = Interruption()
+        self._loop = asyncio.get_running_loop()
+        self.link = ClientLink(self, hello, addresses, dial)
+        self.registered = Registrations(self.link)
+        self.traces = ClientTraces(self.link)
+        self.durable = DurablePublishing(self.link, publisher)
+        self._answers = OfferAnswers(self._send_answer)
+
+    async def close(self) -> None:
+        """Close the connection and end all subscriptions and offers."""
+        for subscription in self.registered.subscriptions.values():
+            subscription.send_acknowledgements()
+        self.registered.end_subscriptions()
+        self.registered.offers.clear()
+        self.durable.fail(NotConnected("the client is closed; no receipt arrived"))
+        await self._answers.close()
+        await self.link.close()
+
+    # --- called by subscriptions
+
+    async def unsubscribe(self, subscription: AsyncSubscription) -> None:
+        """End a subscription."""
+        if self.registered.subscriptions.pop(subscription.id, None) is None:
+            return
+        subscription.send_acknowledgements()
+        subscription.end()
+        self.release()
+        if self.link.connection is not None:
+            await self.link.ask(frames.Unsubscribe(subscription.id), subscription.id, TIMEOUT)
+
+    def release(self) -> None:
+        """Resume reading if no queue is full."""
+        if self.is_held and not any(each.is_full for each in self.registered.subscriptions.values()):
+            self.is_held = False
+            self.link.release()
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Make a call in the event loop of this client; may be called in any thread."""
+        self._loop.call_soon_threadsafe(call)
+
+    def acknowledge(self, id: int, offsets: list[int], up_to: int) -> None:
+        """Acknowledge messages of a durable subscription; what is not acknowledged comes again."""
+        self.link.send(frames.Acknowledge(id, offsets, up_to))
+
+    # --- callbacks of the link
+
+    def received(self, frame: Frame) -> None:
+        """Handle a frame from the router."""
+        match frame:
+            case frames.HolderRequest():
+                self._answers.start(frame, self.registered.offers.get(frame.offer))
+            case frames.TracedFrame():
+                self.traces.add(frame)
+            case frames.RefusedFrame():
+                self._refused(frame)
+            case frames.Lost():
+                self._lost(frame)
+            case frames.DurableDeliver():
+                self._delivered_durable(frame)
+            case frames.DurablePublished():
+                self.durable.answered(frame)
+            case frames.Replaying() if frame.id in self.registered.subscriptions:
+                self.registered.subscriptions[frame.id].begins(frame)
+            case frames.DurableLost() if frame.id in self.registered.subscriptions:
+                self.registered.subscriptions[frame.id].lost += frame.messages
+                if frame.cause:
+                    self._report(ClientEvent(EventKind.LOST, self.link.router, frame.cause, frame.messages or None))
+            case _:
+                for kind, number in answered_calls(frame):
+                    self.link.answered(kind, number, frame)
+
+    def too_slow(self, reason: str = "messages arrived faster than they were read") -> None:
+        """End all subscriptions and disconnect: a queue with the policy "disconnect" is full."""
+        self.registered.end_subscriptions(TooSlow(reason))
+        self.link.give_up("the client was too slow and is disconnected", "too slow", "connect again")
+
+    def delivered(self, batches: Mapping[int, list[Delivery]]) -> None:
+        """Queue messages for subscriptions."""
+        if self.interruption.is_open:
+            self._report_missed(batches)
+        self._queue(batches)
+
+    def _queue(self, batches: Mapping[int, list[Delivery]]) -> None:
+        found = self.registered.put(batches)
+        self.is_held = self.is_held or any(each.is_full for each in found)
+        if any(each.is_too_slow for each in found):
+            self.too_slow()
+
+    def _delivered_durable(self, frame: frames.DurableDeliver) -> None:
+        subscription = self.registered.subscriptions.get(frame.id)
+        if subscription is not None:
+            acknowledge = _ignore if subscription.is_replay else subscription.acknowledge
+            self._queue({frame.id: [DurableDelivery(frame, acknowledge)]})
+
+    def connection_changed(self, event: ClientEvent) -> None:
+        """Report that the client is disconnected, or connected again; what it missed shows later."""
+        self.interruption.begin(self.link.newest, self._loop.time())
+        self._report(event)
+
+    def _lost(self, frame: frames.Lost) -> None:
+        self.lost += frame.messages
+        text = frame.cause or f"{frame.messages:,} messages dropped: they arrived faster than they were read"
+        if frame.cause:
+            self.interruption.begin(self.link.newest, self._loop.time())
+        self._report(ClientEvent(EventKind.LOST, self.link.router, text, frame.messages or None))
+
+    def _report_missed(self, batches: Mapping[int, list[Delivery]]) -> None:
+        for source, most in self.interruption.check(batches, self._loop.time()):
+            text = f"{most:,} other messages were published at {source} meanwhile: those that match were missed"
+            self._report(ClientEvent(EventKind.MISSED, self.link.router, text, most))
+
+    def _report(self, event: ClientEvent) -> None:
+        if self.on_event is not None:
+            try:
+                self.on_event(event)
+            except Exception:  # a mistake of the program must not end the connection
+                _log.exception("the handler of a client's events failed")
+
+    def admitted(self) -> None:
+        """Restore subscriptions and offers at a new router, and send durable messages without a receipt again."""
+        self.registered.restore()
+        self.durable.restore()
+
+    def restored_calls(self) -> set[Call]:
+        """Return the calls that are repeated on a new connection: subscriptions and offers."""
+        return self.registered.calls()
+
+    def rejected(self, error: CbnetError) -> None:
+        """End all subscriptions and offers: no router accepts this client."""
+        self.registered.fail(error)
+        self.durable.fail(error)
+
+    def _send_answer(self, data: bytes) -> None:
+        if self.link.connection is not None:  # otherwise the requester has given up
+            self.link.send_bytes(data)
+
+    def _refused(self, frame: frames.RefusedFrame) -> None:
+        if self.link.is_refused(frame):
+            return
+        if frame.frame == frame_number(frames.DurablePublish):
+            self.durable.refused(frame.number, frame.reason)
+        elif frame.frame == frame_number(frames.Publish):
+            self.refused += 1
+            self.refusal = frame.reason
+        else:
+            self.registered.refuse(frame)

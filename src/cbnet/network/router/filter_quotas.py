@@ -1,0 +1,90 @@
+"""Quotas of clients: the filters and constraints of their subscriptions and offers.
+
+    subscriptions of a client = those of its links + those of its links that begin in the past
+                                + the durable ones of its account at this router
+
+A durable subscription counts from its creation to its removal, also while no client of its account is connected: the
+router matches messages with it and stores them all the time. Joining one that exists adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from cbnet._kernels.plain_filter import is_plain
+from cbnet.errors import LimitError
+from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.network.announce.announcements import Announcements
+from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load, total_load
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.durable.durable_router import DurableRouter
+from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.security.rights import ALL_RIGHTS
+
+MAX_FILTER_CONSTRAINTS: Final = 256  # and conditions, of one filter
+MAX_NODE_FILTERS: Final = 1_000_000
+MAX_NODE_BYTES: Final = 1 << 28
+
+
+class FilterQuotas:
+    """The quotas of one router's clients."""
+
+    def __init__(self, links: LinkTable, announcements: Announcements, durable: DurableRouter) -> None:
+        self._links = links
+        self._subscriptions = announcements.subscriptions
+        self._offers = announcements.offers
+        self._durable = durable
+
+    def check_subscription(self, link: int, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
+        """Raise an `InputError` unless a client may have another subscription; replaced: by it."""
+        if self._has_quotas(link):
+            self.check_subscriptions(link, filter_load(filters).minus(replaced))
+        _check_router(self._subscriptions, filters)
+
+    def check_offer(self, link: int, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
+        """Raise an `InputError` unless a client may have another offer; replaced: by it."""
+        if self._has_quotas(link):
+            self.check_offers(link, filter_load(filters).minus(replaced))
+        _check_router(self._offers, filters)
+
+    def check_subscriptions(self, link: int, added: FilterLoad = NO_LOAD) -> None:
+        """Raise `Denied` if the subscriptions of a client, and some more, are too many."""
+        client, links = self._links.get(link), self._links.of_same_client(link)
+        durable = NO_LOAD if client is None else self._durable.load(client.account)
+        load = total_load((self._subscriptions.load(links), self._durable.replay_load(links), durable, added))
+        _check(client, load, "subscriptions, durable ones included" if durable.filters else "subscriptions")
+
+    def check_offers(self, link: int, added: FilterLoad = NO_LOAD) -> None:
+        """Raise `Denied` if the offers of a client, and some more, are too many."""
+        load = self._offers.load(self._links.of_same_client(link)).plus(added)
+        _check(self._links.get(link), load, "offers")
+
+    def _has_quotas(self, link: int) -> bool:
+        client = self._links.get(link)
+        return client is not None and client.rights is not ALL_RIGHTS
+
+
+def _check(client: Link | None, load: FilterLoad, plural: str) -> None:
+    if client is not None:
+        client.rights.check_constraints(load.constraints, plural)
+        client.rights.check_filters(load.filters, plural)
+
+
+def _check_router(registered: Subscriptions, filters: Collection[bytes]) -> None:
+    """Raise a `LimitError` if a filter, or all filters of a router, are too large."""
+    for what, count, limit in (
+        ("constraints and conditions of a filter", max(map(_constraints, filters), default=0), MAX_FILTER_CONSTRAINTS),
+        ("filters at a router", registered.own_filters + len(filters), MAX_NODE_FILTERS),
+        ("bytes of filters at a router", registered.size + sum(map(len, filters)), MAX_NODE_BYTES),
+    ):
+        if count > limit:
+            raise LimitError(what, count, limit)
+
+
+def _constraints(encoded: bytes) -> int:
+    """Return the number of constraints and conditions of a filter; a plain one has few."""
+    if is_plain(encoded):
+        return 0
+    filter = filter_from_bytes(encoded)
+    return len(filter.constraints) + len(filter.conditions)
