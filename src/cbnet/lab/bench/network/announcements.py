@@ -103,7 +103,7 @@ class AnnouncementOutcome:
             "topology": plan.topology, "routers": self.routers, "links": self.links, "trees": str(plan.routing),
             "population": plan.population, "filters": plan.filters, "distinct": self.distinct, "seed": plan.seed,
             "memory": plan.is_in_memory, "seconds": round(measured.seconds, 3),
-            "cpu_s": round(sum(measured.cpu), 2), "cpu_max_s": round(max(measured.cpu), 2),
+            "cpu_s": round(sum(measured.cpu), 3), "cpu_max_s": round(max(measured.cpu), 3),
             "simulated_s": measured.simulated and round(measured.simulated, 3),
             "frames": measured.cost.frames, "filters_sent": measured.cost.filters, "bytes": measured.cost.bytes,
             "held_min": held.least, "held_median": held.median, "held_max": held.most,
