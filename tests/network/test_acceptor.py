@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 
 import pytest
 from support.certificates import Authority
@@ -57,6 +58,28 @@ async def is_open(connection):
 
 def client(router, security):
     return connect_async(str(router.address), tls=security.tls, timeout=0.5)
+
+
+def test_small_frames_are_sent_at_once_on_accepted_connections():
+    delays = []
+
+    class Peer(asyncio.Protocol):
+        def connection_made(self, transport):
+            link = transport.get_extra_info("socket")
+            delays.append(not link.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            transport.close()
+
+    async def story():
+        accepting = acceptor.Acceptor(Peer, lambda *_: True, lambda *_: None)
+        accepting.most = accepting.most_per_address = 1
+        address = await accepting.listen(Address(HERE, 0))
+        reader, writer = await asyncio.open_connection(*address)
+        assert await reader.read() == b""
+        writer.close()
+        accepting.close()
+
+    asyncio.run(story())
+    assert delays == [False]
 
 
 def test_an_address_with_too_many_is_refused_and_others_are_not(security, monkeypatch, caplog):

@@ -171,7 +171,8 @@ class Acceptor(Generic[Peer]):
 
 
 def _listening(family: int, where: tuple[object, ...]) -> socket.socket:
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio disables Nagle's algorithm only if the protocol is named; else a small frame may wait 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
