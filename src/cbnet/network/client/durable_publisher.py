@@ -27,15 +27,15 @@ class _Unanswered:
 
 
 def new_publisher() -> DurablePublisher:
-    """Return a publisher with a random number."""
-    return DurablePublisher(secrets.randbits(61))
+    """Return a publisher with a random number, which only its routers learn."""
+    return DurablePublisher(secrets.randbits(63))
 
 
 class DurablePublisher:
     """The durable messages of one client."""
 
     def __init__(self, publisher: int) -> None:
-        """Initialise with a random number below 2**62."""
+        """Initialise with a random number below 2**63."""
         self.publisher = publisher
         self._last = 0
         self._unanswered: dict[int, _Unanswered] = {}  # by number, in order

@@ -36,6 +36,7 @@ from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
 
 _MAX_HELD_BYTES = 1 << 24  # of messages that are held back
 _HELD_OVERHEAD = 1_000  # bytes of such a message without its content
+_SETTLED = "its publisher waits for no answer any more"
 _HELD_AGE = 60.0  # seconds after which one is dropped whose source does not send it again
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -102,7 +103,9 @@ class Home:
         due = [held]
         for each in due:  # grows meanwhile
             packet, number = each.packet, each.packet.number
-            if window.has(number):
+            if number < window.floor:
+                self._refusals.append(_answered(packet, 0, problem=_SETTLED))  # it may be stored or not
+            elif window.has(number):
                 self._answers.append(_answered(packet, _count(each.ids)))
             elif not window.fits(number):
                 continue  # no client sends such a number

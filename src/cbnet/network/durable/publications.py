@@ -5,8 +5,8 @@
                           └────────┘  no answer from some homes: again, over the present tree, only toward these
 
 The homes are those whose records match at the moment of publishing, reachable or not. A message that is sent again has
-the same identity, the publisher's number and the message's: homes store it once. Until the router has the home records
-of its neighbours, messages wait.
+the same identity, the publisher's life and the message's number: homes store it once. Until the router has the home
+records of its neighbours, messages wait.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.publisher_life import publisher_life
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
@@ -30,12 +31,13 @@ from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePu
 
 MAX_BYTES = 1 << 28  # of messages that wait for homes; about, as it is by their payloads
 _OVERHEAD = 1_000  # bytes of a message without its payload
-Identity: TypeAlias = tuple[int, int]  # publisher and number
+Identity: TypeAlias = tuple[int, int]  # life of the publisher, and number of the message
 
 
 @dataclass
 class _Publication:
     link: int  # of the client
+    publisher: int  # its number, which only the client may learn
     packet: Packet  # without a mark
     floor: int
     deadline: float  # in `Clock.elapsed`: homes forget a publisher also while this router is suspended
@@ -55,7 +57,7 @@ class Publications:
         self._records = records
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
-        self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by publisher and home
+        self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by life and home
         self._early: dict[Identity, tuple[int, DurablePublish, float]] = {}  # before the records are here
         self._bytes = 0
 
@@ -66,7 +68,7 @@ class Publications:
 
     def begin(self, link: int, frame: DurablePublish) -> None:
         """Publish a message, or answer a client that has sent it again; raise an `InputError` if too many wait."""
-        identity, deadline = (frame.publisher, frame.sequence), self._context.clock.elapsed + frame.timeout
+        identity, deadline = _identity(frame), self._context.clock.elapsed + frame.timeout
         known = self._all.get(identity)
         if known is not None:
             known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
@@ -83,7 +85,7 @@ class Publications:
     def stored(self, frame: Stored) -> None:
         """Handle the answer of a home."""
         for entry in frame.entries:
-            publication = self._all.get((entry.publisher, entry.sequence))
+            publication = self._all.get((entry.life, entry.number))
             if publication is None or frame.home not in publication.missing:
                 continue
             publication.subscriptions += entry.subscriptions
@@ -109,8 +111,9 @@ class Publications:
         for publication in [each for each in self._all.values() if elapsed >= each.deadline]:
             self._end(publication)
         for identity in [each for each, (_, _, deadline) in self._early.items() if elapsed >= deadline]:
-            link, _, _ = self._early.pop(identity)
-            self._answer(link, DurablePublished(*identity, 0, 0, [self._context.name], []))
+            link, frame, _ = self._early.pop(identity)
+            silent = [self._context.name]
+            self._answer(link, DurablePublished(frame.publisher, frame.sequence, 0, 0, silent, []))
         for publication in self._all.values():
             if now - publication.sent >= self._context.settings.retry:
                 self._repeat(publication)
@@ -125,8 +128,8 @@ class Publications:
     # --- inside
 
     def _publish(self, link: int, frame: DurablePublish, deadline: float) -> None:
-        packet = self._forwarder.durable_packet(frame)
-        publication = _Publication(link, packet, frame.floor, deadline, sent=self._context.now)
+        packet = self._forwarder.durable_packet(frame, publisher_life(frame.publisher))
+        publication = _Publication(link, frame.publisher, packet, frame.floor, deadline, sent=self._context.now)
         publication.missing.update(self._records.matching(Content(frame)))
         self._context.counters[Event.DURABLE_PUBLISHED] += 1
         self._all[packet.life, packet.number] = publication
@@ -151,9 +154,9 @@ class Publications:
         previous = {home: self._previous(packet.life, home, packet.number) for home in sorted(homes)}
         return DurableMark(publication.floor, previous, is_repeated)
 
-    def _previous(self, publisher: int, home: str, number: int) -> int:
+    def _previous(self, life: int, home: str, number: int) -> int:
         """Return the message of a publisher before this one that has no answer of a home either; 0: none."""
-        numbers = self._lacking[publisher, home]
+        numbers = self._lacking[life, home]
         index = bisect_left(numbers, number)
         return numbers[index - 1] if index else 0
 
@@ -178,7 +181,7 @@ class Publications:
         self._answer(
             publication.link,
             DurablePublished(
-                publisher=packet.life,
+                publisher=publication.publisher,
                 sequence=packet.number,
                 subscriptions=publication.subscriptions,
                 dropped=publication.dropped,
@@ -190,3 +193,7 @@ class Publications:
     def _answer(self, link: int, frame: DurablePublished) -> None:
         if link >= 0:
             self._context.outbox.send(link, frame)
+
+
+def _identity(frame: DurablePublish) -> Identity:
+    return publisher_life(frame.publisher), frame.sequence

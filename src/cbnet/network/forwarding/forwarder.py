@@ -109,14 +109,14 @@ class Forwarder:
         )
         self._begin(packet, content)
 
-    def durable_packet(self, frame: DurablePublish) -> Packet:
-        """Return the packet of a message whose publisher waits until it is stored; it has the publisher's identity."""
+    def durable_packet(self, frame: DurablePublish, life: int) -> Packet:
+        """Return the packet of a message whose publisher waits until it is stored; life: that of the publisher."""
         return Packet(
             source=self._context.name,
-            life=frame.publisher,
+            life=life,
             number=frame.sequence,
             hops=0,
-            tree=frame.publisher % self._context.settings.tree_count,
+            tree=life % self._context.settings.tree_count,
             side=0,
             tries=0,
             attributes=frame.attributes,

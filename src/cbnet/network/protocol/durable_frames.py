@@ -86,8 +86,8 @@ class HomeAck(FrameBase, tag=FrameNumber.HOME_ACK.value):
 class StoredEntry(Part):
     """A message that a home has on disk, or cannot store."""
 
-    publisher: Number
-    sequence: Number
+    life: Number  # of the packet
+    number: Number  # of the packet
     subscriptions: Number  # durable ones that have it
     dropped: Number  # messages that had to make room for it
     problem: Reason  # why it is not stored; empty if it is
@@ -129,7 +129,7 @@ class Acknowledge(FrameBase, tag=FrameNumber.ACKNOWLEDGE.value):
 class DurablePublish(FrameBase, tag=FrameNumber.DURABLE_PUBLISH.value):
     """Publish a message, answered when all matching durable subscriptions have it on disk."""
 
-    publisher: Number  # a random number of the client
+    publisher: Number  # a random number of the client, which nobody else may learn
     sequence: Annotated[int, Meta(ge=1, lt=1 << 62)]
     floor: Number  # the lowest sequence number that the client waits for
     timeout: Seconds

@@ -161,7 +161,7 @@ class TraceMark(Part):
 
 
 class DurableMark(Part):
-    """The mark of a message whose publisher waits until it is stored; `life` and `number` of its packet are his."""
+    """The mark of a message whose publisher waits until it is stored; `life` is that of the publisher."""
 
     floor: Number  # all messages of the publisher below are settled
     # The homes that must store it, each with the number of the message to store there before; 0: none.

@@ -36,7 +36,7 @@ class StoredMessage:
     subscription: int
     offset: int
     deliveries: int
-    publisher: int  # and number: the identity of a message of a durable publisher
+    life: int  # of its publisher; with the number, the identity of a durable message
     number: int
     payload: bytes
     at: float
@@ -46,7 +46,7 @@ class DurableMemoryClient(MemoryClient):
     """A client that acknowledges what it receives, unless told otherwise, and sends again what has no answer."""
 
     def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
-        self.publisher = DurablePublisher(memory.random.getrandbits(61))
+        self.publisher = DurablePublisher(memory.random.getrandbits(63))
         self.durable: dict[int, DurableSubscribe] = {}  # by id
         self.replays: dict[int, Replay] = {}  # by id
         self.stored: list[StoredMessage] = []
@@ -132,7 +132,7 @@ class DurableMemoryClient(MemoryClient):
             subscription=frame.id,
             offset=frame.offset,
             deliveries=frame.deliveries,
-            publisher=frame.life,
+            life=frame.life,
             number=frame.number,
             payload=payload,
             at=self._memory.now,

@@ -82,7 +82,7 @@ class AcknowledgedLink:
         connection = _Connection(publish_at, "publisher")
         self.publisher = self.answers = connection.socket
         self._reader = connection.reader
-        self._publisher = secrets.randbits(61)
+        self._publisher = secrets.randbits(63)
         self._subscriptions = subscriptions
 
     def publication(self, number: int, floor: int, payload: bytes) -> bytes:
