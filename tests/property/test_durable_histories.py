@@ -7,7 +7,7 @@ import pytest
 from cbnet.lab.bench.histories.history_check import check_history
 from cbnet.lab.bench.histories.simulated_history import SimulatedHistory
 from cbnet.lab.bench.routing import Routing
-from cbnet.network.durable import publisher_windows
+from cbnet.network.durable import publications, publisher_windows
 from cbnet.network.durable.history.followers import Follower
 from cbnet.network.durable.history.history_copy import HistoryCopy
 from cbnet.network.durable.history.replays import Replays
@@ -81,6 +81,11 @@ def test_a_home_that_forgets_publishers_too_early_is_found(monkeypatch):
 
 def test_a_router_without_a_journal_that_answers_before_it_knows_the_homes_is_found(monkeypatch):
     monkeypatch.setattr(HomeRecords, "is_synchronised", True)
+    assert is_found("lost")
+
+
+def test_a_build_that_shows_subscribers_the_numbers_of_publishers_is_found(monkeypatch):
+    monkeypatch.setattr(publications, "publisher_life", lambda number: number)
     assert is_found("lost")
 
 

@@ -1,7 +1,7 @@
 """A random history in simulated time: durable publishers and subscribers of a small network, under faults.
 
-Subscriptions are also made meanwhile; in some histories they begin in the past, or there are plain subscribers. Then
-all is mended, and the rest is delivered. All of it follows from the seed.
+Subscriptions are also made meanwhile; in some histories they begin in the past, or there are plain subscribers. Some
+publishers try to pass for others. Then all is mended, and the rest is delivered. All of it follows from the seed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from cbnet.lab.bench.histories.history import (
     BeginEvent,
     EndEvent,
     Event,
+    FaultEvent,
     HealEvent,
     KeptEvent,
     PublishEvent,
@@ -26,6 +27,7 @@ from cbnet.lab.bench.histories.history import (
 from cbnet.lab.bench.histories.simulated_faults import SimulatedFaults
 from cbnet.lab.bench.histories.simulated_subscribers import LOGS, SimulatedSubscribers
 from cbnet.lab.bench.routing import Routing
+from cbnet.network.client.durable_publisher import DurablePublisher
 from cbnet.network.durable.history.history import is_note
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
@@ -45,6 +47,7 @@ _CONFIRM = 8.0  # seconds for subscriptions to be confirmed
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
 
 _REPLAYED, _PLAIN = 0.25, 0.2  # of all histories: with subscriptions from the past, with plain subscribers
+_MAX_PUBLISHERS = 4  # before no further one passes for another
 _MAX_CLIENTS = 8  # subscribers, before further ones begin in the past
 _LOG_LIMITS = (1_000_000, 1_000_000, 10)  # messages
 
@@ -67,6 +70,7 @@ class SimulatedHistory:
         self._memory.run(5)
         self._record(BeginEvent(self._memory.now, len(self._names), _SLACK, _RECOVERY))
         self._publishers = [self._new_publisher(f"p{n}") for n in range(random.randint(1, 3))]
+        self._taken: set[int] = set()  # lives for which publishers try to pass
         self._faults = SimulatedFaults(self._memory, random, self._record, self._publishers, self._subscribers.clients)
         self._pending = [partial(self._subscribers.subscribe_durable, home) for home in self._homes]
         self._has_plain = random.random() < _PLAIN
@@ -117,6 +121,17 @@ class SimulatedHistory:
         client.on_receipt = answered
         return client
 
+    def _impersonate(self) -> None:
+        """Add a publisher that gives, for its own number, the one that subscribers see of another."""
+        lives = sorted(self._subscribers.lives - self._taken)
+        if lives and len(self._publishers) < _MAX_PUBLISHERS:
+            client = self._new_publisher(f"x{len(self._publishers)}")
+            life = self._random.choice(lives)
+            self._taken.add(life)
+            client.publisher = DurablePublisher(life)
+            self._publishers.append(client)
+            self._record(FaultEvent(self._memory.now, client.name, "impersonate"))
+
     def _make_subscriptions(self) -> None:
         while self._pending:
             self._pending.pop()()
@@ -146,7 +161,9 @@ class SimulatedHistory:
             self._publish(self._random.choice(self._publishers))
         elif kind < 0.77:
             self._make_subscriptions()
-        elif kind < 0.87:
+        elif kind < 0.78:
+            self._impersonate()
+        elif kind < 0.88:
             self._faults.break_one()
         else:
             self._faults.mend_one()

@@ -47,6 +47,12 @@ class SimulatedSubscribers:
         self.received = 0  # messages
         self.is_quiet = False  # whether everything is acknowledged at once
 
+    @property
+    def lives(self) -> set[int]:
+        """The lives of durable publishers that subscribers have seen."""
+        durable = (each for each in self.clients if isinstance(each, DurableMemoryClient))
+        return {message.life for client in durable for message in client.stored[-10:]}
+
     def subscribe_durable(self, home: str) -> None:
         """Let one or two clients share a durable subscription."""
         predicate = self._random.choice(PREDICATES)
