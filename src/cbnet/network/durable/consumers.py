@@ -99,6 +99,10 @@ class Consumers:
         if holder is not None:
             holder.remove(offset)
 
+    def holds(self, offset: int) -> bool:
+        """Return whether one of them has a message."""
+        return offset in self._holders
+
     def overdue(self, now: float) -> list[int]:
         """Release the messages that were not acknowledged in time, and return them."""
         late = [offset for consumer in self._all.values() for offset in consumer.overdue(now)]

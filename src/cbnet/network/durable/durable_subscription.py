@@ -4,15 +4,14 @@
                      ▲               │
                      └── not acknowledged in time, or the consumer left: sent again, perhaps to another one
 
-A message is sent only when it is on disk. New ones are kept in memory, as far as there is room, until they are sent;
-others are read from the journal.
+A message is sent only when it is on disk, and always the first one that no consumer holds: so messages come in the
+order of offsets, also to a client that returns. New ones are kept in memory, as far as there is room, until they are
+sent; others are read from the journal.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
 from typing import TypeAlias
 
 from cbnet.network.durable.backlog import Backlog
@@ -21,7 +20,7 @@ from cbnet.network.durable.journal import Append, Discard, Entry, Read, ReadResu
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 
-_MAX_FRESH = 1 << 20  # bytes of new messages that are kept in memory
+_MAX_LOADED = 1 << 20  # bytes of messages in memory beyond which new ones are not kept there
 _READ_MESSAGES, _READ_BYTES = 256, 1 << 20  # read from the journal at once
 
 SendToClient: TypeAlias = Callable[[int, DurableDeliver | DurableLost], None]
@@ -39,12 +38,10 @@ class DurableSubscription:
         self._queue = queue
         self._send = send
         self._on_disk = backlog.next  # offsets below are on disk
-        self._cursor = backlog.first  # offsets below were sent, or are in `ready`
+        self._cursor = backlog.first  # all messages below are with consumers
         self._deliveries: dict[int, int] = {}  # how often messages were sent that are not acknowledged
-        self._again: list[int] = []  # a heap of messages to send again; acknowledged ones may be among them
-        self._ready: deque[Entry] = deque()  # read, and to be sent next
-        self._fresh: deque[Entry] = deque()  # the last ones that were appended
-        self._fresh_bytes = 0
+        self._loaded: dict[int, Entry] = {}  # messages in memory that no consumer has: new ones, and those read
+        self._loaded_bytes = 0
         self._is_reading = False
 
     @property
@@ -77,16 +74,18 @@ class DurableSubscription:
         offset = self.backlog.append(len(content), time)
         entry = Entry(self.id, offset, time, source, life, number, content)
         self._queue.add(Append(entry))
-        if len(self.consumers):
-            self._fresh.append(entry)
-            self._fresh_bytes += len(content)
-            while self._fresh_bytes > _MAX_FRESH:
-                self._forget_fresh()
+        if len(self.consumers) and self._loaded_bytes < _MAX_LOADED:
+            self._load(entry)
         return dropped
 
-    def _forget_fresh(self) -> Entry:
-        entry = self._fresh.popleft()
-        self._fresh_bytes -= len(entry.content)
+    def _load(self, entry: Entry) -> None:
+        self._loaded[entry.offset] = entry
+        self._loaded_bytes += len(entry.content)
+
+    def _unload(self, offset: int) -> Entry | None:
+        entry = self._loaded.pop(offset, None)
+        if entry is not None:
+            self._loaded_bytes -= len(entry.content)
         return entry
 
     def written(self, end: int) -> None:
@@ -123,8 +122,8 @@ class DurableSubscription:
         """Remove a consumer: what it holds goes to others."""
         self._requeue(self.consumers.remove(link, id))
         if not len(self.consumers):
-            self._fresh.clear()
-            self._fresh_bytes = 0
+            self._loaded.clear()
+            self._loaded_bytes = 0
 
     def check(self, now: float) -> None:
         """Send messages again that were not acknowledged in time, and report dropped ones."""
@@ -136,8 +135,7 @@ class DurableSubscription:
         self.deliver(now)
 
     def _requeue(self, offsets: Iterable[int]) -> None:
-        for offset in offsets:
-            heappush(self._again, offset)
+        self._cursor = min([self._cursor, *offsets])
 
     def deliver(self, now: float) -> None:
         """Send messages while consumers have room."""
@@ -166,36 +164,40 @@ class DurableSubscription:
 
     def _next(self) -> Entry | None:
         """Return the next message to send; None if there is none, or if it is being read."""
-        while self._ready:
-            entry = self._ready.popleft()
-            if entry.offset in self.backlog:
+        while self._cursor < self._on_disk:
+            entry = self._unload(self._cursor)
+            if entry is None and self._is_due(self._cursor):
+                self._request()
+                return None
+            self._cursor += 1
+            if entry is not None:
                 return entry
-        while self._again and self._again[0] not in self.backlog:
-            heappop(self._again)
-        while self._cursor < self._on_disk and self._cursor not in self.backlog:
-            self._cursor += 1
-        while self._fresh and self._fresh[0].offset < self._cursor:
-            self._forget_fresh()
-        if not self._again and self._fresh and self._fresh[0].offset == self._cursor < self._on_disk:
-            self._cursor += 1
-            return self._forget_fresh()
-        if (self._again or self._cursor < self._on_disk) and not self._is_reading:
-            self._is_reading = True
-            first = min([*self._again[:1], self._cursor])
-            self._queue.add(Read(self.id, first, min(_READ_MESSAGES, self.consumers.room), _READ_BYTES))
         return None
 
+    def _is_due(self, offset: int) -> bool:
+        """Return whether a message is not acknowledged, and no consumer has it."""
+        return offset in self.backlog and not self.consumers.holds(offset)
+
+    def _request(self) -> None:
+        if not self._is_reading:
+            self._is_reading = True
+            self._queue.add(Read(self.id, self._cursor, min(_READ_MESSAGES, self.consumers.room), _READ_BYTES))
+
     def read(self, result: ReadResult) -> None:
-        """Handle messages that were read."""
+        """Handle messages that were read; what should be among them and is not is lost."""
         self._is_reading = False
-        end = min(result.end, self._on_disk)
-        again = {offset for offset in self._again if result.first <= offset < end}
-        if again:
-            self._again = sorted(offset for offset in self._again if offset not in again)  # which is a heap
+        if not len(self.consumers):
+            return
         for entry in result.entries:
-            if entry.offset < end and (entry.offset in again or entry.offset >= self._cursor):
-                self._ready.append(entry)
-        self._cursor = max(self._cursor, end)
+            if self._is_due(entry.offset) and entry.offset not in self._loaded:
+                self._load(entry)
+        end = min(result.end, self._on_disk)
+        while result.first <= self._cursor < end and self._cursor not in self._loaded:
+            if self._is_due(self._cursor):
+                self.backlog.remove(self._cursor)
+                self._deliveries.pop(self._cursor, None)
+                self.refuse()
+            self._cursor += 1
 
     # --- acknowledging
 
@@ -212,6 +214,7 @@ class DurableSubscription:
         for offset in offsets:
             self.consumers.release(offset)
             self._deliveries.pop(offset, None)
+            self._unload(offset)
             if not self.backlog.remove(offset):
                 continue
             if offset != end:

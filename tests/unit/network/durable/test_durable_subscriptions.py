@@ -169,6 +169,28 @@ def test_a_backlog_that_is_not_in_memory_is_read_from_disk():
     assert payloads(bob) == numbers(1_000) + numbers(500)
 
 
+def test_a_client_that_follows_another_receives_what_waits_in_order():
+    net, alice, bob = lab()
+    carol = net.client("a")
+    bob.acknowledges = lambda _: False
+    bob.subscribe_durable(1, "billing", "x > 0", window=10)
+    net.run(1)
+    bob.disconnect()
+    for payload in numbers(20):
+        alice.publish({"x": 1}, payload)
+    net.run(1)
+    net.disks["a"].delay = 0.5
+    bob.reconnect()
+    net.run(0.7)  # ten messages are being read
+    bob.subscribe_durable(1, "billing", window=5)
+    net.run(2)
+    assert payloads(bob) == numbers(5)
+    bob.disconnect()
+    carol.subscribe_durable(1, "billing", window=20)
+    net.run(5)
+    assert payloads(carol) == numbers(20)
+
+
 def test_a_full_subscription_refuses_and_counts_what_it_does_not_store():
     net, alice, bob = lab()
     bob.acknowledges = lambda _: False

@@ -1,0 +1,118 @@
+"""Whatever happens to the one client of a durable subscription, it receives all messages, in the order of offsets."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cbnet.network.durable import durable_subscription
+from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable.consumers import Consumer
+from cbnet.network.durable.durable_subscription import DurableSubscription
+from cbnet.network.durable.journal import Committed, SavedSubscription, SaveSubscription
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.protocol.frames import DurableLimits
+from cbnet.network.simulation.memory_disk import DiskContent
+
+SAVED = SavedSubscription(1, "", "s", "x > 0", DurableLimits())
+
+
+class Bench:
+    """A durable subscription on a disk that writes when it is told to, and its client."""
+
+    def __init__(self):
+        self.disk = DiskContent(1)
+        self.disk.perform([SaveSubscription(SAVED)])
+        self.submits = []
+        self.queue = JournalQueue(self)
+        self.subscription = DurableSubscription(SAVED, Backlog(), self.queue, lambda _, frame: self.received(frame))
+        self.now = 0.0
+        self.link = 0
+        self.is_attached = False
+        self.firsts = []  # offsets that the present client received for the first time
+        self.held = []
+        self.acknowledged = set()
+
+    def time(self):
+        return self.now
+
+    def submit(self, operations):
+        self.submits.append(operations)
+
+    def received(self, frame):
+        assert self.is_attached
+        assert frame.offset in self.disk.entries[1]  # on disk, and not acknowledged
+        assert frame.content == str(frame.offset).encode()
+        if frame.offset not in self.firsts:
+            self.firsts.append(frame.offset)
+        self.held.append(frame.offset)
+
+    # --- what may happen
+
+    def append(self, count):
+        for _ in range(count):
+            offset = self.subscription.backlog.next
+            self.subscription.append("a", 1, offset, str(offset).encode(), 0.0)
+        end = self.subscription.backlog.next
+        self.queue.after(lambda: self.subscription.written(end))
+
+    def attach(self, window):
+        if not self.is_attached:
+            self.link += 1
+            self.firsts, self.held = [], []
+            self.is_attached = True
+            self.subscription.attach(Consumer(self.link, 1, window, 10.0))
+
+    def detach(self, _):
+        if self.is_attached:
+            self.subscription.detach(self.link, 1)
+            self.is_attached = False
+
+    def acknowledge(self, index):
+        if self.is_attached and self.held:
+            offset = self.held.pop(index % len(self.held))
+            self.acknowledged.add(offset)
+            self.subscription.acknowledge(self.link, 1, [offset], 0)
+
+    def wait(self, seconds):
+        self.now += seconds
+        self.subscription.check(self.now)
+
+    def commit(self, _):
+        submits, self.submits = self.submits, []
+        results = [result for operations in submits for result in self.disk.perform(operations)]
+        self.queue.committed(Committed(len(submits), results), self.subscription.read)
+
+    def step(self, action, argument):
+        getattr(self, action)(argument)
+        self.subscription.deliver(self.now)
+        self.queue.finish_turn()
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("append"), st.integers(1, 8)),
+    st.tuples(st.just("attach"), st.sampled_from([1, 2, 5, 20])),
+    st.tuples(st.just("detach"), st.just(0)),
+    st.tuples(st.just("acknowledge"), st.integers(0, 20)),
+    st.tuples(st.just("wait"), st.sampled_from([1, 11])),
+    st.tuples(st.just("commit"), st.just(0)),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(ACTIONS, min_size=30, max_size=80), st.sampled_from([0, 8, 1 << 20]))
+def test_each_client_receives_all_that_is_not_acknowledged_in_the_order_of_offsets(actions, loaded):
+    before = durable_subscription._MAX_LOADED
+    durable_subscription._MAX_LOADED = loaded
+    try:
+        bench = Bench()
+        for action in actions:
+            bench.step(*action)
+            assert bench.firsts == sorted(bench.firsts)
+        bench.step("detach", 0)
+        bench.step("attach", 1_000)
+        for _ in range(3):
+            bench.step("commit", 0)
+    finally:
+        durable_subscription._MAX_LOADED = before
+    everything = range(1, bench.subscription.backlog.next)
+    assert bench.firsts == [offset for offset in everything if offset not in bench.acknowledged]
+    assert bench.subscription.lost == 0
