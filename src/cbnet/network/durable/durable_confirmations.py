@@ -14,6 +14,7 @@ from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.own_home_record import OwnHomeRecord
 from cbnet.network.link.context import RouterContext
+from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Subscribed
 
@@ -24,7 +25,7 @@ class _Unconfirmed(NamedTuple):
     link: int
     id: int
     filters: Collection[bytes]
-    sequence: int  # of the record that has it
+    version: RecordVersion  # of the record that has it
     deadline: float
 
 
@@ -48,9 +49,9 @@ class DurableConfirmations:
 
     def wait(self, link: int, id: int, filters: Collection[bytes], deadline: float) -> None:
         """Answer a client when all routers have the present record, and know the filters."""
-        sequence = self._record.sequence
-        self._unconfirmed.append(_Unconfirmed(link, id, filters, sequence, deadline))
-        if self._missing(sequence) and self._record.is_due(self._context.now):
+        version = self._record.version
+        self._unconfirmed.append(_Unconfirmed(link, id, filters, version, deadline))
+        if self._missing(version) and self._record.is_due(self._context.now):
             self._record.announce()  # those who have this version do not acknowledge it again
 
     def cancel(self, link: int, id: int) -> None:
@@ -62,7 +63,7 @@ class DurableConfirmations:
         now = self._context.now
         waiting, self._unconfirmed = self._unconfirmed, []
         for each in waiting:
-            missing = self._missing(each.sequence)
+            missing = self._missing(each.version)
             if not missing:
                 left = max(0.001, each.deadline - now)
                 waits_on = partial(self._waits_on, each)
@@ -77,10 +78,10 @@ class DurableConfirmations:
 
     def _waits_on(self, each: _Unconfirmed) -> bool:
         """Return whether a router came meanwhile that lacks the record; if so, wait for it, too."""
-        is_missing = bool(self._missing(each.sequence))
+        is_missing = bool(self._missing(each.version))
         if is_missing:
             self._unconfirmed.append(each)
         return is_missing
 
-    def _missing(self, sequence: int) -> list[str]:
-        return self._records.unacknowledged(sequence, self._versions.newest.names)
+    def _missing(self, version: RecordVersion) -> list[str]:
+        return self._records.unacknowledged(version, self._versions.newest.names)

@@ -70,7 +70,7 @@ class DurableRegistry:
         self._records = records
         self._queue = queue
         self._replays = replays
-        self.record = OwnHomeRecord(context, records, state.id)
+        self.record = OwnHomeRecord(context, records)
         self._confirmations = DurableConfirmations(context, versions, announcements.confirmations, records, self.record)
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
         self._loads: dict[str, FilterLoad] = {}  # by account

@@ -1,9 +1,11 @@
 """Records of homes, which every router has: who must store a message, also while a home is away.
 
-A home floods a record of its durable subscriptions; its version is a sequence number, and the number of its journal.
-Every router keeps the newest one, in its journal if it has one, until the owner replaces it or an operator removes it
-(`forget`). When a link comes up, both sides tell which versions they have, and request what they lack: a link loses
-nothing while it is up. Each router acknowledges a record to its owner, so that a new subscription can be confirmed.
+A home floods a record of its durable subscriptions. Its version is a sequence number, and the life of the router that
+made it: the home, or one that replaced the record by an empty one (`forget`). So no version has two contents, also if
+two routers count to one number, or a journal was restored from a backup. Every router keeps the newest version, in its
+journal if it has one, until the owner or an operator replaces it. When a link comes up, both sides tell which versions
+they have, and request what they lack: a link loses nothing while it is up. Each router acknowledges a record to its
+owner, so that a new subscription can be confirmed.
 
 A router that has just started may know of no home, and so may its neighbours, if they have just started, too. So it is
 *complete* only when it has the records of a neighbour that is. One with a journal has saved them: it is complete after
@@ -12,7 +14,6 @@ some seconds, as all of them may have started. One without a journal never is on
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
@@ -26,9 +27,8 @@ from cbnet.network.durable.journal import SaveHome
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.records import RecordVersion
+from cbnet.network.linkstate.records import RecordVersion, version_of
 from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.logs import log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_HOMES
 from cbnet.network.protocol.frames import HomeAck, HomeRecord, HomeRequest, HomeSummary, RecordEntry
@@ -60,12 +60,12 @@ class HomeRecords:
         self._requested: dict[int, set[str]] = {}  # owners, by link
         self._is_complete = False
         self._complete_links: set[int] = set()  # to neighbours that are complete
-        self._acknowledged: dict[str, int] = {}  # sequence number of the own record on disk, by router
+        self._acknowledged: dict[str, RecordVersion] = {}  # of the own record, on disk, by router
         self.on_own: Callable[[RecordVersion], None] = lambda _: None  # called with a newer version of the own record
         for record in map(_decoder.decode, saved.values()):
             self._set(record)
             if record.owner == context.name:
-                self._acknowledged[record.owner] = record.sequence
+                self._acknowledged[record.owner] = version_of(record)
 
     # --- lookup
 
@@ -108,10 +108,14 @@ class HomeRecords:
         entries = [RecordEntry(each.owner, each.life, each.sequence) for each in self._records.values()]
         return HomeSummary(entries, self._is_complete)
 
-    def unacknowledged(self, sequence: int, routers: Iterable[str]) -> list[str]:
-        """Return which routers, and this one, do not have a version of the own record on disk."""
+    def unacknowledged(self, version: RecordVersion, routers: Iterable[str]) -> list[str]:
+        """Return which routers, and this one, do not have a version of the own record, or a later one, on disk."""
         all = {self._context.name, *routers}
-        return sorted(each for each in all if self._acknowledged.get(each, -1) < sequence)
+        return sorted(each for each in all if not self._has_acknowledged(each, version))
+
+    def _has_acknowledged(self, router: str, version: RecordVersion) -> bool:
+        present = self._acknowledged.get(router)
+        return present is not None and not version.is_newer(present)
 
     # --- changes
 
@@ -123,7 +127,7 @@ class HomeRecords:
 
     def _tell_own(self, record: HomeRecord) -> None:
         self._set(record)
-        self._acknowledged[record.owner] = record.sequence
+        self._acknowledged[record.owner] = version_of(record)
         self._flood(record)
 
     def forget(self, owner: str) -> bool:
@@ -131,8 +135,8 @@ class HomeRecords:
         record = self._records.get(owner)
         if record is None or not record.filters:
             return False
-        sequence, life = _version(record).next(record.life)
-        empty = HomeRecord(owner, life, sequence, record.address, [], [])
+        sequence, life = version_of(record).next(self._context.life)
+        empty = HomeRecord(owner, life, sequence, "", [], [])  # always the same, so its version has one content
         self._install(empty)
         self._flood(empty)
         return True
@@ -176,7 +180,7 @@ class HomeRecords:
         self._summarised.add(link)
         if frame.is_complete:
             self._complete_links.add(link)
-        lacking = [entry for entry in frame.entries if self._lacks(entry.owner, _version(entry))]
+        lacking = [entry for entry in frame.entries if self._lacks(entry.owner, version_of(entry))]
         if lacking:
             self._requested[link] = {entry.owner for entry in lacking}
             self._context.outbox.send(link, HomeRequest(lacking))
@@ -195,7 +199,7 @@ class HomeRecords:
         requested.discard(frame.owner)
         if not requested:
             self._requested.pop(link, None)
-        if self._lacks(frame.owner, _version(frame)):
+        if self._lacks(frame.owner, version_of(frame)):
             self._take(link, frame)
         self.check()
 
@@ -209,7 +213,7 @@ class HomeRecords:
 
     def _acknowledge(self, record: HomeRecord) -> None:
         """Acknowledge a record when it is on disk: after a restart, this router must know it."""
-        send = partial(self._unicast.send, HomeAck(record.owner, 0, self._context.name, record.sequence))
+        send = partial(self._unicast.send, HomeAck(record.owner, 0, self._context.name, record.life, record.sequence))
         if self._queue is None:
             send()
         else:
@@ -220,26 +224,23 @@ class HomeRecords:
         self._unicast.receive(frame, self._record_acknowledgement)
 
     def _record_acknowledgement(self, frame: HomeAck) -> None:
-        if frame.sequence > self._acknowledged.get(frame.router, -1):
-            self._acknowledged[frame.router] = frame.sequence
+        version = version_of(frame)
+        if frame.life == self._context.life and not self._has_acknowledged(frame.router, version):
+            self._acknowledged[frame.router] = version  # and not one of another maker
 
     def _lacks(self, owner: str, version: RecordVersion) -> bool:
         present = self._records.get(owner)
         if present is None:
             return len(self._records) < MAX_HOMES
-        return version.is_newer(_version(present))
+        return version.is_newer(version_of(present))
 
     def _foreign(self, link: int, record: HomeRecord) -> None:
         """Handle a record of this router that it did not make: it was forgotten, or its journal was lost."""
         if self._queue is None:
             hint = 'set `journal` to its folder, or remove the record with "cbnet durable forget"'
             reason = f"this router has durable subscriptions ({len(record.names)}) but no journal; {hint}"
-            log(logging.WARNING, "journal missing", neighbour=self._links.name(link), reason=reason)
+            self._context.warn("journal missing", neighbour=self._links.name(link), reason=reason)
             self._install(record)  # publishers wait for this home until somebody decides
             return
-        log(logging.WARNING, "home record superseded", neighbour=self._links.name(link), names=len(record.names))
-        self.on_own(_version(record))
-
-
-def _version(record: HomeRecord | RecordEntry) -> RecordVersion:
-    return RecordVersion(record.sequence, record.life)
+        self._context.warn("home record superseded", neighbour=self._links.name(link), names=len(record.names))
+        self.on_own(version_of(record))

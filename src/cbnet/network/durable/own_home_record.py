@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.link.context import RouterContext
-from cbnet.network.linkstate.records import RecordVersion
+from cbnet.network.linkstate.records import RecordVersion, version_of
 from cbnet.network.protocol.durable_frames import DurableName
 from cbnet.network.protocol.frames import HomeRecord
 
@@ -14,31 +14,30 @@ from cbnet.network.protocol.frames import HomeRecord
 class OwnHomeRecord:
     """The durable subscriptions of one router that are on disk, and its history."""
 
-    def __init__(self, context: RouterContext, records: HomeRecords, journal: int) -> None:
+    def __init__(self, context: RouterContext, records: HomeRecords) -> None:
         self._context = context
         self._records = records
-        self._journal = journal
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
         own = records.get(context.name)
-        self._version = RecordVersion(0, journal) if own is None else RecordVersion(own.sequence, own.life)
+        self._version = RecordVersion(0, context.life) if own is None else version_of(own)
         self._flooded = 0.0  # time
-        self._above: RecordVersion | None = None  # a version to outbid
+        self._above: RecordVersion | None = None  # a newer version to outbid
         self.address = ""  # that clients connect to
         records.on_own = self._outbid
 
     # --- lookup
 
     @property
-    def sequence(self) -> int:
-        """The number of the newest version; others are told it when it is on disk."""
-        return self._version.sequence
+    def version(self) -> RecordVersion:
+        """The newest version; others are told it when it is on disk."""
+        return self._version
 
     @property
     def is_outdated(self) -> bool:
         """Whether the record that others know is not the present one."""
         own = self._records.get(self._context.name)
-        return own is None or own.life != self._journal or {*own.filters} != self.all_filters()
+        return own is None or own.names != self._all_names() or {*own.filters} != self.all_filters()
 
     @property
     def is_outbid(self) -> bool:
@@ -52,6 +51,9 @@ class OwnHomeRecord:
     def all_filters(self) -> set[bytes]:
         """Return all filters."""
         return {filter for filters in self._filters.values() for filter in filters}
+
+    def _all_names(self) -> list[DurableName]:
+        return sorted(self._names.values())
 
     def is_due(self, now: float) -> bool:
         """Return whether the record was not flooded lately."""
@@ -75,16 +77,17 @@ class OwnHomeRecord:
         own = self._records.get(self._context.name)
         if own is None and not self._filters and self._above is None:
             return
-        self._version = (self._above or self._version).next(self._journal)
+        self._version = (self._above or self._version).next(self._context.life)
         self._above = None
         self._flooded = self._context.now
-        names, filters = sorted(self._names.values()), sorted(self.all_filters())
         sequence, life = self._version
+        names, filters = self._all_names(), sorted(self.all_filters())
         self._records.set_own(HomeRecord(self._context.name, life, sequence, self.address, names, filters))
 
     def _outbid(self, version: RecordVersion) -> None:
         """Outbid a version of the own record at the next check: another router may have this name, and do so, too."""
-        self._above = version
+        if version.is_newer(self._above or self._version):
+            self._above = version
 
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to; the record has it."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cbnet.network.protocol.fields import MAX_SEQUENCE
-from cbnet.network.protocol.frames import LinkRecord, RecordEntry
+from cbnet.network.protocol.frames import HomeAck, HomeRecord, LinkRecord, RecordEntry
 
 _NUMBERS = MAX_SEQUENCE + 1
 _HALF = _NUMBERS // 2
@@ -60,8 +60,8 @@ class RecordVersion(NamedTuple):
         return RecordVersion((self.sequence + _QUARTER) % _NUMBERS, self.life)
 
 
-def version_of(record: LinkRecord | RecordEntry) -> RecordVersion:
-    """Return the version of a record, or of an entry of a summary."""
+def version_of(record: LinkRecord | HomeRecord | HomeAck | RecordEntry) -> RecordVersion:
+    """Return the version of a record, or of that which an entry of a summary or an acknowledgement names."""
     return RecordVersion(record.sequence, record.life)
 
 

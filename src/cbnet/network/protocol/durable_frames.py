@@ -54,7 +54,7 @@ class HomeRecord(FrameBase, tag=FrameNumber.HOME_RECORD.value):
     """The durable subscriptions of a router, their home."""
 
     owner: NodeName
-    life: Number  # of its journal: a random number
+    life: Number  # of the router that made this version
     sequence: Number
     address: AddressText  # that clients connect to
     names: SubscriptionNames  # of the subscriptions: account and name
@@ -80,6 +80,7 @@ class HomeAck(FrameBase, tag=FrameNumber.HOME_ACK.value):
     to: NodeName
     hops: Hops
     router: NodeName
+    life: Number
     sequence: Number
 
 

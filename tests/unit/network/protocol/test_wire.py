@@ -201,7 +201,7 @@ ALL = [
     frames.HomeRecord("a", 1, 2, "127.0.0.1:4001", [("", "billing")], [b"\x90"]),
     frames.HomeSummary([frames.RecordEntry("a", 1, 2)], True),
     frames.HomeRequest([frames.RecordEntry("a", 1, 2)]),
-    frames.HomeAck("a", 0, "b", 2),
+    frames.HomeAck("a", 0, "b", 1, 2),
     frames.Stored("a", 0, "b", [frames.StoredEntry(1, 2, 3, 0, "")]),
     frames.DurableSubscribe(1, "billing", "x > 0", 0.0, 100, 30.0, frames.DurableLimits(messages=5)),
     frames.Acknowledge(1, [3, 4], 2),

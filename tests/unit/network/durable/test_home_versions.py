@@ -1,0 +1,260 @@
+"""Versions of home records: none stands for two contents, whoever made them, so all routers agree on the homes."""
+
+from copy import deepcopy
+
+import msgspec
+
+from cbnet.network.announce.announcements import NO_DATA
+from cbnet.network.durable.journal import SaveHome
+from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.frames import ForgetHome, HomeRecord, Subscribed
+from cbnet.network.simulation.memory_disk import MemoryDisk
+from cbnet.network.simulation.memory_network import TICK, Host
+from tests.support.durable_networks import DurableLab, answers, payloads
+
+SEEDS = range(6)  # the lives of the routers are in another order
+
+
+def home_lab(seed, links="a-b b-c"):
+    """Return routers in a chain, a client at a, and one at the last with the durable subscription "one", to x > 0."""
+    net = DurableLab(links, seed)
+    alice, owner = net.client("a"), net.client(net.names[-1])
+    owner.subscribe_durable(1, "one", "x > 0", wait=5.0)
+    net.run(3)
+    return net, alice, owner
+
+
+def records(net, owner):
+    """Return version and names of the record of a home that each running router has."""
+    known = [host.router.durable.records.get(owner) for host in net.memory.hosts.values() if host.router]
+    return [each and (each.sequence, each.life, [name for _, name in each.names]) for each in known]
+
+
+def agreed(net, owner):
+    """Return the names of a home on which all routers agree, and None if they do not."""
+    first, *others = records(net, owner)
+    return first[2] if first and all(each == first for each in others) else None
+
+
+def forget(net, client, home):
+    client.send(ForgetHome(1, home))
+    net.run(0.5)
+
+
+def life(net, name):
+    return net.memory.router(name)._context.life
+
+
+def store_while_away(net, alice, home, owner, attributes):
+    """Publish a message while its home is killed; return subscriptions of the receipts before and after its return."""
+    net.kill(home)
+    number = alice.publish_durable(attributes, b"pay", timeout=60)
+    net.run(5)
+    before = number in alice.receipts
+    net.start(home)
+    net.run(10)
+    return before, alice.receipts[number].subscriptions, payloads(owner)
+
+
+def test_a_home_that_was_forgotten_while_it_made_a_subscription_is_waited_for():
+    orders = set()
+    for seed in SEEDS:
+        net, alice, carol = home_lab(seed)
+        net.memory.cut("b", "c")
+        net.run(1)
+        forget(net, alice, "c")
+        carol.subscribe_durable(2, "two", "y > 0")
+        net.run(1)
+        orders.add(life(net, "a") > life(net, "c"))
+        net.memory.repair("b", "c")
+        net.run(10)
+        assert agreed(net, "c") == ["one", "two"]
+        assert store_while_away(net, alice, "c", carol, {"y": 1}) == (False, 1, [b"pay"])
+    assert orders == {True, False}
+
+
+def test_a_home_that_was_forgotten_and_made_many_subscriptions_is_known_by_its_own_record():
+    net, alice, carol = home_lab(1)
+    net.memory.cut("b", "c")
+    net.run(1)
+    forget(net, alice, "c")
+    for id in range(2, 6):
+        carol.subscribe_durable(id, str(id), "y > 0")
+        net.run(1)
+    net.memory.repair("b", "c")
+    net.run(10)
+    assert agreed(net, "c") == ["2", "3", "4", "5", "one"]
+
+
+def test_a_home_that_was_forgotten_on_both_sides_of_a_partition_is_gone():
+    for seed in SEEDS:
+        net, alice, _ = home_lab(seed, "a-b b-c c-d")
+        carol = net.client("c")
+        net.kill("d")
+        net.memory.cut("b", "c")
+        net.run(5)
+        forget(net, alice, "d")
+        forget(net, carol, "d")
+        net.memory.repair("b", "c")
+        net.run(10)
+        assert agreed(net, "d") == []
+        number = alice.publish_durable({"x": 1}, b"0", timeout=30)
+        net.run(2)
+        assert alice.receipts[number].silent == []
+
+
+def test_a_home_that_was_forgotten_while_away_is_known_again_when_it_returns():
+    for seed in SEEDS:
+        net, alice, carol = home_lab(seed)
+        carol.disconnect()
+        net.run(1)
+        net.kill("c")
+        alice.publish_durable({"x": 1}, b"before", timeout=60)
+        net.run(1)
+        forget(net, alice, "c")
+        net.start("c")
+        net.run(10)
+        carol.reconnect()
+        net.run(2)
+        assert agreed(net, "c") == ["one"]
+        assert payloads(carol) == [b"before"]
+        assert store_while_away(net, alice, "c", carol, {"x": 2}) == (False, 1, [b"before", b"pay"])
+
+
+def test_a_journal_from_a_backup_that_makes_other_subscriptions_is_waited_for():
+    orders = set()
+    for seed in SEEDS:
+        net, alice, carol = home_lab(seed)
+        carol.disconnect()
+        disk = net.disks["c"]
+        backup = deepcopy(disk._written)
+        other = net.client("c")
+        other.subscribe_durable(2, "lost", "z > 0")
+        net.run(2)
+        before = life(net, "c")
+        other.disconnect()
+        net.kill("c")
+        net.memory.cut("b", "c")
+        disk._written = backup
+        net.start("c")
+        carol.reconnect()
+        net.run(1)
+        orders.add(life(net, "c") > before)
+        carol.subscribe_durable(2, "two", "y > 0")
+        net.run(1)
+        net.memory.repair("b", "c")
+        net.run(10)
+        assert agreed(net, "c") == ["one", "two"]
+        assert store_while_away(net, alice, "c", carol, {"y": 1}) == (False, 1, [b"pay"])
+    assert orders == {True, False}
+
+
+def test_a_lost_journal_is_replaced_by_what_the_router_has_now():
+    for seed in SEEDS:
+        net, alice, carol = home_lab(seed)
+        carol.disconnect()
+        net.kill("c")
+        net.memory.hosts["c"].disk = MemoryDisk(net.memory)
+        net.memory.cut("b", "c")
+        net.start("c")
+        other = net.client("c")
+        other.subscribe_durable(1, "new", "y > 0")
+        net.run(1)
+        net.memory.repair("b", "c")
+        net.run(10)
+        assert agreed(net, "c") == ["new"]
+        number = alice.publish_durable({"x": 1}, b"0", timeout=30)
+        net.run(2)
+        assert alice.receipts[number].silent == []
+
+
+def test_a_start_makes_no_new_version_if_nothing_has_changed():
+    net, _, _ = home_lab(1)
+    before = records(net, "c")
+    net.kill("c")
+    net.start("c")
+    net.run(5)
+    assert records(net, "c") == before
+
+
+def test_a_start_announces_a_name_that_was_saved_before_a_crash():
+    net = DurableLab("a-b")
+    client = net.client("b")
+    client.subscribe_durable(1, "one", "x > 0")
+    net.run(2)
+    disk = net.disks["b"]
+    disk.delay = 1.0
+    client.subscribe_durable(2, "two", "x > 0")
+    net.run(1.5)  # the subscription is on disk, the record that has its name is not
+    client.disconnect()
+    net.kill("b")
+    disk.delay = 0.005
+    assert [saved.name for saved in disk._written.state.subscriptions] == ["one", "two"]
+    assert agreed(net, "b") == ["one"]
+    net.start("b")
+    net.run(5)
+    assert agreed(net, "b") == ["one", "two"]
+
+
+def test_two_routers_of_one_name_outbid_each_other_at_most_every_second():
+    net = DurableLab("a-b b-c")
+    memory = net.memory
+    twin = memory.hosts["twin"] = Host(memory, Settings("c"), NO_DATA, MemoryDisk(memory))
+    memory.every(TICK, twin.tick)
+    memory.start("twin")
+    memory.add_cable("a", "twin")
+    net.run(3)
+    net.client("c").subscribe_durable(1, "one", "x > 0")
+    net.client("twin").subscribe_durable(1, "two", "y > 0")
+    net.run(3)
+    before = memory.router("a").durable.records.get("c").sequence
+    net.run(20)
+    assert memory.router("a").durable.records.get("c").sequence - before <= 2 * 20
+
+
+def test_the_acknowledgement_of_a_version_that_an_operator_made_confirms_no_subscription():
+    """A router that forgets the home is cut off again, so that nothing but acknowledgements shows its version."""
+    orders = set()
+    for seed in SEEDS:
+        net, alice, carol = home_lab(seed)
+        orders.add(life(net, "a") > life(net, "c"))
+        net.disks["c"].delay = 0.4
+        carol.subscribe_durable(2, "two", "y > 0", wait=10.0)
+        net.run(0.5)  # the subscription is on disk, the record that has it is not
+        alice.send(ForgetHome(1, "c"))
+        net.run(0.1)
+        net.kill("a")
+        for _ in range(1000):
+            if any(answer.id == 2 and answer.is_confirmed for answer in answers(carol, Subscribed)):
+                break
+            net.run(0.01)
+        else:
+            raise AssertionError("not confirmed")
+        assert ("", "two") in net.memory.router("b").durable.records.get("c").names
+    assert orders == {True, False}
+
+
+def test_a_version_that_is_being_written_is_not_made_again():
+    net, _, carol = home_lab(1)
+    host, disk = net.memory.hosts["c"], net.disks["c"]
+    versions = []
+    disk.submit = lambda operations, submit=disk.submit: (
+        versions.extend(saved_versions(operations)),
+        submit(operations),
+    )
+    disk.delay = 1.0
+    carol.subscribe_durable(2, "two", "y > 0")
+    carol.subscribe_durable(3, "three", "z > 0")
+    net.run(2.5)
+    present = host.router.durable.records.get("c")
+    assert (present.sequence, len(versions)) == (2, 2)  # version 3 is being written
+    end = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["b"])
+    host.received(end, HomeRecord("c", present.life + 1, present.sequence, "", [], []))
+    net.run(10)
+    assert len(versions) == len({*versions}) >= 2
+    assert agreed(net, "c") == ["one", "three", "two"]
+
+
+def saved_versions(operations):
+    saved = [msgspec.msgpack.decode(each.record, type=HomeRecord) for each in operations if isinstance(each, SaveHome)]
+    return [(record.sequence, record.life) for record in saved]
