@@ -1,13 +1,14 @@
 """Home of durable subscriptions: the messages that a router stores, and its answers to their publishers.
 
-    packet ──► seen before? ──no──► is its predecessor here? ──yes──► is there room? ──yes──► stored
-                   │ yes                │ no: held back                    │ no                 │ on disk
-                   ▼                    ▼ until the source sends again     ▼                    ▼
-                answered                                                refused              answered
+    packet ──► seen before? ──no──► is its predecessor settled? ──yes──► is there room? ──yes──► stored
+                   │ yes                │ no: held back                       │ no                 │ on disk
+                   ▼                    ▼ until the source sends again        ▼                    ▼
+                answered                                                   refused              answered
 
 A message of a durable publisher names the one before it that this home must store, if that is not settled. So the
 messages of a publisher are stored in the order of their numbers, also if the network has changed their order. Which
-ones were stored is saved in the same transaction: a message that is sent again is stored once.
+ones were stored is saved in the same transaction: a message that is sent again is stored once. One that was refused is
+refused again, as its publisher was told so; until the home is restarted, as that is in memory only.
 
 Plain messages are stored in the order in which they arrive, without an answer. The history of the router is stored like
 a durable subscription; answers do not count it.
@@ -28,6 +29,7 @@ from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.message_log import MessageLog
 from cbnet.network.durable.publisher_window import PublisherWindow
 from cbnet.network.durable.publisher_windows import PublisherWindows
+from cbnet.network.durable.refused_messages import RefusedMessages
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.content import Content
@@ -68,6 +70,7 @@ class Home:
         self._answer = answer
         self.subscriptions: dict[int, MessageLog] = {}
         self._windows = PublisherWindows(context, queue, state.windows.values())
+        self._refused = RefusedMessages()
         self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
         self._held_bytes = 0
         # of this turn:
@@ -87,6 +90,8 @@ class Home:
         if packet.durable.floor > window.floor:
             window.advance(packet.durable.floor)
             self._drop_held(packet.life, range(window.floor))
+            if packet.life in self._windows:  # else nothing but the refusal prevents that a copy is stored
+                self._refused.advance(packet.life, window.floor)
         self._take(window, _HeldPacket(packet, ids, content, self._context.now))
 
     def _take_plain(self, packet: Packet, ids: Iterable[int], content: bytes) -> None:
@@ -107,6 +112,8 @@ class Home:
                 self._refusals.append(_answered(packet, 0, problem=_SETTLED))  # it may be stored or not
             elif window.has(number):
                 self._answers.append(_answered(packet, _count(each.ids)))
+            elif refused := self._refused.problem(packet.life, number):
+                self._refusals.append(_answered(packet, 0, problem=refused))
             elif not window.fits(number):
                 continue  # no client sends such a number
             elif not self._follows(window, packet):
@@ -120,7 +127,7 @@ class Home:
         """Return whether the message that must be stored before is settled."""
         assert packet.durable is not None
         previous = packet.durable.homes.get(self._context.name, 0)
-        return not previous or window.has(previous)
+        return not previous or window.has(previous) or bool(self._refused.problem(packet.life, previous))
 
     def _store(self, window: PublisherWindow, held: _HeldPacket) -> None:
         """Store a message for all subscriptions, or, if one of them is full, for none."""
@@ -131,7 +138,9 @@ class Home:
         unknown = self._windows.refusal(packet.life) if subscriptions else ""
         problem = late or self._queue.refusal or unknown or next(filter(None, problems), "")
         if problem:
-            self._refusals.append(_answered(packet, 0, problem=problem[:MAX_REASON_LENGTH]))
+            problem = problem[:MAX_REASON_LENGTH]
+            self._refused.add(packet.life, packet.number, problem)
+            self._refusals.append(_answered(packet, 0, problem=problem))
             return
         time = self._queue.time()
         dropped = sum(self._append(each, packet, content, time) for each in subscriptions)

@@ -37,6 +37,9 @@ class PublisherWindows:
     def __len__(self) -> int:
         return len(self._known)
 
+    def __contains__(self, publisher: int) -> bool:
+        return publisher in self._known
+
     def of(self, publisher: int) -> PublisherWindow:
         """Return the window of a publisher that has sent a message; an empty one, not kept, if it is not known."""
         window = self._known.get(publisher)
