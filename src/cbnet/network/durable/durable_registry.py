@@ -67,7 +67,6 @@ class DurableRegistry:
         self._context = context
         self._table = announcements.subscriptions
         self._home = home
-        self._records = records
         self._queue = queue
         self._replays = replays
         self.record = OwnHomeRecord(context, records)
@@ -118,13 +117,6 @@ class DurableRegistry:
         if start is not None:
             self._report_start(link, frame.id, start)
         self._queue.after(partial(self._ready, link, frame, subscription, self._context.now + frame.wait))
-
-    def check_home(self, account: str, name: str) -> None:
-        """Raise an `InputError` if a subscription lives at another router."""
-        elsewhere = self._records.home_of(account, name)
-        if elsewhere is not None and elsewhere.owner != self._context.name:
-            where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
-            raise InputError(f"durable subscription {name!r} lives at router {where}", hint="connect there")
 
     def detach(self, link: int, id: int) -> bool:
         """Stop sending messages to a client; return whether it had such a subscription."""

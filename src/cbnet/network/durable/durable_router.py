@@ -126,6 +126,14 @@ class DurableRouter:
             *((FrameNumber.REPLAY, *each) for each in followed),
         ]
 
+    def check_home(self, account: str, name: str) -> None:
+        """Raise an `InputError` if a durable subscription lives at another router, and not here."""
+        elsewhere = self.records.home_of(account, name)
+        is_here = self._registry is not None and bool(self._registry.predicate(account, name))
+        if elsewhere is not None and elsewhere.owner != self._context.name and not is_here:
+            where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
+            raise InputError(f"durable subscription {name!r} lives at router {where}", hint="connect there")
+
     def load(self, account: str) -> FilterLoad:
         """Return how much the durable subscriptions of an account have, whether its clients are connected or not."""
         return NO_LOAD if self._registry is None else self._registry.load(account)

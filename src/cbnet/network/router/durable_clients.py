@@ -65,11 +65,11 @@ class DurableClientHandler:
         if client is None:
             return
         try:
+            self._durable.check_home(client.account, frame.name)
             registry = self._durable.registry
             present = registry.predicate(client.account, frame.name)
             filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS) if frame.predicate else []
             if not present:
-                registry.check_home(client.account, frame.name)
                 self._quotas.check_subscription(link, filters)
             wanted = parse(frame.predicate or present or "false", PREDICATE_LIMITS)
             client.rights.check_subscribe(wanted)
@@ -145,6 +145,7 @@ class DurableClientHandler:
         if client is None:
             return
         try:
+            self._durable.check_home(client.account, frame.name)
             self._durable.registry.remove(client.account, frame.name, self._done(client, frame.number))
         except InputError as error:
             self._refuse(link, frame, frame.number, error)

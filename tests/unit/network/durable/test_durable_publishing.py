@@ -9,6 +9,8 @@ from cbnet.network.protocol.frames import (
     DurableLimits,
     DurableMark,
     DurablePublished,
+    DurableRemove,
+    DurableSubscribe,
     ForgetHome,
     HomeRecord,
     Packet,
@@ -255,13 +257,16 @@ def test_a_full_disk_refuses_durable_publishers():
     assert receipt(alice, second) == (0, [], ["c: the journal cannot be written: the disk is full"])
 
 
-def test_a_durable_subscription_lives_at_one_router():
-    net, alice, _ = chain()
-    alice.subscribe_durable(1, "billing")
+@pytest.mark.parametrize("diskless", ["", "a"])
+@pytest.mark.parametrize(
+    "frame", [DurableSubscribe(1, "billing", "", 0.0, 100, 30.0, None), DurableRemove(1, "billing")]
+)
+def test_a_durable_subscription_lives_at_one_router(diskless, frame):
+    net, alice, _ = chain(diskless=diskless)
+    alice.send(frame)
     net.run(1)
-    assert answers(alice, RefusedFrame)[-1].reason == (
-        "durable subscription 'billing' lives at router c; connect there"
-    )
+    (refused,) = answers(alice, RefusedFrame)
+    assert refused.reason == "durable subscription 'billing' lives at router c; connect there"
 
 
 def test_a_home_that_will_not_return_is_forgotten():
