@@ -186,6 +186,7 @@ def test_a_client_that_follows_another_receives_what_waits_in_order():
     net.run(2)
     assert payloads(bob) == numbers(5)
     bob.disconnect()
+    net.run(1)
     carol.subscribe_durable(1, "billing", window=20)
     net.run(5)
     assert payloads(carol) == numbers(20)
