@@ -131,6 +131,30 @@ def test_limits_are_reported_to_both_sides(network):
             list(subscription)
 
 
+def test_limits_change_by_a_command_of_their_own(cbnet, network):
+    with at(network, "c") as consumer, at(network, "c") as other, at(network, "a") as publisher:
+        subscription = consumer.subscribe("x > 0", durable="billing", wait=True, limits=DurableLimits(messages=1))
+        with pytest.raises(Refused, match=r"has other limits: 1 message \(refuse\), not 3 messages \(refuse\); leave"):
+            other.subscribe("", durable="billing", limits=DurableLimits(messages=3))
+        assert other.limit_durable("billing", messages=2) == DurableLimits(messages=2)
+        home = ("--router", str(network.addresses["c"]))
+        outcome = cbnet("durable", "limit", "billing", "--max-age", "60", "--drop-oldest", *home)
+        assert (outcome.code, outcome.err) == (0, "billing at c: 2 messages, 60 s (drop oldest)\n")
+        assert cbnet("durable", "limit", "billing", "--max-messages", "0", "--max-age", "0", "--refuse", *home).err == (
+            "billing at c: no limits\n"
+        )
+        outcome = cbnet("durable", "limit", "billing", *home)
+        assert (outcome.code, outcome.err.startswith("error: no limit to change; give --max-messages")) == (2, True)
+        for command in (("limit", "billing", "--max-messages", "1"), ("remove", "billing")):
+            outcome = cbnet("durable", *command, "--router", str(network.addresses["a"]))
+            where = f"lives at router c, {network.addresses['c']}; connect there"
+            assert (outcome.code, outcome.err) == (1, f"error: durable subscription 'billing' {where}\n")
+        network.kill("c")  # the client restores a subscription with limits that have changed
+        network.start("c")
+        publisher.publish({"x": 1}, b"0", durable=True, timeout=20)
+        assert subscription.get(timeout=20).payload == b"0"
+
+
 def test_commands_keep_messages_between_runs(cbnet, network):
     home = ("--router", str(network.addresses["c"]))
     with at(network, "c") as consumer:

@@ -9,18 +9,19 @@ import typer
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.network.limit_options import limit_option
 from cbnet.cli.options import Dialect, Json
+from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
     from cbnet.network import Client, Delivery, DurableLimits, Subscription
     from cbnet.network.client.async_subscription import WhenFull
 
-
 _DURABLE = "Durable subscriptions"
 
 
-def _limit(name: str, metavar: str, help: str) -> Any:
-    return typer.Option(name, metavar=metavar, min=0, help=help, show_default="no limit", rich_help_panel=_DURABLE)
+def _limit(name: str) -> Any:
+    return limit_option(name, default="no limit, or that of an existing subscription", panel=_DURABLE)
 
 
 @with_connection
@@ -73,9 +74,9 @@ def sub(
             rich_help_panel=_DURABLE,
         ),
     ] = 30.0,
-    max_messages: Annotated[int, _limit("--max-messages", "N", "Maximum number of messages kept.")] = 0,
-    max_bytes: Annotated[int, _limit("--max-bytes", "N", "Maximum number of bytes kept.")] = 0,
-    max_age: Annotated[float, _limit("--max-age", "S", "Maximum age of a message kept, in seconds.")] = 0,
+    max_messages: Annotated[int | None, _limit("--max-messages")] = None,
+    max_bytes: Annotated[int | None, _limit("--max-bytes")] = None,
+    max_age: Annotated[float | None, _limit("--max-age")] = None,
     drop_oldest: Annotated[
         bool,
         typer.Option(
@@ -101,7 +102,6 @@ def sub(
 
     Example: cbnet sub 'price < 500 and #upgradeable' --from 1h
     """
-    from cbnet.errors import CbnetError, InputError
     from cbnet.language.dialects import CBNET, parse
     from cbnet.network.client.history_point import history_start
 
@@ -116,11 +116,11 @@ def sub(
     if predicate is not None:
         translated = parse(predicate, dialect=dialect)  # reports errors before connecting
         predicate = predicate if dialect == CBNET else str(translated)
+    limits = _limits(max_messages, max_bytes, max_age, drop_oldest=drop_oldest)
     policy: Any = when_full
     with connection.connect() as client:
         client.on_event = lambda event: print_note(event.text)
         if durable:
-            limits = _limits(max_messages, max_bytes, max_age, drop_oldest=drop_oldest)
             subscription = _subscribe_durable(client, predicate, durable, wait, timeout, queue, ack_wait, limits, since)
         else:
             subscription = _subscribe(client, predicate, wait, timeout, queue, policy, since)
@@ -192,13 +192,17 @@ def _subscribe_durable(
     return subscription
 
 
-def _limits(messages: int, size: int, age: float, *, drop_oldest: bool) -> DurableLimits | None:
+def _limits(
+    messages: int | None, size: int | None, age: float | None, *, drop_oldest: bool
+) -> DurableLimits | None:  # fmt: skip
     """Return the limits of a durable subscription; None: those that it has."""
     from cbnet.network import DurableLimits
 
-    if not messages and not size and not age:
+    if drop_oldest and not messages and not size and not age:
+        raise InputError("--drop-oldest needs a limit", hint="add --max-messages, --max-bytes or --max-age")
+    if messages is None and size is None and age is None:
         return None
-    return DurableLimits(messages, size, float(age), "drop oldest" if drop_oldest else "refuse")
+    return DurableLimits(messages or 0, size or 0, age or 0.0, "drop oldest" if drop_oldest else "refuse")
 
 
 def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`cbnet durable`: list and remove durable subscriptions, and forget homes that will not return."""
+"""`cbnet durable`: list, limit and remove durable subscriptions, and forget homes that will not return."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import typer
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
+from cbnet.cli.network.limit_options import limit_option
 from cbnet.cli.options import Json
+from cbnet.errors import InputError
 
 if TYPE_CHECKING:
-    from cbnet.network.protocol.durable_frames import DurableField, DurableLimits, DurableReport
+    from cbnet.network.protocol.durable_frames import DurableField, DurableReport, Policy
     from cbnet.network.protocol.history_frames import HistoryField
 
 durable = typer.Typer(
-    help="List and remove durable subscriptions, and forget routers that will not return.",
+    help="List, limit and remove durable subscriptions, and forget routers that will not return.",
     cls=GroupHelp,
     no_args_is_help=True,
 )
@@ -52,6 +54,38 @@ def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
 
 
 @with_connection
+def limit(
+    name: Name,
+    max_messages: Annotated[int | None, limit_option("--max-messages", default="no change")] = None,
+    max_bytes: Annotated[int | None, limit_option("--max-bytes", default="no change")] = None,
+    max_age: Annotated[float | None, limit_option("--max-age", default="no change")] = None,
+    drop_oldest: Annotated[
+        bool | None,
+        typer.Option(
+            "--drop-oldest/--refuse",
+            help="Beyond a limit, drop the oldest messages, or refuse new ones.",
+            show_default="no change",
+        ),
+    ] = None,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Change limits of a durable subscription of a router, for the next messages.
+
+    Example: cbnet durable limit billing --max-messages 10000 --drop-oldest
+    """
+    policy: Policy | None = None if drop_oldest is None else "drop oldest" if drop_oldest else "refuse"
+    if max_messages is None and max_bytes is None and max_age is None and policy is None:
+        options = "--max-messages, --max-bytes, --max-age, --drop-oldest or --refuse"
+        raise InputError("no limit to change", hint=f"give {options}")
+    with connection.connect() as client:
+        limits = client.limit_durable(
+            name, messages=max_messages, bytes=max_bytes, age=max_age, policy=policy
+        )  # fmt: skip
+        print_note(f"{name} at {client.router}: {limits}")
+
+
+@with_connection
 def remove(name: Name, *, connection: ConnectionOptions) -> None:
     """Remove a durable subscription of a router, with the messages that it keeps.
 
@@ -74,7 +108,7 @@ def forget(home: Home, *, connection: ConnectionOptions) -> None:
 
 
 durable.command(name="list", cls=CommandHelp)(list_)
-for command in (remove, forget):
+for command in (limit, remove, forget):
     durable.command(cls=CommandHelp)(command)
 
 
@@ -105,7 +139,6 @@ def _history(history: HistoryField) -> str:
 
 
 def _print_grid(report: DurableReport, router: str) -> None:
-
     if not report.subscriptions:
         print(f"router {router} has no durable subscriptions")
         return
@@ -114,14 +147,5 @@ def _print_grid(report: DurableReport, router: str) -> None:
     for each in report.subscriptions:
         name = f"{each.account}/{each.name}" if each.account else each.name
         counts = (f"{count:,}" for count in (each.messages, each.bytes, each.unacknowledged, each.clients, each.lost))
-        add_cells(grid, name, *counts, _limits(each.limits), each.predicate)
+        add_cells(grid, name, *counts, str(each.limits), each.predicate)
     results_console().print(grid)
-
-
-def _limits(limits: DurableLimits) -> str:
-    parts = [
-        *([plural(limits.messages, "message")] if limits.messages else []),
-        *([f"{limits.bytes:,} bytes"] if limits.bytes else []),
-        *([f"{limits.age:g} s"] if limits.age else []),
-    ]
-    return f"{', '.join(parts)}; {limits.policy}" if parts else "none"

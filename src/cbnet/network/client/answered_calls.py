@@ -24,6 +24,7 @@ _ANSWERED: Final[Mapping[type[Frame], tuple[str, tuple[type[Frame], ...]]]] = {
     frames.FilterPage: ("number", (frames.FilterRequest,)),
     frames.DurableReport: ("number", (frames.DurableQuery,)),
     frames.DurableRemoved: ("number", (frames.DurableRemove, frames.ForgetHome)),
+    frames.DurableLimited: ("number", (frames.DurableLimit,)),
     frames.Reloaded: ("number", (frames.Reload,)),
 }
 

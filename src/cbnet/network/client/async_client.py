@@ -28,7 +28,7 @@ from cbnet.network.client.message_encoding import MessageLike, encode_batch, enc
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
-from cbnet.network.protocol.durable_frames import DurableLimits
+from cbnet.network.protocol.durable_frames import DurableLimits, Policy
 from cbnet.network.protocol.frames import Status
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls, client_context, dial
@@ -42,6 +42,7 @@ Query: TypeAlias = (
     | frames.FilterRequest
     | frames.DurableQuery
     | frames.DurableRemove
+    | frames.DurableLimit
     | frames.ForgetHome
     | frames.Reload
 )
@@ -188,7 +189,8 @@ class AsyncClient:
 
         durable: the name of a durable subscription, which this router keeps messages for, also while no client is
         connected. Messages come again until they are acknowledged, after `ack_wait` seconds; several clients share
-        them. An empty predicate joins an existing one. limits: what it keeps at most.
+        them. An empty predicate joins an existing one. limits: what it keeps at most; an existing one with others is
+        refused, and `limit_durable` changes them.
 
         since: begin in the past, with what the router has in its history: a `timedelta`, or a text such as "1h", ago;
         an offset; or "first". New messages follow, without a gap or a repetition. After a reconnection to the same
@@ -362,6 +364,25 @@ class AsyncClient:
     async def remove_durable(self, name: str, timeout: float = TIMEOUT) -> None:
         """Remove a durable subscription of this router and its messages."""
         await self.query(frames.DurableRemove, name, timeout=timeout)
+
+    async def limit_durable(
+        self,
+        name: str,
+        *,
+        messages: int | None = None,
+        bytes: int | None = None,
+        age: float | None = None,
+        policy: Policy | None = None,
+        timeout: float = TIMEOUT,
+    ) -> DurableLimits:
+        """Change limits of a durable subscription of this router, for the next messages; return all its limits.
+
+        None: no change. 0: no limit. What is above a new limit stays, unless the policy drops it for a new message.
+        """
+        answer: frames.DurableLimited = await self.query(
+            frames.DurableLimit, name, messages, bytes, age, policy, timeout=timeout
+        )
+        return answer.limits
 
     async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
         """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""

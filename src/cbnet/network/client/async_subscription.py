@@ -85,6 +85,7 @@ class AsyncSubscription:
         self.history: HistorySpan | None = None
         self.lost = 0  # messages that the router dropped because of the limits of a durable subscription or its history
         self.confirmation = Confirmation(False, 0, [])
+        self.is_registered = False  # whether a router has accepted it
         self.dropped = 0  # messages dropped because the queue was full
         self.id = id
         self.when_full = when_full

@@ -87,6 +87,8 @@ class Registrations:
         finally:
             self._deadlines.pop(entry.id, None)
         entry.confirmation = Confirmation(answer.is_confirmed, answer.routers, answer.missing)
+        if isinstance(entry, AsyncSubscription):
+            entry.is_registered = True
         if wait and not answer.is_confirmed:
             raise NotConfirmed(entry, answer.routers, answer.missing, timeout)
 
@@ -127,6 +129,7 @@ class Registrations:
                 ack_wait=ack_wait,
                 limits=limits,
                 start=subscription.since,
+                is_restored=subscription.is_registered,
             )
         if subscription.since is not None:
             return frames.Replay(id, predicate, wait, subscription.window, subscription.since)

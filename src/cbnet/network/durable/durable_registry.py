@@ -1,4 +1,4 @@
-"""The durable subscriptions of a router: created, shared, confirmed and removed.
+"""The durable subscriptions of a router: created, shared, confirmed, limited and removed.
 
 A subscription takes effect when it is on disk: then its filters are announced like those of clients, and the record of
 this home is flooded. With `wait`, a client is answered when all reachable routers have the record and the announcement.
@@ -44,7 +44,7 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_REASON_LENGTH
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import DurableLost, DurableSubscribe, RefusedFrame, Subscribed
+from cbnet.network.protocol.frames import DurableLimit, DurableLost, DurableSubscribe, RefusedFrame, Subscribed
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router, which are in one record
 
@@ -109,8 +109,7 @@ class DurableRegistry:
             start = self._locate(frame)
             subscription = self._create(frame, account, 0 if start is None else start.offset)
         else:
-            self._check_same(subscription.saved, frame)
-            self._change_limits(subscription, frame.limits)
+            _check_same(subscription.saved, frame)
         self.detach(link, frame.id)
         self._attached[link, frame.id] = subscription
         subscription.attach(Consumer(link, frame.id, frame.window, frame.ack_wait))
@@ -144,9 +143,8 @@ class DurableRegistry:
 
     def remove(self, account: str, name: str, done: Callable[[], None]) -> None:
         """Remove a subscription and its messages; done: called when they are gone from the disk."""
-        subscription = self._by_name.pop((account, name), None)
-        if subscription is None:
-            raise InputError(f"there is no durable subscription {name!r} at router {self._context.name}")
+        subscription = self._existing(account, name)
+        del self._by_name[account, name]
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
             reason = f"durable subscription {name!r} was removed"
@@ -160,6 +158,21 @@ class DurableRegistry:
             self._table.remove(InternalSubscriber.DURABLE, subscription.id)
             self.record.announce()
         self._queue.after(done)
+
+    def limit(self, account: str, frame: DurableLimit, done: Callable[[DurableLimits], None]) -> None:
+        """Change limits of a subscription, for the next messages; done: called with all limits, on disk."""
+        subscription = self._existing(account, frame.name)
+        limits = frame.applied_to(subscription.saved.limits)
+        subscription.saved = replace(subscription.saved, limits=limits)
+        self._queue.add(SaveSubscription(subscription.saved))
+        self._queue.after(partial(done, limits))
+
+    def _existing(self, account: str, name: str) -> DurableSubscription:
+        subscription = self._by_name.get((account, name))
+        if subscription is None:
+            self.check_home(account, name)
+            raise InputError(f"there is no durable subscription {name!r} at router {self._context.name}")
+        return subscription
 
     def predicate(self, account: str, name: str) -> str:
         """Return the predicate of a subscription; empty if there is none."""
@@ -242,19 +255,6 @@ class DurableRegistry:
         self._table.set(InternalSubscriber.DURABLE, saved.id, self.record.filters(saved.id))
         self._home.join(saved.id, parse(saved.predicate))
 
-    def _check_same(self, saved: SavedSubscription, frame: DurableSubscribe) -> None:
-        if frame.predicate and {*predicate_to_bytes(frame.predicate)} != {*predicate_to_bytes(saved.predicate)}:
-            raise InputError(
-                f"durable subscription {saved.name!r} has another predicate: {saved.predicate}",
-                hint="use that one, another name, or remove the subscription first",
-            )
-
-    def _change_limits(self, subscription: DurableSubscription, limits: DurableLimits | None) -> None:
-        saved = subscription.saved
-        if limits is not None and limits != saved.limits:
-            subscription.saved = replace(saved, limits=limits)
-            self._queue.add(SaveSubscription(subscription.saved))
-
     # --- confirmation
 
     def _ready(self, link: int, frame: DurableSubscribe, subscription: DurableSubscription, deadline: float) -> None:
@@ -271,6 +271,20 @@ class DurableRegistry:
     def check(self) -> None:
         """Do periodic work."""
         self._confirmations.check()
+
+
+def _check_same(saved: SavedSubscription, frame: DurableSubscribe) -> None:
+    """Raise an `InputError` if a client wants a subscription with another predicate, or with other limits."""
+    if frame.predicate and {*predicate_to_bytes(frame.predicate)} != {*predicate_to_bytes(saved.predicate)}:
+        raise InputError(
+            f"durable subscription {saved.name!r} has another predicate: {saved.predicate}",
+            hint="use that one, another name, or remove the subscription first",
+        )
+    if frame.limits not in (None, saved.limits) and not frame.is_restored:
+        raise InputError(
+            f"durable subscription {saved.name!r} has other limits: {saved.limits}, not {frame.limits}",
+            hint=f"leave the limits out, or change them by `cbnet durable limit {saved.name}`",
+        )
 
 
 def _load(saved: SavedSubscription) -> FilterLoad:

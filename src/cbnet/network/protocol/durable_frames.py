@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from cbnet.network.protocol.fields import (
     MAX_ENTRIES,
@@ -30,6 +31,7 @@ MAX_CONTENT_BYTES = 1 << 20  # of a stored message
 MAX_PROBLEMS = 1_000  # homes that an answer names
 
 AddressText: TypeAlias = Annotated[str, Meta(max_length=300)]
+Age: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
 Policy: TypeAlias = Literal["refuse", "drop oldest"]
 DurableName: TypeAlias = tuple[str, NodeName]  # account, and name of a durable subscription
 SubscriptionNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_FRAME_FILTERS)]
@@ -40,8 +42,18 @@ class DurableLimits(Part):
 
     messages: Number = 0
     bytes: Number = 0  # of their contents
-    age: Annotated[float, Meta(ge=0)] = 0.0  # seconds
+    age: Age = 0.0
     policy: Policy = "refuse"
+
+    def __str__(self) -> str:
+        """Return a text such as `2 messages, 60 s (drop oldest)`."""
+        parts = [
+            *([f"{self.messages:,} {'message' if self.messages == 1 else 'messages'}"] if self.messages else []),
+            *([f"{self.bytes:,} bytes"] if self.bytes else []),
+            *([f"{self.age:g} s"] if self.age else []),
+        ]
+        policy = f" ({self.policy})" if parts or self.policy != "refuse" else ""
+        return (", ".join(parts) or "no limits") + policy
 
 
 NO_LIMITS = DurableLimits()
@@ -117,6 +129,7 @@ class DurableSubscribe(FrameBase, tag=FrameNumber.DURABLE_SUBSCRIBE.value):
     ack_wait: Annotated[float, Meta(gt=0, le=86_400)]  # seconds before a message that is not acknowledged comes again
     limits: DurableLimits | None  # None: none for a new subscription, else those that it has
     start: HistoryStart | None = None  # where a new subscription begins in the past; None: now
+    is_restored: bool = False  # sent again on a new connection: the limits may have changed meanwhile
 
 
 class Acknowledge(FrameBase, tag=FrameNumber.ACKNOWLEDGE.value):
@@ -150,6 +163,22 @@ class DurableRemove(FrameBase, tag=FrameNumber.DURABLE_REMOVE.value):
 
     number: Number
     name: NodeName
+
+
+class DurableLimit(FrameBase, tag=FrameNumber.DURABLE_LIMIT.value):
+    """Change limits of a durable subscription; None: no change."""
+
+    number: Number
+    name: NodeName
+    messages: Number | None
+    bytes: Number | None
+    age: Age | None
+    policy: Policy | None
+
+    def applied_to(self, limits: DurableLimits) -> DurableLimits:
+        """Return limits with the changes."""
+        members = ((name, getattr(self, name)) for name in DurableLimits.__struct_fields__)
+        return replace(limits, **{name: value for name, value in members if value is not None})
 
 
 class ForgetHome(FrameBase, tag=FrameNumber.FORGET_HOME.value):
@@ -214,6 +243,13 @@ class DurableRemoved(FrameBase, tag=FrameNumber.DURABLE_REMOVED.value):
     """Confirmation that a durable subscription, or the record of a home, was removed."""
 
     number: Number
+
+
+class DurableLimited(FrameBase, tag=FrameNumber.DURABLE_LIMITED.value):
+    """The limits of a durable subscription after a change."""
+
+    number: Number
+    limits: DurableLimits
 
 
 class DurableLost(FrameBase, tag=FrameNumber.DURABLE_LOST.value):

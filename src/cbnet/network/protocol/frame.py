@@ -92,6 +92,7 @@ class FrameNumber(IntEnum):
     DURABLE_REMOVE = 74
     FORGET_HOME = 75
     REPLAY = 76
+    DURABLE_LIMIT = 77
 
     # router to client
     DURABLE_DELIVER = 80
@@ -100,6 +101,7 @@ class FrameNumber(IntEnum):
     DURABLE_REMOVED = 83
     DURABLE_LOST = 84
     REPLAYING = 85
+    DURABLE_LIMITED = 86
 
 
 class FrameBase(Part, tag=True):

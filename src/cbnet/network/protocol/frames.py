@@ -10,9 +10,11 @@ client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRe
 OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest  Reload  SubscriptionRequest
 router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
 Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage  Reloaded  SubscriptionList
-durable             HomeRecord  HomeSummary  HomeRequest  HomeAck  Stored                      between routers
-DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove  ForgetHome  Replay  to a router
-DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLost  Replaying         to a client
+durable             HomeRecord  HomeSummary  HomeRequest  HomeAck  Stored          between routers
+DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove         to a router
+DurableLimit  ForgetHome  Replay                                                   to a router
+DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLimited    to a client
+DurableLost  Replaying                                                             to a client
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from cbnet.network.protocol.durable_frames import (
     Acknowledge,
     DurableDeliver,
     DurableField,
+    DurableLimit,
+    DurableLimited,
     DurableLimits,
     DurableLost,
     DurablePublish,
@@ -116,16 +120,17 @@ from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, Inter
 
 __all__ = [
     "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "DurableDeliver",
-    "DurableField", "DurableLimits", "DurableLost", "DurableMark", "DurablePublish", "DurablePublished", "DurableQuery",
-    "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe", "FilterPage", "FilterRequest", "ForgetHome",
-    "Frame", "Held", "Hello", "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest",
-    "HomeSummary", "Hop", "Inquiry", "InquiryReport", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField",
-    "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published",
-    "PullFailure", "PullFrame", "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload",
-    "Reloaded", "Replay", "Replaying", "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField",
-    "Stored", "StoredEntry", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed",
-    "SubscriptionField", "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd",
-    "TraceMark", "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost", "DurableMark", "DurablePublish",
+    "DurablePublished", "DurableQuery", "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe",
+    "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello", "HistoryField", "HistoryStart",
+    "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest", "HomeSummary", "Hop", "Inquiry", "InquiryReport",
+    "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame",
+    "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply",
+    "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "Replay", "Replaying",
+    "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck",
+    "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
+    "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
+    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
 ]  # fmt: skip
 
 Frame: TypeAlias = (
@@ -138,8 +143,9 @@ Frame: TypeAlias = (
     | Offered | Withdrawn | HolderRequest | PullReply | PullFailure
     | TableRequest | FilterRequest | TableSummary | FilterPage
     | HomeRecord | HomeSummary | HomeRequest | HomeAck | Stored
-    | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | ForgetHome | Replay
-    | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLost | Replaying
+    | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | DurableLimit
+    | ForgetHome | Replay
+    | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLimited | DurableLost | Replaying
     | Reload | Reloaded | SubscriptionRequest | SubscriptionList
 )  # fmt: skip
 

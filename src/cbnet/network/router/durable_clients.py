@@ -20,6 +20,9 @@ from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
     Acknowledge,
+    DurableLimit,
+    DurableLimited,
+    DurableLimits,
     DurablePublish,
     DurableQuery,
     DurableRemove,
@@ -147,6 +150,20 @@ class DurableClientHandler:
         try:
             self._durable.check_home(client.account, frame.name)
             self._durable.registry.remove(client.account, frame.name, self._done(client, frame.number))
+        except InputError as error:
+            self._refuse(link, frame, frame.number, error)
+
+    def limit(self, link: int, frame: DurableLimit) -> None:
+        """Change limits of a durable subscription."""
+
+        def done(limits: DurableLimits) -> None:
+            self._context.outbox.send(link, DurableLimited(frame.number, limits))
+
+        client = self._links.get(link)
+        if client is None:
+            return
+        try:
+            self._durable.registry.limit(client.account, frame, done)
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
 

@@ -168,6 +168,7 @@ class Router:
             frames.DurablePublish: self._durable_clients.publish,
             frames.DurableQuery: self._durable_clients.query,
             frames.DurableRemove: self._durable_clients.remove,
+            frames.DurableLimit: self._durable_clients.limit,
             frames.ForgetHome: self._durable_clients.forget,
             frames.Reload: self._reload,
         }

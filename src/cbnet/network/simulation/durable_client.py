@@ -105,7 +105,7 @@ class DurableMemoryClient(MemoryClient):
         """Send the Hello, subscriptions, and messages without an answer."""
         super().opened(end)
         for subscribe in self.durable.values():
-            self.send(subscribe)
+            self.send(msgspec.structs.replace(subscribe, is_restored=True))
         for replay in self.replays.values():
             self.send(replay)
         for publish in self.publisher.frames(self._memory.now):

@@ -29,11 +29,11 @@ def answers(client, kind):
     return [answer for answer in client.answers if isinstance(answer, kind)]
 
 
-def chain(**options):
+def chain(limits=None, **options):
     """Return three routers in a chain: a publisher at a, a durable subscription at c."""
     net = DurableLab("a-b b-c", **options)
     alice, carol = net.client("a"), net.client("c")
-    carol.subscribe_durable(1, "billing", "x > 0", wait=5.0)
+    carol.subscribe_durable(1, "billing", "x > 0", wait=5.0, limits=limits)
     net.run(3)
     assert [frame.is_confirmed for frame in answers(carol, Subscribed)] == [True]
     return net, alice, carol
@@ -221,10 +221,8 @@ def test_a_message_that_is_sent_again_is_also_for_homes_that_its_source_cannot_r
 
 
 def test_a_full_subscription_refuses_durable_publishers():
-    net, alice, carol = chain()
+    net, alice, carol = chain(DurableLimits(messages=2))
     carol.acknowledges = lambda _: False
-    carol.subscribe_durable(1, "billing", "x > 0", limits=DurableLimits(messages=2))
-    net.run(1)
     sent = [alice.publish_durable({"x": 1}, payload) for payload in numbers(3)]
     net.run(2)
     full = "c: durable subscription billing is full: 2 messages, 18 bytes"
@@ -237,10 +235,8 @@ def test_a_full_subscription_refuses_durable_publishers():
 
 
 def test_a_publisher_learns_that_older_messages_were_dropped():
-    net, alice, carol = chain()
+    net, alice, carol = chain(DurableLimits(messages=2, policy="drop oldest"))
     carol.acknowledges = lambda _: False
-    carol.subscribe_durable(1, "billing", "x > 0", limits=DurableLimits(messages=2, policy="drop oldest"))
-    net.run(1)
     sent = [alice.publish_durable({"x": 1}, payload) for payload in numbers(3)]
     net.run(2)
     assert [alice.receipts[number].dropped for number in sent] == [0, 0, 1]

@@ -208,6 +208,7 @@ ALL = [
     frames.DurablePublish(1, 2, 1, 5.0, {"x": 1}, ["t"], b"p"),
     frames.DurableQuery(1),
     frames.DurableRemove(1, "billing"),
+    frames.DurableLimit(1, "billing", 5, None, 60.0, "drop oldest"),
     frames.ForgetHome(1, "b"),
     frames.DurableDeliver(1, 2, 1, "a", 1, 2, b"\x93\x80\x90\xc4\x00"),
     frames.DurablePublished(1, 2, 3, 0, ["b"], ["c: the disk is full"]),
@@ -215,6 +216,7 @@ ALL = [
         1, [frames.DurableField("billing", "", "x > 0", frames.DurableLimits(), 1, 2, 3, 0, 1, 0)], {"b": 1}, ""
     ),
     frames.DurableRemoved(1),
+    frames.DurableLimited(1, frames.DurableLimits(messages=5)),
     frames.DurableLost(1, 2),
     frames.DurableLost(1, 0, "b was restarted"),
     frames.Replay(1, "x > 0", 0.0, 100, frames.HistoryStart(7, None, 5)),

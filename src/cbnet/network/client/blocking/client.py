@@ -30,7 +30,7 @@ from cbnet.network.client.history_point import Since
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
 from cbnet.network.errors import NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
-from cbnet.network.protocol.durable_frames import DurableLimits, DurableReport
+from cbnet.network.protocol.durable_frames import DurableLimits, DurableReport, Policy
 from cbnet.network.protocol.frames import Status, SubscriptionList
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls
@@ -148,7 +148,8 @@ class Client:
 
         durable: the name of a durable subscription, which this router keeps messages for, also while no client is
         connected. Messages come again until they are acknowledged, after `ack_wait` seconds; several clients share
-        them. An empty predicate joins an existing one. limits: what it keeps at most.
+        them. An empty predicate joins an existing one. limits: what it keeps at most; an existing one with others is
+        refused, and `limit_durable` changes them.
 
         since: begin in the past, with what the router has in its history: a `timedelta`, or a text such as "1h", ago;
         an offset; or "first". New messages follow, without a gap or a repetition. After a reconnection to the same
@@ -322,6 +323,24 @@ class Client:
     def remove_durable(self, name: str, timeout: float = TIMEOUT) -> None:
         """Remove a durable subscription of this router and its messages."""
         self._thread.call(self._client.remove_durable(name, timeout))
+
+    def limit_durable(
+        self,
+        name: str,
+        *,
+        messages: int | None = None,
+        bytes: int | None = None,
+        age: float | None = None,
+        policy: Policy | None = None,
+        timeout: float = TIMEOUT,
+    ) -> DurableLimits:
+        """Change limits of a durable subscription of this router, for the next messages; return all its limits.
+
+        None: no change. 0: no limit. What is above a new limit stays, unless the policy drops it for a new message.
+        """
+        return self._thread.call(
+            self._client.limit_durable(name, messages=messages, bytes=bytes, age=age, policy=policy, timeout=timeout)
+        )
 
     def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
         """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""
