@@ -170,7 +170,6 @@ class DurableRegistry:
     def _existing(self, account: str, name: str) -> DurableSubscription:
         subscription = self._by_name.get((account, name))
         if subscription is None:
-            self.check_home(account, name)
             raise InputError(f"there is no durable subscription {name!r} at router {self._context.name}")
         return subscription
 

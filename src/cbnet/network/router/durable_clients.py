@@ -163,6 +163,7 @@ class DurableClientHandler:
         if client is None:
             return
         try:
+            self._durable.check_home(client.account, frame.name)
             self._durable.registry.limit(client.account, frame, done)
         except InputError as error:
             self._refuse(link, frame, frame.number, error)
