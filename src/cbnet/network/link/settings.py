@@ -46,7 +46,9 @@ class Settings:
     queue_bytes: int = 1 << 30  # of messages that wait for all clients that read slowly
     handshakes: int = 1_000  # connections whose peers have not sent their Hello
     handshakes_per_address: int = 100  # of one address of another machine
-    history: str = ""  # predicate of the messages that the router keeps for subscriptions that begin in the past
+    history: str | None = (
+        None  # predicate of the messages kept for subscriptions that begin in the past; "": remove them
+    )
     history_messages: int = 1_000_000  # of these, at most
     history_bytes: int = 1 << 28  # of their contents, at most
     history_age: float = 86_400.0  # of the oldest; 0: no limit

@@ -79,7 +79,7 @@ class Configuration:
             elif isinstance(value, dict):
                 yield from _table(key, value, source)
             elif value is None:
-                yield f"# {key}: not set, so any may connect"
+                yield f"# {key}: not set{'' if key == 'history' else ', so any may connect'}"
             else:
                 yield f"{key} = {toml(value)}  # {source}"
 

@@ -71,6 +71,19 @@ def test_printed_configuration_can_be_read_again(file):
     assert (again.settings, again.listen, again.neighbours) == (found.settings, found.listen, found.neighbours)
 
 
+def test_a_history_that_is_not_set_is_not_an_empty_one(file):
+    absent = configuration(file('name = "a"'), {}, {})
+    assert absent.settings.history is None
+    assert "# history: not set" in [*absent.lines()]
+    for found in (
+        configuration(file('name = "a"\nhistory = ""'), {}, {}),
+        configuration(file('name = "a"\nhistory = "x > 0"'), {}, {"history": ""}),
+        configuration(file('name = "a"'), {"CBNET_HISTORY": ""}, {}),
+    ):
+        assert found.settings.history == ""
+        assert any(line.startswith('history = ""  # ') for line in found.lines())
+
+
 @pytest.mark.parametrize(
     ("text", "environment", "options", "problem"),
     [

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from cbnet.errors import InputError
@@ -39,6 +40,7 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.history_frames import HistoryField, HistoryStart, Replaying
 
 _NOTE = b""  # content of a note; that of a message is never empty
+_UNUSED = inf  # in place of the time since which all messages are kept: the router was started without the setting
 
 
 class StartPoint(NamedTuple):
@@ -57,7 +59,7 @@ class History:
         self._context = context
         self._queue = queue
         self.journal = state.id
-        self.text = context.settings.history
+        self.text = context.settings.history or ""
         self.predicate: Predicate = parse(self.text)
         self.filters = predicate_to_bytes(self.text)
         self.backlog = Backlog(state.next_offsets.get(HISTORY_ID, 1), state.stock.get(HISTORY_ID, ()))
@@ -76,17 +78,21 @@ class History:
     def _open(self, saved: SavedSubscription | None) -> None:
         """Continue with what was found on disk."""
         is_continued = saved is not None and bool(saved.predicate)
-        self._complete = saved.since if saved is not None and is_continued else self._queue.time()
+        now = self._queue.time()
+        self._complete = min(saved.since, now) if saved is not None and is_continued else now
         if self.backlog.messages:
             self._time = self.backlog.time(self.backlog.next - 1)
-        if saved is None or saved.predicate != self.text:
+        if saved is None or (saved.predicate, saved.since) != (self.text, self._complete):
             self._save()
         if saved is not None and is_continued:
             name = self._context.name
             if saved.predicate != self.text:
                 log(logging.INFO, "history changed", before=saved.predicate, after=self.text)
                 self.note(f"the history of {name} had another predicate before")
-            self.note(f"{name} was restarted: messages that were published meanwhile may be missing")
+            if saved.since == _UNUSED:
+                self.note(f"{name} kept no history for a time: messages that were published meanwhile are missing")
+            else:
+                self.note(f"{name} was restarted: messages that were published meanwhile may be missing")
 
     def _save(self) -> None:
         self._queue.add(SaveSubscription(_saved(self.text, self._complete)))
@@ -241,11 +247,24 @@ def is_note(entry: Entry) -> bool:
 
 
 def open_history(context: RouterContext, queue: JournalQueue, state: RecoveredState) -> History | None:
-    """Return the history of a router; None, without the messages on disk, if its settings have none."""
-    if context.settings.history:
+    """Return the history of a router, if its settings have one.
+
+    Without the setting, its messages stay on disk, whatever their age; an empty one removes them.
+    """
+    setting = context.settings.history
+    if setting:
         return History(context, queue, state)
     saved = next((each for each in state.subscriptions if each.id == HISTORY_ID), None)
-    if saved is not None and saved.predicate:
+    if saved is None or not saved.predicate:
+        return None
+    messages = sum(item.size > 0 for item in state.stock.get(HISTORY_ID, ()))  # without notes
+    if setting is None:
+        reason = "the setting `history` is missing, so its messages stay in the journal, and new ones are not added"
+        hint = "set it to the predicate to continue, or to an empty string to remove them"
+        log(logging.WARNING, "history unused", messages=messages, predicate=saved.predicate, reason=reason, hint=hint)
+        queue.add(SaveSubscription(_saved(saved.predicate, _UNUSED)))
+    else:
+        log(logging.WARNING, "history removed", messages=messages, predicate=saved.predicate)
         queue.add(Discard(HISTORY_ID, 0, state.next_offsets[HISTORY_ID]))
         queue.add(SaveSubscription(_saved("", 0.0)))  # offsets never run back
     return None

@@ -317,31 +317,6 @@ def test_a_subscription_that_ended_gets_no_more():
     assert len(answers(bob, Unsubscribed)) == 1
 
 
-def test_another_predicate_is_noted_and_no_history_removes_the_messages():
-    net, alice, bob = history_lab()
-    publish(net, alice, numbers(2))
-    host = net.memory.hosts["a"]
-
-    def restart(predicate):
-        net.kill("a")
-        host.settings = Settings("a", history=predicate)
-        net.start("a")
-        net.run(2)
-
-    restart("x > -5")
-    publish(net, alice, [b"2"])
-    bob.replay(1, "x > 0", FIRST)
-    net.run(1)
-    assert payloads(bob) == numbers(3)
-    assert "the history of a had another predicate before" in [lost.cause for lost in answers(bob, DurableLost)]
-    next_offset = history(net, bob).next
-    restart("")
-    assert history(net, alice) is None
-    restart("x > 0")
-    found = history(net, alice)
-    assert (found.messages, found.first, found.next) == (0, next_offset, next_offset)  # offsets go on
-
-
 def test_other_limits_apply_after_a_reload():
     net, alice, _ = history_lab()
     publish(net, alice, numbers(10))
