@@ -8,6 +8,7 @@ import time
 import pytest
 
 from cbnet import connect, connect_async
+from cbnet.errors import InputError
 from cbnet.network import DurableLimits, NotStored, ProcessNetwork, Refused, Settings
 
 QUICK = {"heartbeat": 0.5, "dead": 2.5, "retry": 0.5}
@@ -149,6 +150,10 @@ def test_limits_change_by_a_command_of_their_own(cbnet, network):
             outcome = cbnet("durable", *command, "--router", str(network.addresses["a"]))
             where = f"lives at router c, {network.addresses['c']}; connect there"
             assert (outcome.code, outcome.err) == (1, f"error: durable subscription 'billing' {where}\n")
+        with pytest.raises(InputError, match="invalid limit messages=-1"):
+            other.limit_durable("billing", messages=-1)
+        outcome = cbnet("sub", "--durable", "billing", "--when-full", "disconnect", *home)
+        assert (outcome.code, "a durable subscription cannot have the policy 'disconnect'" in outcome.err) == (2, True)
         network.kill("c")  # the client restores a subscription with limits that have changed
         network.start("c")
         publisher.publish({"x": 1}, b"0", durable=True, timeout=20)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     MessageLine = tuple[Message, bytes] | InputError
 
 _DURABLE_BATCH = 256  # messages whose receipts are awaited together
+_TIMEOUT = 5.0  # seconds, for receipts
 PAYLOAD = "Payload of every message; @FILE reads a file, @@ stands for @."
 
 
@@ -59,8 +60,16 @@ def pub(
         typer.Option("--durable", help="Wait until all durable subscriptions that match have it on disk."),
     ] = False,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.001, max=3_600, help="Timeout for --durable, in seconds.")
-    ] = 5.0,
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="S",
+            min=0.001,
+            max=3_600,
+            help="Timeout for --durable, in seconds.",
+            show_default="5",
+        ),
+    ] = None,
     json: Json = False,
     *,
     connection: ConnectionOptions,
@@ -76,6 +85,8 @@ def pub(
 
     data = None if payload is None else text_or_file("--payload", payload)
     messages: Iterable[MessageLine]
+    if timeout is not None and not durable:
+        raise InputError("--timeout needs --durable", hint="add --durable, or leave it out")
     if words and input is not None:
         raise InputError("give either attributes and tags, or --input")
     messages = [(parse_message(words), b"")] * count if words else _lines(input or "-")
@@ -90,7 +101,9 @@ def pub(
             valid = [line for line in batch if not isinstance(line, InputError)]
             payloads = [own if data is None else data for _, own in valid]
             if durable:
-                stored += _publish_durably(client, [message for message, _ in valid], payloads, timeout, published)
+                stored += _publish_durably(
+                    client, [message for message, _ in valid], payloads, timeout or _TIMEOUT, published
+                )
             else:
                 for (message, _), own in zip(valid, payloads, strict=True):
                     client.publish(message, own)

@@ -14,8 +14,7 @@ from cbnet.cli.options import Dialect, Json
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
-    from cbnet.network import Client, Delivery, DurableLimits, Subscription
-    from cbnet.network.client.async_subscription import WhenFull
+    from cbnet.network import Delivery, DurableLimits, Subscription
 
 _DURABLE = "Durable subscriptions"
 
@@ -64,16 +63,17 @@ def sub(
         ),
     ] = None,
     ack_wait: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--ack-wait",
             metavar="S",
             min=0.001,
             max=86_400,
             help="Seconds after which a message that is not acknowledged is sent again.",
+            show_default="30",
             rich_help_panel=_DURABLE,
         ),
-    ] = 30.0,
+    ] = None,
     max_messages: Annotated[int | None, _limit("--max-messages")] = None,
     max_bytes: Annotated[int | None, _limit("--max-bytes")] = None,
     max_age: Annotated[float | None, _limit("--max-age")] = None,
@@ -116,14 +116,38 @@ def sub(
     if predicate is not None:
         translated = parse(predicate, dialect=dialect)  # reports errors before connecting
         predicate = predicate if dialect == CBNET else str(translated)
+    durable_options = {
+        "--ack-wait": ack_wait,
+        "--max-messages": max_messages,
+        "--max-bytes": max_bytes,
+        "--max-age": max_age,
+        "--drop-oldest": drop_oldest or None,
+    }
+    given = [name for name, value in durable_options.items() if value is not None]
+    if given and not durable:
+        raise InputError(f"only a durable subscription has {', '.join(given)}", hint="add --durable NAME")
     limits = _limits(max_messages, max_bytes, max_age, drop_oldest=drop_oldest)
     policy: Any = when_full
     with connection.connect() as client:
         client.on_event = lambda event: print_note(event.text)
-        if durable:
-            subscription = _subscribe_durable(client, predicate, durable, wait, timeout, queue, ack_wait, limits, since)
+        if initial:
+            subscription = client.subscribe_initial(timeout=timeout, queue=queue, when_full=policy)
         else:
-            subscription = _subscribe(client, predicate, wait, timeout, queue, policy, since)
+            subscription = client.subscribe(
+                predicate or "",
+                wait=wait,
+                timeout=timeout,
+                queue=queue,
+                when_full=policy,
+                durable=durable or "",
+                ack_wait=ack_wait,
+                limits=limits,
+                since=since,
+            )
+        if durable and since is not None and subscription.history is None:
+            print_note(f"durable subscription {durable} exists: it goes on where it was, and --from has no effect")
+        if wait:
+            print_note(_start(client.router, subscription, durable))
         try:
             _print_all(subscription, count, as_json=json)
         finally:
@@ -140,56 +164,15 @@ def sub(
                 raise CbnetError("the connection was closed")
 
 
-def _subscribe(
-    client: Client,
-    predicate: str | None,
-    wait: bool,
-    timeout: float,
-    queue: int,
-    when_full: WhenFull,
-    since: str | None,
-) -> Subscription:
-    if predicate is None:
-        subscription = client.subscribe_initial(timeout=timeout, queue=queue, when_full=when_full)
-        if wait:
-            print_note(f"subscribed at {client.router} to its initial predicate")
-        return subscription
-    subscription = client.subscribe(
-        predicate, wait=wait, timeout=timeout, queue=queue, when_full=when_full, since=since
-    )
-    if wait:
-        _, routers, missing = subscription.confirmation
-        unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
-        print_note(f"subscribed at {client.router}; confirmed for {plural(routers, 'router')}{unreachable}")
-    return subscription
-
-
-def _subscribe_durable(
-    client: Client,
-    predicate: str | None,
-    name: str,
-    wait: bool,
-    timeout: float,
-    queue: int,
-    ack_wait: float,
-    limits: DurableLimits | None,
-    since: str | None,
-) -> Subscription:
-    subscription = client.subscribe(
-        predicate or "",
-        durable=name,
-        wait=wait,
-        timeout=timeout,
-        queue=queue,
-        ack_wait=ack_wait,
-        limits=limits,
-        since=since,
-    )
-    if since is not None and subscription.history is None:
-        print_note(f"durable subscription {name} exists: it goes on where it was, and --from has no effect")
-    if wait:
-        print_note(f"durable subscription {name} at {client.router}")
-    return subscription
+def _start(router: str, subscription: Subscription, durable: str | None) -> str:
+    """Return a note that a subscription is active."""
+    if durable:
+        return f"durable subscription {durable} at {router}"
+    _, routers, missing = subscription.confirmation
+    if not subscription.predicate:
+        return f"subscribed at {router} to its initial predicate"
+    unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
+    return f"subscribed at {router}; confirmed for {plural(routers, 'router')}{unreachable}"
 
 
 def _limits(

@@ -15,12 +15,13 @@ from typing import Any, Self, TypeAlias
 
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
-from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, DurableOptions, WhenFull
+from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, WhenFull
 from cbnet.network.client.async_trace import Traced
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_hello import client_hello
 from cbnet.network.client.client_inbox import ClientInbox
 from cbnet.network.client.client_link import TIMEOUT, Dial
+from cbnet.network.client.durable_options import durable_options
 from cbnet.network.client.durable_publisher import DurablePublisher, new_publisher
 from cbnet.network.client.durable_publishing import Receipt
 from cbnet.network.client.history_point import Since, history_start
@@ -34,7 +35,6 @@ from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls, client_context, dial
 from cbnet.network.security.tokens import token_for
 
-ACK_WAIT = 30.0
 Query: TypeAlias = (
     frames.StatusRequest
     | frames.SubscriptionRequest
@@ -177,7 +177,7 @@ class AsyncClient:
         queue: int = QUEUE,
         when_full: WhenFull = "block",
         durable: str = "",
-        ack_wait: float = ACK_WAIT,
+        ack_wait: float | None = None,
         limits: DurableLimits | None = None,
         since: Since | None = None,
     ) -> AsyncSubscription:
@@ -188,7 +188,7 @@ class AsyncClient:
         queue: number of messages. when_full: the policy when the queue is full.
 
         durable: the name of a durable subscription, which this router keeps messages for, also while no client is
-        connected. Messages come again until they are acknowledged, after `ack_wait` seconds; several clients share
+        connected. Messages come again until they are acknowledged, after `ack_wait` seconds (30); several clients share
         them. An empty predicate joins an existing one. limits: what it keeps at most; an existing one with others is
         refused, and `limit_durable` changes them.
 
@@ -197,7 +197,7 @@ class AsyncClient:
         router, the subscription goes on after the last message received.
         """
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
-        options = DurableOptions(durable, ack_wait, limits) if durable else None
+        options = durable_options(durable, ack_wait, limits)
         if text or options is None:
             as_predicate(text)
         start = None if since is None else history_start(since)
@@ -379,6 +379,7 @@ class AsyncClient:
 
         None: no change. 0: no limit. What is above a new limit stays, unless the policy drops it for a new message.
         """
+        DurableLimits(messages or 0, bytes or 0, age or 0.0, policy or "refuse")  # raises an error if one is invalid
         answer: frames.DurableLimited = await self.query(
             frames.DurableLimit, name, messages, bytes, age, policy, timeout=timeout
         )

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from cbnet._kernels.delivery import Delivery as Delivery  # public
 from cbnet.errors import InputError
 from cbnet.network.client.durable_delivery import DurableDelivery
-from cbnet.network.protocol.durable_frames import DurableLimits
-from cbnet.network.protocol.fields import MAX_ENTRIES, check_name
+from cbnet.network.client.durable_options import DurableOptions
+from cbnet.network.protocol.fields import MAX_ENTRIES
 from cbnet.network.protocol.history_frames import HistoryStart, Replaying
 
 if TYPE_CHECKING:
@@ -36,14 +36,6 @@ class Confirmation(NamedTuple):
     is_confirmed: bool  # for all reachable routers; False also without `wait`
     routers: int  # that are reachable
     missing: list[str]  # links that have not acknowledged it, such as r1→r2, and known routers that are unreachable
-
-
-class DurableOptions(NamedTuple):
-    """A durable subscription: its name, limits, and the seconds after which an unacknowledged message comes again."""
-
-    name: str
-    ack_wait: float
-    limits: DurableLimits | None
 
 
 class HistorySpan(NamedTuple):
@@ -72,8 +64,6 @@ class AsyncSubscription:
             raise InputError(f"invalid queue size {queue}", hint="use at least 1")
         if when_full not in _POLICIES:
             raise InputError(f"unknown policy {when_full!r}", hint="use one of " + ", ".join(_POLICIES))
-        if durable is not None:
-            check_name("durable subscription", durable.name)
         if when_full != "block" and (durable is not None or since is not None):
             hint = "leave `when_full` out: the router keeps what was not received"
             what = "durable subscription" if durable is not None else "subscription that begins in the past"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta
 from msgspec.structs import replace
 
+from cbnet.errors import InputError
 from cbnet.network.protocol.fields import (
     MAX_ENTRIES,
     MAX_FRAME_FILTERS,
@@ -28,6 +29,7 @@ from cbnet.network.protocol.frame import FrameBase, FrameNumber
 from cbnet.network.protocol.history_frames import HistoryField, HistoryStart
 
 MAX_CONTENT_BYTES = 1 << 20  # of a stored message
+MAX_ACK_WAIT = 86_400  # seconds
 MAX_PROBLEMS = 1_000  # homes that an answer names
 
 AddressText: TypeAlias = Annotated[str, Meta(max_length=300)]
@@ -44,6 +46,15 @@ class DurableLimits(Part):
     bytes: Number = 0  # of their contents
     age: Age = 0.0
     policy: Policy = "refuse"
+
+    def __post_init__(self) -> None:
+        """Raise an `InputError` if a limit is invalid."""
+        for name, kind in (("messages", int), ("bytes", int), ("age", int | float)):
+            value = getattr(self, name)
+            if not isinstance(value, kind) or not value >= 0:
+                raise InputError(f"invalid limit {name}={value!r}", hint="use a number, or 0 for no limit")
+        if self.policy not in get_args(Policy):
+            raise InputError(f"unknown policy {self.policy!r}", hint=f"use {' or '.join(get_args(Policy))}")
 
     def __str__(self) -> str:
         """Return a text such as `2 messages, 60 s (drop oldest)`."""
@@ -126,7 +137,7 @@ class DurableSubscribe(FrameBase, tag=FrameNumber.DURABLE_SUBSCRIBE.value):
     predicate: PredicateText  # empty: that of the existing subscription
     wait: Seconds  # as in `Subscribe`
     window: Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most
-    ack_wait: Annotated[float, Meta(gt=0, le=86_400)]  # seconds before a message that is not acknowledged comes again
+    ack_wait: Annotated[float, Meta(gt=0, le=MAX_ACK_WAIT)]  # seconds until an unacknowledged message comes again
     limits: DurableLimits | None  # None: none for a new subscription, else those that it has
     start: HistoryStart | None = None  # where a new subscription begins in the past; None: now
     is_restored: bool = False  # sent again on a new connection: the limits may have changed meanwhile

@@ -83,8 +83,30 @@ def test_invalid_lines_of_a_file_are_reported_and_skipped(cbnet, client, tmp_pat
     [
         (["--input", "none.jsonl"], "none.jsonl: cannot read: No such file or directory"),
         (["x=1", "--input", "-"], "give either attributes and tags, or --input"),
+        (["x=1", "--timeout", "5"], "--timeout needs --durable; add --durable, or leave it out"),
     ],
 )
-def test_a_missing_file_and_two_sources_are_refused(cbnet, client, arguments, problem):
+def test_options_of_pub_that_do_not_fit_are_refused(cbnet, client, arguments, problem):
     outcome = cbnet("pub", *arguments)
     assert (outcome.code, outcome.err, client.published) == (2, f"error: {problem}\n", [])
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--ack-wait", "30"], "only a durable subscription has --ack-wait; add --durable NAME"),
+        (
+            ["--max-messages", "0", "--drop-oldest"],
+            "only a durable subscription has --max-messages, --drop-oldest; add --durable NAME",
+        ),
+        (["--max-bytes", "9"], "only a durable subscription has --max-bytes; add --durable NAME"),
+        (["--max-age", "9"], "only a durable subscription has --max-age; add --durable NAME"),
+        (
+            ["--durable", "billing", "--drop-oldest"],
+            "--drop-oldest needs a limit; add --max-messages, --max-bytes or --max-age",
+        ),
+    ],
+)
+def test_options_of_sub_that_would_have_no_effect_are_refused(cbnet, options, problem):
+    outcome = cbnet("sub", "true", *options)
+    assert (outcome.code, outcome.err) == (2, f"error: {problem}\n")

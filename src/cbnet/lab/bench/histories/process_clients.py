@@ -141,7 +141,7 @@ class HistorySubscriber(HistoryThread):
             planned.predicate,
             durable=planned.name if planned.is_durable else "",
             since=None if planned.is_durable else self.last + 1,
-            ack_wait=ACK_WAIT,
+            ack_wait=ACK_WAIT if planned.is_durable else None,
             wait=wait,
             timeout=_CONNECT,
         )

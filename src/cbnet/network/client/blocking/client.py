@@ -11,7 +11,7 @@ from typing import Self
 
 from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike
-from cbnet.network.client.async_client import ACK_WAIT, AsyncClient, connect_async
+from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, Answer, AsyncOffer, Reply
 from cbnet.network.client.async_subscription import (
     QUEUE,
@@ -137,7 +137,7 @@ class Client:
         queue: int = QUEUE,
         when_full: WhenFull = "block",
         durable: str = "",
-        ack_wait: float = ACK_WAIT,
+        ack_wait: float | None = None,
         limits: DurableLimits | None = None,
         since: Since | None = None,
     ) -> Subscription:
@@ -147,7 +147,7 @@ class Client:
         and the subscription stays active. queue: number of messages. when_full: the policy when the queue is full.
 
         durable: the name of a durable subscription, which this router keeps messages for, also while no client is
-        connected. Messages come again until they are acknowledged, after `ack_wait` seconds; several clients share
+        connected. Messages come again until they are acknowledged, after `ack_wait` seconds (30); several clients share
         them. An empty predicate joins an existing one. limits: what it keeps at most; an existing one with others is
         refused, and `limit_durable` changes them.
 
