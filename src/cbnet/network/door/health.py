@@ -37,7 +37,8 @@ def readiness_problems(router: TcpRouter) -> list[str]:
     return problems
 
 
-def silence_notes(router: TcpRouter) -> list[str]:
-    """Return which neighbours owe announcements; until they come, their side gets all messages."""
+def health_notes(router: TcpRouter) -> list[str]:
+    """Return which neighbours owe announcements, as their side gets all messages; and a problem of the journal."""
     silent = sorted(router.router.silent_neighbours.items())
-    return [f"no announcement of {name} for {seconds:.0f} s" for name, seconds in silent if seconds >= _NOTED]
+    notes = [f"no announcement of {name} for {seconds:.0f} s" for name, seconds in silent if seconds >= _NOTED]
+    return notes + [problem for problem in [router.router.durable.problem] if problem]

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from cbnet.errors import CbnetError
 from cbnet.network.door.event_stream import EventStreams
-from cbnet.network.door.health import health_problems, readiness_problems, silence_notes
+from cbnet.network.door.health import health_notes, health_problems, readiness_problems
 from cbnet.network.door.http_links import HttpLinks
 from cbnet.network.door.metrics import CONTENT_TYPE, exposition
 from cbnet.network.door.network_watch import NetworkWatch
@@ -96,7 +96,7 @@ class _Observation:
         return Response(text, headers={"Cache-Control": "no-store"}, media_type=CONTENT_TYPE)
 
     def _state(self, name: str, reasons: list[str]) -> Response:
-        lists = {"reasons": reasons, "notes": silence_notes(self._router)}
+        lists = {"reasons": reasons, "notes": health_notes(self._router)}
         body = {name: not reasons, **{key: texts for key, texts in lists.items() if texts}}
         return json_response(body, 503 if reasons else 200)
 

@@ -49,7 +49,7 @@ class DurableRouter:
     ) -> None:
         self._context = context
         self._unicast = unicast
-        self._queue = None if journal is None else JournalQueue(journal.journal)
+        self._queue = None if journal is None else JournalQueue(context, journal.journal)
         self.records = HomeRecords(context, links, unicast, self._queue, {} if journal is None else journal.state.homes)
         self.publications = Publications(context, versions, self.records, forwarder)
         self._home: Home | None = None
@@ -101,7 +101,7 @@ class DurableRouter:
         """Handle an event of the journal."""
         assert self._queue is not None
         if isinstance(event, Stalled):
-            self._queue.problem = f"the journal cannot be written: {event.reason}"
+            self._queue.stalled(event.reason)
         else:
             self._queue.committed(event, self._read)
 
@@ -178,6 +178,8 @@ class DurableRouter:
 
     def check(self) -> None:
         """Do periodic work."""
+        if self._queue is not None:
+            self._queue.check()
         self.records.check()
         self.publications.check()
         if self._home is not None and self._registry is not None:
@@ -199,9 +201,13 @@ class DurableRouter:
     def report(self, number: int, account: str | None) -> DurableReport:
         """Return the durable subscriptions of an account, or of all, and the known homes."""
         own = [] if self._registry is None else self._registry.all(account)
-        problem = "" if self._queue is None else self._queue.problem
         history = self.history_status(is_whole=account is None)
-        return DurableReport(number, [each.status() for each in own], self.records.counts(), problem, history)
+        return DurableReport(number, [each.status() for each in own], self.records.counts(), self.problem, history)
+
+    @property
+    def problem(self) -> str:
+        """Why the journal cannot be used; empty if it can, or if there is none."""
+        return "" if self._queue is None else self._queue.problem
 
     def history_status(self, *, is_whole: bool = True) -> HistoryField | None:
         """Return the state of the history, if there is one; the predicate only if `is_whole`."""

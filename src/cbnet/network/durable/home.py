@@ -16,7 +16,7 @@ a durable subscription; answers do not count it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -43,6 +43,7 @@ _HELD_AGE = 60.0  # seconds after which one is dropped whose source does not sen
 
 _encode = msgspec.msgpack.Encoder().encode
 Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message was published
+AnswerKey: TypeAlias = tuple[str, int, int]  # that router, publisher and number
 
 
 class _HeldPacket(NamedTuple):
@@ -73,9 +74,10 @@ class Home:
         self._refused = RefusedMessages()
         self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
         self._held_bytes = 0
+        self._pending: set[AnswerKey] = set()  # answers that wait for the disk
         # of this turn:
         self._touched: dict[int, MessageLog] = {}
-        self._answers: list[Answer] = []
+        self._answers: dict[AnswerKey, StoredEntry] = {}
         self._refusals: list[Answer] = []
 
     # --- messages
@@ -109,11 +111,11 @@ class Home:
         for each in due:  # grows meanwhile
             packet, number = each.packet, each.packet.number
             if number < window.floor:
-                self._refusals.append(_answered(packet, 0, problem=_SETTLED))  # it may be stored or not
+                self._refuse(packet, _SETTLED)  # it may be stored or not
             elif window.has(number):
-                self._answers.append(_answered(packet, _count(each.ids)))
+                self._acknowledge(packet, _count(each.ids))
             elif refused := self._refused.problem(packet.life, number):
-                self._refusals.append(_answered(packet, 0, problem=refused))
+                self._refuse(packet, refused)
             elif not window.fits(number):
                 continue  # no client sends such a number
             elif not self._follows(window, packet):
@@ -140,14 +142,24 @@ class Home:
         if problem:
             problem = problem[:MAX_REASON_LENGTH]
             self._refused.add(packet.life, packet.number, problem)
-            self._refusals.append(_answered(packet, 0, problem=problem))
+            self._refuse(packet, problem)
             return
         time = self._queue.time()
         dropped = sum(self._append(each, packet, content, time) for each in subscriptions)
         window.add(packet.number)
         if subscriptions:
             self._windows.keep(window)
-        self._answers.append(_answered(packet, _count(each.id for each in subscriptions), dropped=dropped))
+        self._acknowledge(packet, _count(each.id for each in subscriptions), dropped)
+
+    def _acknowledge(self, packet: Packet, subscriptions: int, dropped: int = 0) -> None:
+        """Answer that a message is stored, when it is on disk; once, however often it comes until then."""
+        key = packet.source, packet.life, packet.number
+        if key not in self._pending:
+            self._pending.add(key)
+            self._answers[key] = StoredEntry(packet.life, packet.number, subscriptions, dropped, "")
+
+    def _refuse(self, packet: Packet, problem: str) -> None:
+        self._refusals.append((packet.source, StoredEntry(packet.life, packet.number, 0, 0, problem)))
 
     def copy(self, subscription: DurableSubscription, entry: Entry) -> None:
         """Store a message of the history for a subscription."""
@@ -215,13 +227,14 @@ class Home:
         self._windows.finish_turn()
         ends = [(each, each.backlog.next) for each in self._touched.values()]
         self._queue.after(partial(self._written, ends, self._answers))
-        self._touched, self._answers = {}, []
+        self._touched, self._answers = {}, {}
 
-    def _written(self, ends: Iterable[tuple[MessageLog, int]], answers: Sequence[Answer]) -> None:
+    def _written(self, ends: Iterable[tuple[MessageLog, int]], answers: Mapping[AnswerKey, StoredEntry]) -> None:
         for subscription, end in ends:
             subscription.written(end)
             subscription.deliver(self._context.now)
-        self._send(answers)
+        self._pending.difference_update(answers)
+        self._send((router, entry) for (router, _, _), entry in answers.items())
 
     def _send(self, answers: Iterable[Answer]) -> None:
         by_router: dict[str, list[StoredEntry]] = {}
@@ -240,10 +253,6 @@ class Home:
         self._windows.expire()
         for publisher, held in list(self._held.items()):
             self._drop_held(publisher, [number for number, each in held.items() if now - each.time > _HELD_AGE])
-
-
-def _answered(packet: Packet, subscriptions: int, *, dropped: int = 0, problem: str = "") -> Answer:
-    return packet.source, StoredEntry(packet.life, packet.number, subscriptions, dropped, problem)
 
 
 def _count(ids: Iterable[int]) -> int:

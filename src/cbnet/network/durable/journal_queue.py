@@ -1,13 +1,22 @@
-"""Operations of a router on their way to its journal, and the calls that wait until they are on disk."""
+"""Operations of a router on their way to its journal, and the calls that wait until they are on disk.
+
+A journal that cannot be written, or does not answer, makes the router refuse further messages, with the reason: what
+waits for the disk is bounded.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 
 from cbnet.network.durable.journal import Append, Committed, Journal, Operation, ReadResult
+from cbnet.network.link.context import RouterContext
+from cbnet.network.logs import log
 
-MAX_UNWRITTEN = 1 << 26  # bytes of messages that wait for the disk
+MAX_UNWRITTEN = 1 << 26  # bytes of operations that wait for the disk
+OVERHEAD = 1_000  # bytes of an operation without the content of its message: measured in turns of one message
+MAX_SILENCE = 5.0  # seconds without an answer of the journal, beyond which messages are refused
 
 
 class _Submit:
@@ -17,35 +26,62 @@ class _Submit:
         self.operations: list[Operation] = []
         self.calls: list[Callable[[], None]] = []
         self.bytes = 0
+        self.time = 0.0  # when they were submitted
 
 
 class JournalQueue:
     """The operations of one router."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, context: RouterContext, journal: Journal) -> None:
+        self._context = context
         self._journal = journal
         self._turn = _Submit()
         self._submitted: deque[_Submit] = deque()
         self._unwritten = 0  # bytes
-        self.problem = ""  # why the journal cannot be written
+        self._stalled = ""  # why the journal cannot be written
+        self._answered = 0.0  # time of its last answer
+        self._silence = 0.0  # seconds for which it owes one, if they are too many
 
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
         return self._journal.time()
 
+    # --- problems
+
+    @property
+    def problem(self) -> str:
+        """Why the journal cannot be used; empty if it can."""
+        if self._stalled:
+            return f"the journal cannot be written: {self._stalled}"
+        return f"the journal has not answered for {self._silence:.0f} s" if self._silence else ""
+
     @property
     def refusal(self) -> str:
         """Why no further message is stored now; empty if messages are."""
-        if self.problem:
+        if self._stalled or self._silence:
             return self.problem
         return "the journal is too slow" if self._unwritten > MAX_UNWRITTEN else ""
+
+    def check(self) -> None:
+        """Notice whether the journal answers."""
+        now = self._context.now
+        silence = now - max(self._answered, self._submitted[0].time) if self._submitted else 0.0
+        was_silent, self._silence = bool(self._silence), silence if silence > MAX_SILENCE else 0.0
+        if self._silence and not was_silent and not self._stalled:
+            log(logging.ERROR, "journal silent", reason=self.problem, hint="check the disk")
+
+    def stalled(self, reason: str) -> None:
+        """Handle that the journal cannot be written now."""
+        self._stalled = reason
+
+    # --- operations
 
     def add(self, operation: Operation) -> None:
         """Perform an operation at the end of this turn."""
         self._turn.operations.append(operation)
-        if type(operation) is Append:
-            self._turn.bytes += len(operation.entry.content)
-            self._unwritten += len(operation.entry.content)
+        size = len(operation.entry.content) + OVERHEAD if type(operation) is Append else OVERHEAD
+        self._turn.bytes += size
+        self._unwritten += size
 
     def after(self, call: Callable[[], None]) -> None:
         """Call a function when all operations so far are on disk; at once if they are."""
@@ -59,6 +95,7 @@ class JournalQueue:
         turn = self._turn
         if turn.operations:
             self._turn = _Submit()
+            turn.time = self._context.now
             self._submitted.append(turn)
             self._journal.submit(turn.operations)
         elif turn.calls:
@@ -67,7 +104,9 @@ class JournalQueue:
 
     def committed(self, event: Committed, on_read: Callable[[ReadResult], None]) -> None:
         """Handle what is on disk: make the calls that wait for it."""
-        self.problem = ""
+        if self._silence and not self._stalled:
+            log(logging.WARNING, "journal answers again", seconds=round(self._silence))
+        self._stalled, self._silence, self._answered = "", 0.0, self._context.now
         done = [self._submitted.popleft() for _ in range(event.submits)]
         for result in event.results:
             on_read(result)

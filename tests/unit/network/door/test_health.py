@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from cbnet.network.door.health import health_problems, readiness_problems, silence_notes
+from cbnet.network.door.health import health_notes, health_problems, readiness_problems
 
 
 def router(
@@ -14,12 +14,14 @@ def router(
     uptime=1.0,
     is_listening=True,
     is_draining=False,
+    problem="",
 ):
     state = SimpleNamespace(
         links=SimpleNamespace(to=lambda name: 1 if name in links else None, routers=lambda: list(links)),
         is_synchronised=is_synchronised,
         is_complete=is_complete,
         silent_neighbours={"c": 0.4, "b": 12.3},
+        durable=SimpleNamespace(problem=problem),
     )
     return SimpleNamespace(
         now=100.0, ticked=ticked, neighbours={"b": None}, uptime=uptime, router=state, is_listening=is_listening,
@@ -42,7 +44,13 @@ def test_router_is_ready_when_linked_and_synchronised():
 
 
 def test_neighbours_that_owe_announcements_are_noted():
-    assert silence_notes(router(is_complete=False)) == ["no announcement of b for 12 s"]
+    assert health_notes(router(is_complete=False)) == ["no announcement of b for 12 s"]
+
+
+def test_a_problem_of_the_journal_is_noted():
+    problem = "the journal has not answered for 7 s"
+    assert health_notes(router(problem=problem)) == ["no announcement of b for 12 s", problem]
+    assert readiness_problems(router(problem=problem)) == []  # other messages pass
 
 
 def test_draining_or_silent_router_is_not_ready():
