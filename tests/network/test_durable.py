@@ -172,11 +172,19 @@ def test_commands_keep_messages_between_runs(cbnet, network):
     assert (row["name"], row["predicate"], row["messages"], row["next"]) == ("billing", "price > 0", 3, 4)
     assert "other routers with durable subscriptions: c (1)" in cbnet("durable", "list", *other).err
     outcome = cbnet("sub", "--durable", "billing", "--count", "2", "--json", *home)
+    assert outcome.err == "durable subscription billing at c\n"
     rows = [json.loads(line) for line in outcome.out.splitlines()]
     assert [(each["message"], each["offset"], each["deliveries"]) for each in rows] == [
         ({"price": 1}, 1, 1), ({"price": 1}, 2, 1),
     ]  # fmt: skip
-    assert cbnet("sub", "--durable", "billing", "--count", "1", *home).out == "price = 1\n"
+    outcome = cbnet("sub", "--durable", "billing", "--count", "1", "--wait", *home)
+    assert outcome.out == "price = 1\n"
+    assert outcome.err == "durable subscription billing at c; confirmed for 3 routers\n"
+    cbnet("durable", "limit", "billing", "--max-messages", "1", *home)
+    problem = "not stored by all durable subscriptions: c: durable subscription billing is full: 1 messages, 12 bytes"
+    outcome = cbnet("pub", "price=1", "--durable", "--count", "2", "--rate", "1000", *other)
+    assert (outcome.code, outcome.err) == (1, f"error: the message is {problem} (1 message stored before)\n")
+    assert cbnet("pub", "price=1", "--durable", *other).err == f"error: the message is {problem}\n"
     assert cbnet("durable", "remove", "billing", *home).err == "removed billing at c\n"
     outcome = cbnet("durable", "remove", "billing", *home)
     assert (outcome.code, outcome.err) == (1, "error: there is no durable subscription 'billing' at router c\n")

@@ -139,8 +139,8 @@ def _publish_durably(
     try:
         return [each.subscriptions for each in client.publish_durably(messages, payloads, timeout=timeout)]
     except NotStored as error:
-        done = before + sum(receipt.is_stored for receipt in error.receipts)
-        raise CbnetError(f"{error} ({plural(done, 'message')} stored before and meanwhile)") from None
+        others = f" ({plural(before, 'message')} stored before)" if before else ""
+        raise CbnetError(f"{error}{others}") from None
 
 
 def _stored_text(stored: Sequence[int]) -> str:

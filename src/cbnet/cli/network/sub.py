@@ -146,7 +146,7 @@ def sub(
             )
         if durable and since is not None and subscription.history is None:
             print_note(f"durable subscription {durable} exists: it goes on where it was, and --from has no effect")
-        if wait:
+        if wait or durable:
             print_note(_start(client.router, subscription, durable))
         try:
             _print_all(subscription, count, as_json=json)
@@ -166,13 +166,13 @@ def sub(
 
 def _start(router: str, subscription: Subscription, durable: str | None) -> str:
     """Return a note that a subscription is active."""
-    if durable:
-        return f"durable subscription {durable} at {router}"
-    _, routers, missing = subscription.confirmation
-    if not subscription.predicate:
-        return f"subscribed at {router} to its initial predicate"
+    is_confirmed, routers, missing = subscription.confirmation
     unreachable = f"; unreachable: {', '.join(missing)}" if missing else ""
-    return f"subscribed at {router}; confirmed for {plural(routers, 'router')}{unreachable}"
+    confirmed = f"; confirmed for {plural(routers, 'router')}{unreachable}" if is_confirmed else ""
+    if durable:
+        return f"durable subscription {durable} at {router}{confirmed}"
+    initial = "" if subscription.predicate else " to its initial predicate"
+    return f"subscribed at {router}{initial}{confirmed}"
 
 
 def _limits(

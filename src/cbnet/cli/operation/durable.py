@@ -133,8 +133,10 @@ def _row(each: DurableField) -> dict[str, object]:
 
 
 def _history(history: HistoryField) -> str:
-    span = f"offsets {history.first:,} to {history.next - 1:,}" if history.messages else "no messages"
     predicate = f" of {history.predicate}" if history.predicate else ""
+    if not history.messages:
+        return f"history{predicate}: no messages"
+    span = f"offsets {history.first:,} to {history.next - 1:,}"
     return f"history{predicate}: {plural(history.messages, 'message')}, {history.bytes:,} bytes, {span}"
 
 
