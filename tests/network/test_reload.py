@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from support.certificates import Authority
+from support.router_processes import router_processes
 from support.waiting import wait_until
 
 from cbnet import connect
@@ -146,6 +147,18 @@ def test_sighup_reloads(router):
         assert client.reconnects == 0
 
 
+def test_a_router_without_a_file_logs_that_on_sighup_and_goes_on():
+    with router_processes("a") as routers:
+        router = routers["a"]
+        router.process.send_signal(signal.SIGHUP)
+        router.wait_until_ready()
+        with connect(router.address) as client:
+            client.publish({"x": 1}, wait=True)
+        code, log = router.stop()
+        reasons = [event["reason"] for event in log if event["event"] == "reload failed"]
+        assert (code, reasons) == (0, ["this router has no file to reload; start the router with --config FILE"])
+
+
 def test_reload_needs_the_right(router):
     with router.connect() as client, pytest.raises(Refused, match="you may not reload the configuration"):
         client.reload()
@@ -182,20 +195,6 @@ def test_neighbours_come_and_go(tmp_path):
         assert a.command("reload") == (0, "a: neighbours: removed b\n", "")
         wait_until(lambda: publisher.status().reachable == 1)
         assert (publisher.reconnects, subscriber.reconnects) == (0, 0)
-
-
-def test_hangup_of_a_router_without_a_file_drains_it():
-    address = f"127.0.0.1:{free_ports(1)[0]}"
-    command = [sys.executable, "-m", "cbnet", "router", "--name", "a", "--listen", address, "--log", "json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert "listens on" in process.stdout.readline()
-        process.send_signal(signal.SIGHUP)
-        _, log = process.communicate(timeout=20)
-    finally:
-        process.kill()
-    assert process.returncode == 0
-    assert [json.loads(line)["event"] for line in log.splitlines()][-3:] == ["draining", "drained", "stopped"]
 
 
 def test_gateway_reloads_its_file(tmp_path):

@@ -90,7 +90,7 @@ def router(
     check: Annotated[bool, typer.Option("--check", help="Check the configuration and exit.")] = False,
     json: Json = False,
 ) -> None:
-    """Run a router until Ctrl-C or SIGTERM. SIGHUP and `cbnet reload` have it read its file again.
+    """Run a router until Ctrl-C or SIGTERM. SIGHUP and `cbnet reload` have it read its --config FILE again.
 
     Example: cbnet router --name a --listen 127.0.0.1:4001 --neighbour b=127.0.0.1:4002
     """

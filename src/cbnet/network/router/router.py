@@ -64,6 +64,11 @@ ANY_NUMBER = (1 << 62) - 1  # of messages
 _MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
 
 
+def no_file() -> InputError:
+    """Return the error of a router that cannot reload its configuration."""
+    return InputError("this router has no file to reload", hint="start the router with --config FILE")
+
+
 class Router:
     """One router of a network."""
 
@@ -400,8 +405,7 @@ class Router:
         if not self._clients.may_reload(link, frame):
             return
         if self.on_reload is None:
-            hint = "start the router with --config FILE"
-            self._clients.refuse(link, frame, frame.number, InputError("this router has no file to reload", hint=hint))
+            self._clients.refuse(link, frame, frame.number, no_file())
         else:
             self.on_reload(link, frame.number)
 

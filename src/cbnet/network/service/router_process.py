@@ -1,7 +1,7 @@
 """Processes that run a router, or a gateway, until a signal stops them.
 
 SIGTERM, SIGINT    drain, then stop; a second signal stops at once
-SIGHUP             reload the configuration; drain and stop, if it is in no file
+SIGHUP             reload the configuration; log an error if it is in no file
 lifeline           stop at once: the parent process has exited
 
 The routers of a gateway share one event loop and stop together.
@@ -22,6 +22,7 @@ from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.gateway import Gateway
+from cbnet.network.router.router import no_file
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.service.configuration import Configuration
 from cbnet.network.service.configuration_reload import ConfigurationReload
@@ -61,10 +62,8 @@ async def serve(
     drain, stop = _shutdown_events(lifeline)
     router = TcpRouter(settings, listen, neighbours, security, data(), process.journal)
     await router.start()
-    reload = None
-    if source is not None:
-        reload = ConfigurationReload(source.present, source.read, [router])
-        _on_hangup(reload)
+    reload = None if source is None else ConfigurationReload(source.present, source.read, [router])
+    _on_hangup(router, reload)
     try:
         async with _http_door(router, process) as http:
             on_start(router.address, http)
@@ -100,8 +99,7 @@ async def serve_gateway(
         ticking = asyncio.ensure_future(_tick(gateway))
         stack.callback(ticking.cancel)
         reload = ConfigurationReload(plan.sides, lambda: _sides(plan, read), list(routers.values()))
-        if read is not None:
-            _on_hangup(reload)
+        _on_hangup(next(iter(routers.values())), None if read is None else reload)
         on_start({network: router.address for network, router in routers.items()})
         notify_systemd("READY=1")
         await drain.wait()
@@ -153,16 +151,20 @@ def _shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event
         stop.set()
         drain.set()
 
-    _handle_signals(("SIGTERM", "SIGINT", "SIGHUP"), on_signal)
+    _handle_signals(("SIGTERM", "SIGINT"), on_signal)
     if lifeline is not None:
         os.set_blocking(lifeline, False)
         loop.add_reader(lifeline, on_lifeline)
     return drain, stop
 
 
-def _on_hangup(reload: ConfigurationReload) -> None:
-    """Reload on SIGHUP, instead of a drain."""
-    _handle_signals(("SIGHUP",), reload.start)
+def _on_hangup(router: TcpRouter, reload: ConfigurationReload | None) -> None:
+    """Reload on SIGHUP; without a file, log that."""
+
+    def fail() -> None:
+        router.event_log.reload_failed(no_file().summary)
+
+    _handle_signals(("SIGHUP",), fail if reload is None else reload.start)
 
 
 def _handle_signals(names: Iterable[str], handler: Callable[[], None]) -> None:
