@@ -128,7 +128,7 @@ class DurableRouter:
 
     def check_home(self, account: str, name: str) -> None:
         """Raise an `InputError` if a durable subscription lives at another router, and not here."""
-        elsewhere = self.records.home_of(account, name)
+        elsewhere = self.records.table.home_of(account, name)
         is_here = self._registry is not None and bool(self._registry.predicate(account, name))
         if elsewhere is not None and elsewhere.owner != self._context.name and not is_here:
             where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
@@ -202,7 +202,9 @@ class DurableRouter:
         """Return the durable subscriptions of an account, or of all, and the known homes."""
         own = [] if self._registry is None else self._registry.all(account)
         history = self.history_status(is_whole=account is None)
-        return DurableReport(number, [each.status() for each in own], self.records.counts(), self.problem, history)
+        return DurableReport(
+            number, [each.status() for each in own], self.records.table.counts(), self.problem, history
+        )
 
     @property
     def problem(self) -> str:

@@ -19,11 +19,8 @@ from functools import partial
 
 import msgspec
 
-from cbnet.errors import InputError
-from cbnet.matching import LiveTable
-from cbnet.matching.storage.filter_encoding import tests_from_bytes
-from cbnet.network.announce.timed_table import empty_table
-from cbnet.network.durable.journal import SaveHome
+from cbnet.network.durable.home_table import HomeTable, is_empty
+from cbnet.network.durable.journal import DropHome, SaveHome
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
@@ -32,7 +29,6 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_HOMES
 from cbnet.network.protocol.frames import HomeAck, HomeRecord, HomeRequest, HomeSummary, RecordEntry
-from cbnet.network.protocol.wire import WireError
 
 _encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(HomeRecord)
@@ -54,16 +50,16 @@ class HomeRecords:
         self._links = links
         self._unicast = unicast
         self._queue = queue
-        self._records: dict[str, HomeRecord] = {}
-        self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
+        self.table = HomeTable(context.name)
         self._summarised: set[int] = set()  # links over which a summary was received
         self._requested: dict[int, set[str]] = {}  # owners, by link
         self._is_complete = False
         self._complete_links: set[int] = set()  # to neighbours that are complete
+        self._refused: dict[str, int] = {}  # owners for whom there was no room, with the link of the record
         self._acknowledged: dict[str, RecordVersion] = {}  # of the own record, on disk, by router
         self.on_own: Callable[[RecordVersion], None] = lambda _: None  # called with a newer version of the own record
         for record in map(_decoder.decode, saved.values()):
-            self._set(record)
+            self.table.set(record)
             if record.owner == context.name:
                 self._acknowledged[record.owner] = version_of(record)
 
@@ -71,19 +67,11 @@ class HomeRecords:
 
     def get(self, owner: str) -> HomeRecord | None:
         """Return the record of a home."""
-        return self._records.get(owner)
+        return self.table.get(owner)
 
     def matching(self, content: Content) -> list[str]:
         """Return the homes that must store a message."""
-        return sorted(self._table.match(content.members))
-
-    def home_of(self, account: str, name: str) -> HomeRecord | None:
-        """Return the record of the home of a durable subscription."""
-        return next((each for each in self._records.values() if (account, name) in each.names), None)
-
-    def counts(self) -> dict[str, int]:
-        """Return the homes, each with the number of its durable subscriptions; one with a history may have none."""
-        return {owner: len(record.names) for owner, record in sorted(self._records.items()) if record.filters}
+        return self.table.matching(content)
 
     @property
     def is_synchronised(self) -> bool:
@@ -95,17 +83,18 @@ class HomeRecords:
         return self._summarised.issuperset(self._links.routers()) and not self._requested
 
     def check(self) -> None:
-        """Inform the neighbours once this router is complete."""
+        """Request what there is room for now, and inform the neighbours once this router is complete."""
+        self._request_refused()
         if self._is_complete or not self._has_all_of_neighbours:
             return
-        is_only_home = self._records.keys() <= {self._context.name}
+        is_only_home = all(each.owner == self._context.name for each in self.table)
         is_alone = (is_only_home and not self._links.routers()) or self._context.now >= ALONE
         if self._complete_links or (self._queue is not None and is_alone):
             self._is_complete = True
             self._context.outbox.send_all(self._links.routers(), self._summary())
 
     def _summary(self) -> HomeSummary:
-        entries = [RecordEntry(each.owner, each.life, each.sequence) for each in self._records.values()]
+        entries = [RecordEntry(each.owner, each.life, each.sequence) for each in self.table]
         return HomeSummary(entries, self._is_complete)
 
     def unacknowledged(self, version: RecordVersion, routers: Iterable[str]) -> list[str]:
@@ -126,14 +115,14 @@ class HomeRecords:
         self._queue.after(partial(self._tell_own, record))
 
     def _tell_own(self, record: HomeRecord) -> None:
-        self._set(record)
+        self.table.set(record)
         self._acknowledged[record.owner] = version_of(record)
         self._flood(record)
 
     def forget(self, owner: str) -> bool:
         """Replace the record of another home by an empty one; return whether there was one."""
-        record = self._records.get(owner)
-        if record is None or not record.filters:
+        record = self.get(owner)
+        if record is None or is_empty(record):
             return False
         sequence, life = version_of(record).next(self._context.life)
         empty = HomeRecord(owner, life, sequence, "", [], [])  # always the same, so its version has one content
@@ -142,21 +131,11 @@ class HomeRecords:
         return True
 
     def _install(self, record: HomeRecord) -> None:
-        self._set(record)
+        dropped = self.table.set(record)
         if self._queue is not None:
             self._queue.add(SaveHome(record.owner, _encode(record)))
-
-    def _set(self, record: HomeRecord) -> None:
-        before = self._records.get(record.owner)
-        old = set() if before is None else set(before.filters)
-        new = set(record.filters)
-        try:
-            added = [*map(tests_from_bytes, new - old)]
-        except InputError as error:
-            raise WireError(error.summary) from None
-        self._records[record.owner] = record
-        self._table.remove_tests(record.owner, [*map(tests_from_bytes, old - new)])
-        self._table.add_tests(record.owner, added)
+            for owner in dropped:
+                self._queue.add(DropHome(owner))
 
     def _flood(self, record: HomeRecord, except_link: int | None = None) -> None:
         self._context.outbox.send_all([link for link in self._links.routers() if link != except_link], record)
@@ -172,6 +151,7 @@ class HomeRecords:
         self._summarised.discard(link)
         self._requested.pop(link, None)
         self._complete_links.discard(link)  # its records may not have arrived
+        self._refused = {owner: each for owner, each in self._refused.items() if each != link}
 
     # --- frames
 
@@ -180,36 +160,59 @@ class HomeRecords:
         self._summarised.add(link)
         if frame.is_complete:
             self._complete_links.add(link)
-        lacking = [entry for entry in frame.entries if self._lacks(entry.owner, version_of(entry))]
+        lacking = [entry for entry in frame.entries if self._lacks(entry)]
+        self._requested.pop(link, None)  # of an earlier summary
         if lacking:
             self._requested[link] = {entry.owner for entry in lacking}
             self._context.outbox.send(link, HomeRequest(lacking))
         self.check()
 
     def request(self, link: int, frame: HomeRequest) -> None:
-        """Send a neighbour the records that it requests."""
-        for entry in frame.entries:
-            record = self._records.get(entry.owner)
+        """Send a neighbour the records that it requests; and a new summary, if some were dropped since the last one."""
+        records = [self.get(entry.owner) for entry in frame.entries]
+        for record in records:
             if record is not None:
                 self._context.outbox.send(link, record)
+        if None in records:
+            self.greet(link)
 
     def record(self, link: int, frame: HomeRecord) -> None:
-        """Handle a record: keep it if it is newer, and acknowledge it."""
+        """Handle a record: keep it if it is newer, and acknowledge it; correct a neighbour with an older one."""
         requested = self._requested.get(link, set())
         requested.discard(frame.owner)
         if not requested:
             self._requested.pop(link, None)
-        if self._lacks(frame.owner, version_of(frame)):
+        present = self.get(frame.owner)
+        if present is not None and version_of(present).is_newer(version_of(frame)):
+            self._context.outbox.send(link, present)  # it may have dropped the empty record that it had
+        elif not self._lacks(frame):
+            pass
+        elif frame.owner == self._context.name:
+            self._foreign(link, frame)
+        elif self.table.fits(frame):
             self._take(link, frame)
+        elif not is_empty(frame):
+            self._refuse(link, frame)
         self.check()
 
     def _take(self, link: int, record: HomeRecord) -> None:
-        if record.owner == self._context.name:
-            self._foreign(link, record)
-        else:
-            self._install(record)
-            self._flood(record, except_link=link)
-            self._acknowledge(record)
+        self._refused.pop(record.owner, None)
+        self._install(record)
+        self._flood(record, except_link=link)
+        self._acknowledge(record)
+
+    def _refuse(self, link: int, record: HomeRecord) -> None:
+        """Do not keep a record, nor acknowledge it, so that its owner confirms no subscription, until there is room."""
+        if record.owner in self._refused or len(self._refused) < MAX_HOMES:
+            self._refused[record.owner] = link
+        reason = f"there are more than {MAX_HOMES:,} homes, so durable publishers at this router do not wait for it"
+        hint = 'remove homes that will not return with "cbnet durable forget"'
+        self._context.warn("home not known", home=record.owner, reason=reason, hint=hint)
+
+    def _request_refused(self) -> None:
+        """Request records for which there is room now."""
+        for owner in [*self._refused][: max(0, self.table.room)]:
+            self._context.outbox.send(self._refused.pop(owner), HomeRequest([RecordEntry(owner, 0, 0)]))
 
     def _acknowledge(self, record: HomeRecord) -> None:
         """Acknowledge a record when it is on disk: after a restart, this router must know it."""
@@ -228,11 +231,9 @@ class HomeRecords:
         if frame.life == self._context.life and not self._has_acknowledged(frame.router, version):
             self._acknowledged[frame.router] = version  # and not one of another maker
 
-    def _lacks(self, owner: str, version: RecordVersion) -> bool:
-        present = self._records.get(owner)
-        if present is None:
-            return len(self._records) < MAX_HOMES
-        return version.is_newer(version_of(present))
+    def _lacks(self, record: HomeRecord | RecordEntry) -> bool:
+        present = self.get(record.owner)
+        return present is None or version_of(record).is_newer(version_of(present))
 
     def _foreign(self, link: int, record: HomeRecord) -> None:
         """Handle a record of this router that it did not make: it was forgotten, or its journal was lost."""

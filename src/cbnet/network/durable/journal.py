@@ -102,6 +102,12 @@ class SaveHome(NamedTuple):
     record: bytes
 
 
+class DropHome(NamedTuple):
+    """Remove the record of a home."""
+
+    owner: str
+
+
 class Read(NamedTuple):
     """Read messages of a subscription from an offset on; the only operation with a result."""
 
@@ -112,7 +118,7 @@ class Read(NamedTuple):
 
 
 Operation: TypeAlias = (
-    SaveSubscription | DropSubscription | Append | Discard | SaveWindow | DropWindow | SaveHome | Read
+    SaveSubscription | DropSubscription | Append | Discard | SaveWindow | DropWindow | SaveHome | DropHome | Read
 )
 
 

@@ -11,6 +11,7 @@ from cbnet.errors import InputError
 from cbnet.network.protocol.fields import (
     MAX_ENTRIES,
     MAX_FRAME_FILTERS,
+    MAX_HOME_RECORDS,
     MAX_HOMES,
     Attributes,
     Filters,
@@ -87,14 +88,14 @@ class HomeRecord(FrameBase, tag=FrameNumber.HOME_RECORD.value):
 class HomeSummary(FrameBase, tag=FrameNumber.HOME_SUMMARY.value):
     """The versions of home records that a router has."""
 
-    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOMES)]
+    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOME_RECORDS)]
     is_complete: bool  # else the sender has just started, and may learn of others
 
 
 class HomeRequest(FrameBase, tag=FrameNumber.HOME_REQUEST.value):
     """Home records that a router lacks; only the owners of the entries count."""
 
-    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOMES)]
+    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOME_RECORDS)]
 
 
 class HomeAck(FrameBase, tag=FrameNumber.HOME_ACK.value):

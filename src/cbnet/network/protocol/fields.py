@@ -49,6 +49,7 @@ MAX_VISITED_ROUTERS = 256  # by one request
 MAX_STEPS = 1_000  # of a traced request and its reply
 MAX_TOKEN_LENGTH = 128
 MAX_HOMES = 2_048  # routers with durable subscriptions
+MAX_HOME_RECORDS = 2 * MAX_HOMES  # with those that have none any more
 
 MAX_SECONDS = 3_600.0  # that a client waits for an answer
 MAX_INT = 2**63 - 1

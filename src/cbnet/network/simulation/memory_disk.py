@@ -14,6 +14,7 @@ from cbnet.network.durable.journal import (
     Append,
     Committed,
     Discard,
+    DropHome,
     DropSubscription,
     DropWindow,
     Entry,
@@ -84,6 +85,8 @@ class DiskContent:
                 state.windows.pop(publisher, None)
             case SaveHome(owner, record):
                 state.homes[owner] = record
+            case DropHome(owner):
+                state.homes.pop(owner, None)
             case Read():
                 return self._read(operation)
         return None

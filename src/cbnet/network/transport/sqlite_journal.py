@@ -29,6 +29,7 @@ from cbnet.errors import InputError
 from cbnet.network.durable.journal import (
     Append,
     Discard,
+    DropHome,
     DropSubscription,
     DropWindow,
     Entry,
@@ -177,6 +178,8 @@ class SqliteJournal:
             many("DELETE FROM windows WHERE publisher = ?", group)
         elif kind is SaveHome:
             many("REPLACE INTO homes VALUES (?, ?)", [each for each in group if isinstance(each, SaveHome)])
+        elif kind is DropHome:
+            many("DELETE FROM homes WHERE owner = ?", group)
         elif kind is SaveSubscription:
             saved = [each.saved for each in group if isinstance(each, SaveSubscription)]
             rows = ((each.id, msgspec.msgpack.encode(each)) for each in saved)

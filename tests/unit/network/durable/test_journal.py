@@ -11,6 +11,7 @@ from cbnet.errors import InputError
 from cbnet.network.durable.journal import (
     Append,
     Discard,
+    DropHome,
     DropSubscription,
     DropWindow,
     Entry,
@@ -79,7 +80,7 @@ def operation(random, offsets):
     if kind == 6:
         return random.choice([DropWindow(3), SaveWindow(3, random.randrange(9), b"\x05")])
     if kind == 7:
-        return SaveHome("b", random.randbytes(3))
+        return random.choice([SaveHome("b", random.randbytes(3)), DropHome("b")])
     return Read(id, first, random.randrange(1, 5), random.randrange(100))
 
 

@@ -1,0 +1,101 @@
+"""Bounded table of the home records that one router knows, by owner.
+
+    homes       with durable subscriptions or a history    at most MAX_HOMES, with this router: no further ones
+    empty       of other routers that were homes           at most MAX_EMPTY: beyond, the oldest are dropped
+
+An empty record only keeps older versions of it out. A router that has dropped one may learn an older version from a
+neighbour, and then waits for a home that is gone, until another neighbour corrects it; nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cbnet.errors import InputError
+from cbnet.matching import LiveTable
+from cbnet.matching.storage.filter_encoding import tests_from_bytes
+from cbnet.network.announce.timed_table import empty_table
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.fields import MAX_HOME_RECORDS, MAX_HOMES
+from cbnet.network.protocol.frames import HomeRecord
+from cbnet.network.protocol.wire import WireError
+
+MAX_EMPTY = MAX_HOME_RECORDS - MAX_HOMES
+
+
+def is_empty(record: HomeRecord) -> bool:
+    """Return whether a router is no home any more."""
+    return not record.names and not record.filters
+
+
+class HomeTable:
+    """The home records that one router knows."""
+
+    def __init__(self, own: str) -> None:
+        """Initialise; own: the name of this router, whose record always fits."""
+        self._own = own
+        self._records: dict[str, HomeRecord] = {}
+        self._empty: dict[str, None] = {}  # owners of empty records, oldest first, without this router
+        self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
+
+    # --- lookup
+
+    def get(self, owner: str) -> HomeRecord | None:
+        """Return the record of a home."""
+        return self._records.get(owner)
+
+    def __iter__(self) -> Iterator[HomeRecord]:
+        return iter(self._records.values())
+
+    def matching(self, content: Content) -> list[str]:
+        """Return the homes that must store a message."""
+        return sorted(self._table.match(content.members))
+
+    def home_of(self, account: str, name: str) -> HomeRecord | None:
+        """Return the record of the home of a durable subscription."""
+        return next((each for each in self if (account, name) in each.names), None)
+
+    def counts(self) -> dict[str, int]:
+        """Return the homes, each with the number of its durable subscriptions; one with a history may have none."""
+        return {owner: len(record.names) for owner, record in sorted(self._records.items()) if not is_empty(record)}
+
+    @property
+    def room(self) -> int:
+        """How many other homes fit."""
+        others = len(self._records) - len(self._empty) - (self._own in self._records)
+        return MAX_HOMES - 1 - others
+
+    def fits(self, record: HomeRecord) -> bool:
+        """Return whether a newer record can be kept."""
+        present = self._records.get(record.owner)
+        if record.owner == self._own:
+            return True
+        if is_empty(record):
+            return present is not None or len(self._empty) < MAX_EMPTY
+        return (present is not None and not is_empty(present)) or self.room > 0
+
+    # --- changes
+
+    def set(self, record: HomeRecord) -> list[str]:
+        """Add or replace a record; return the owners of empty ones that were dropped for it."""
+        owner, before = record.owner, self._records.get(record.owner)
+        old = set() if before is None else set(before.filters)
+        new = set(record.filters)
+        try:
+            added = [*map(tests_from_bytes, new - old)]
+        except InputError as error:
+            raise WireError(error.summary) from None
+        self._records[owner] = record
+        self._table.remove_tests(owner, [*map(tests_from_bytes, old - new)])
+        self._table.add_tests(owner, added)
+        self._empty.pop(owner, None)
+        if is_empty(record) and owner != self._own:
+            self._empty[owner] = None
+        return self._trim()
+
+    def _trim(self) -> list[str]:
+        dropped: list[str] = []
+        while len(self._empty) > MAX_EMPTY:
+            dropped.append(next(iter(self._empty)))
+            del self._records[dropped[-1]], self._empty[dropped[-1]]
+        return dropped
