@@ -12,7 +12,7 @@ records of its neighbours, messages wait.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
@@ -20,6 +20,7 @@ from typing import TypeAlias
 from cbnet.errors import InputError
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publisher_life import publisher_life
+from cbnet.network.durable.waiting_bytes import WaitingBytes
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
@@ -29,7 +30,6 @@ from cbnet.network.protocol.durable_frames import MAX_PROBLEMS
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet, Stored
 
-MAX_BYTES = 1 << 28  # of messages that wait for homes; about, as it is by their payloads
 _OVERHEAD = 1_000  # bytes of a message without its payload
 Identity: TypeAlias = tuple[int, int]  # life of the publisher, and number of the message
 
@@ -37,6 +37,7 @@ Identity: TypeAlias = tuple[int, int]  # life of the publisher, and number of th
 @dataclass
 class _Publication:
     link: int  # of the client
+    account: str  # of the client; empty: none
     publisher: int  # its number, which only the client may learn
     packet: Packet  # without a mark
     floor: int
@@ -46,6 +47,11 @@ class _Publication:
     dropped: int = 0
     refused: list[str] = field(default_factory=list)
     sent: float = -inf
+
+    @property
+    def size(self) -> int:
+        """The bytes that it counts for."""
+        return len(self.packet.payload) + _OVERHEAD
 
 
 class Publications:
@@ -58,29 +64,29 @@ class Publications:
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
         self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by life and home
-        self._early: dict[Identity, tuple[int, DurablePublish, float]] = {}  # before the records are here
-        self._bytes = 0
+        self._early: dict[Identity, _Publication] = {}  # before the records are here
+        self._waiting = WaitingBytes()
 
     def __len__(self) -> int:
         return len(self._all) + len(self._early)
 
     # --- events
 
-    def begin(self, link: int, frame: DurablePublish) -> None:
+    def begin(self, link: int, account: str, frame: DurablePublish) -> None:
         """Publish a message, or answer a client that has sent it again; raise an `InputError` if too many wait."""
-        identity, deadline = _identity(frame), self._context.clock.elapsed + frame.timeout
-        known = self._all.get(identity)
+        life, deadline = publisher_life(frame.publisher), self._context.clock.elapsed + frame.timeout
+        identity = life, frame.sequence
+        known = self._all.get(identity) or self._early.get(identity)
         if known is not None:
             known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
             return
-        size = len(frame.payload) + _OVERHEAD
-        if self._bytes + (len(self._early) + 1) * size > MAX_BYTES:
-            hint = "publish again later, or less at once"
-            raise InputError(f"too many messages wait for durable subscriptions: {self._bytes:,} bytes", hint=hint)
+        packet = self._forwarder.durable_packet(frame, life)
+        publication = _Publication(link, account, frame.publisher, packet, frame.floor, deadline)
         if self._records.is_synchronised and not self._early:
-            self._publish(link, frame, deadline)
+            self._publish(publication)
         else:
-            self._early[identity] = link, frame, deadline
+            self._waiting.add(publication.size, account, ())
+            self._early[identity] = publication
 
     def stored(self, frame: Stored) -> None:
         """Handle the answer of a home."""
@@ -105,15 +111,13 @@ class Publications:
         """Send messages again, and answer those whose timeout has expired."""
         if self._early and self._records.is_synchronised:
             early, self._early = self._early, {}
-            for link, frame, deadline in early.values():
-                self._publish(link, frame, deadline)
+            for publication in early.values():
+                self._publish_early(publication)
         now, elapsed = self._context.now, self._context.clock.elapsed
         for publication in [each for each in self._all.values() if elapsed >= each.deadline]:
             self._end(publication)
-        for identity in [each for each, (_, _, deadline) in self._early.items() if elapsed >= deadline]:
-            link, frame, _ = self._early.pop(identity)
-            silent = [self._context.name]
-            self._answer(link, DurablePublished(frame.publisher, frame.sequence, 0, 0, silent, []))
+        for publication in self._drop_early(lambda each: elapsed >= each.deadline):
+            self._answer(publication, silent=[self._context.name])
         for publication in self._all.values():
             if now - publication.sent >= self._context.settings.retry:
                 self._repeat(publication)
@@ -123,17 +127,33 @@ class Publications:
         for publication in self._all.values():
             if publication.link == link:
                 publication.link = -1
-        self._early = {key: each for key, each in self._early.items() if each[0] != link}
+        self._drop_early(lambda each: each.link == link)
 
     # --- inside
 
-    def _publish(self, link: int, frame: DurablePublish, deadline: float) -> None:
-        packet = self._forwarder.durable_packet(frame, publisher_life(frame.publisher))
-        publication = _Publication(link, frame.publisher, packet, frame.floor, deadline, sent=self._context.now)
-        publication.missing.update(self._records.matching(Content(frame)))
+    def _publish_early(self, publication: _Publication) -> None:
+        """Publish a message that has waited for the records; too many may wait for one of its homes."""
+        self._waiting.remove(publication.size, publication.account)
+        try:
+            self._publish(publication)
+        except InputError as error:
+            self._answer(publication, refused=[f"{self._context.name}: {error.summary}"[:MAX_REASON_LENGTH]])
+
+    def _drop_early(self, is_dropped: Callable[[_Publication], bool]) -> list[_Publication]:
+        dropped = [identity for identity, each in self._early.items() if is_dropped(each)]
+        publications = [self._early.pop(identity) for identity in dropped]
+        for each in publications:
+            self._waiting.remove(each.size, each.account)
+        return publications
+
+    def _publish(self, publication: _Publication) -> None:
+        packet = publication.packet
+        homes = self._records.matching(Content(packet))
+        self._waiting.add(publication.size, publication.account, homes)
+        publication.missing.update(homes)
+        publication.sent = self._context.now
         self._context.counters[Event.DURABLE_PUBLISHED] += 1
         self._all[packet.life, packet.number] = publication
-        self._bytes += len(packet.payload) + _OVERHEAD
         for home in publication.missing:
             insort(self._lacking.setdefault((packet.life, home), []), packet.number)
         self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
@@ -164,6 +184,7 @@ class Publications:
         packet = publication.packet
         for home in homes:
             publication.missing.discard(home)
+            self._waiting.settle(publication.size, home)
             numbers = self._lacking[packet.life, home]
             del numbers[bisect_left(numbers, packet.number)]
             if not numbers:
@@ -173,27 +194,21 @@ class Publications:
         """Answer a publisher: all homes have answered, or the timeout has expired."""
         packet = publication.packet
         del self._all[packet.life, packet.number]
-        self._bytes -= len(packet.payload) + _OVERHEAD
         silent = sorted(publication.missing)
         self._settle(publication, silent)
+        self._waiting.remove(publication.size, publication.account)
         if silent or publication.refused:
             self._context.counters[Event.DURABLE_UNSTORED] += 1
-        self._answer(
-            publication.link,
-            DurablePublished(
+        self._answer(publication, silent, publication.refused)
+
+    def _answer(self, publication: _Publication, silent: Sequence[str] = (), refused: Sequence[str] = ()) -> None:
+        if publication.link >= 0:
+            answer = DurablePublished(
                 publisher=publication.publisher,
-                sequence=packet.number,
+                sequence=publication.packet.number,
                 subscriptions=publication.subscriptions,
                 dropped=publication.dropped,
-                silent=silent[:MAX_PROBLEMS],
-                refused=publication.refused[:MAX_PROBLEMS],
-            ),
-        )
-
-    def _answer(self, link: int, frame: DurablePublished) -> None:
-        if link >= 0:
-            self._context.outbox.send(link, frame)
-
-
-def _identity(frame: DurablePublish) -> Identity:
-    return publisher_life(frame.publisher), frame.sequence
+                silent=[*silent[:MAX_PROBLEMS]],
+                refused=[*refused[:MAX_PROBLEMS]],
+            )
+            self._context.outbox.send(publication.link, answer)

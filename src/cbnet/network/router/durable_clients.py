@@ -131,7 +131,7 @@ class DurableClientHandler:
             if client.rights is not ALL_RIGHTS:
                 client.rights.check_publish(content)
                 self._publishers.check(client.account, frame.publisher)
-            self._durable.publications.begin(link, frame)
+            self._durable.publications.begin(link, client.account, frame)
         except InputError as error:
             self._refuse(link, frame, frame.sequence, error)
 

@@ -3,7 +3,6 @@
 import pytest
 from support.durable_networks import DurableLab, numbers, payloads
 
-from cbnet.network.durable import publications
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.protocol.frames import (
     DurableLimits,
@@ -342,22 +341,6 @@ def test_plain_subscribers_receive_durable_messages_once():
     net.run(8)
     assert [message.payload for message in bob.deliveries] == [b"0"]
     assert net.memory.router("a").counters["durable_repeated"] > 0
-
-
-def test_so_many_bytes_wait_at_a_router_and_no_more(monkeypatch):
-    monkeypatch.setattr(publications, "MAX_BYTES", 3_000)
-    net, alice, _ = chain()
-    net.kill("c")
-    for payload in numbers(3):
-        alice.publish_durable({"x": 1}, payload, timeout=3)
-    net.run(1)
-    assert answers(alice, RefusedFrame)[-1].reason.startswith("too many messages wait for durable subscriptions: 2,002")
-    net.run(5)
-    net.start("c")
-    net.run(5)
-    number = alice.publish_durable({"x": 1}, b"3")
-    net.run(2)
-    assert receipt(alice, number) == (1, [], [])
 
 
 def test_a_record_that_a_home_did_not_make_is_outbid_and_not_all_the_time():
