@@ -160,6 +160,22 @@ def test_limits_change_by_a_command_of_their_own(cbnet, network):
         assert subscription.get(timeout=20).payload == b"0"
 
 
+def test_what_was_dropped_is_reported_after_a_crash(network):
+    with at(network, "c") as consumer, at(network, "a") as publisher:
+        limits = DurableLimits(messages=2, policy="drop oldest")
+        consumer.subscribe("x > 0", durable="billing", wait=True, limits=limits).unsubscribe()
+        for n in range(1, 6):
+            assert publisher.publish({"x": n}, durable=True).subscriptions == 1
+        network.kill("c")
+        network.start("c")
+    with at(network, "c") as consumer:
+        subscription = consumer.subscribe("", durable="billing")
+        assert subscription.get(timeout=10).message == {"x": 4}
+        assert subscription.lost == 3
+    with at(network, "c") as consumer:
+        assert consumer.durable_subscriptions().subscriptions[0].lost == 3
+
+
 def test_commands_keep_messages_between_runs(cbnet, network):
     home = ("--router", str(network.addresses["c"]))
     with at(network, "c") as consumer:

@@ -11,7 +11,7 @@ from support.waiting import wait_until
 from websockets.sync.client import connect as connect_socket
 
 from cbnet import connect
-from cbnet.network import Item
+from cbnet.network import DurableLimits, Item
 from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 BINARY = bytes(range(256))
@@ -387,6 +387,21 @@ def test_durable_messages_come_again_until_they_are_acknowledged(tmp_path):
             assert socket.receive()["message"] == {"x": 3}
 
 
+def test_a_socket_learns_what_a_durable_subscription_lost_before_the_messages(tmp_path):
+    with running_door(journal=tmp_path) as door, connect(door.address) as native:
+        limits = DurableLimits(messages=2, policy="drop oldest")
+        native.subscribe("x > 0", durable="jobs", limits=limits).unsubscribe()
+        for number in range(1, 6):
+            native.publish({"x": number}, durable=True)
+        with Socket(door) as socket:
+            socket.receive()
+            socket.ask(op="subscribe", id=1, durable="jobs")
+            lost, *rest = (socket.receive() for _ in range(3))
+            assert (lost["op"], lost["messages"]) == ("lost", 3)
+            assert [each["message"]["x"] for each in rest] == [4, 5]
+            assert native.durable_subscriptions().subscriptions[0].lost == 3
+
+
 def test_requests_one_after_another_are_one_publisher(tmp_path):
     with running_door(journal=tmp_path, history="x > 0") as door:
         for number in range(1, 11):
@@ -414,7 +429,7 @@ def test_streams_and_sockets_begin_in_the_past(tmp_path):
             assert next(events)[2]["message"] == {"n": 5}
         with event_stream(client, "n >= 0", **{"from": "30d"}) as events:
             names = [next(events)[0] for _ in range(7)]
-            assert sorted(names) == ["lost"] + ["message"] * 6
+            assert names == ["lost"] + ["message"] * 6
         answer = client.get("/subscribe", params={"predicate": "n >= 0", "from": "soon"})
         assert (answer.status_code, answer.json()["detail"]) == (400, "invalid start 'soon'")
         answer = client.get("/subscribe", params={"predicate": "m = 1", "from": "first"})

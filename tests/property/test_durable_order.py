@@ -7,8 +7,11 @@ from cbnet.network.durable import durable_subscription
 from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.journal import Committed, SavedSubscription, SaveSubscription
+from cbnet.network.durable.journal import Committed, SavedSubscription, SaveLosses, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.losses import Losses
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLimits
 from cbnet.network.simulation.memory_disk import DiskContent
 
@@ -22,8 +25,11 @@ class Bench:
         self.disk = DiskContent(1)
         self.disk.perform([SaveSubscription(SAVED)])
         self.submits = []
-        self.queue = JournalQueue(self)
-        self.subscription = DurableSubscription(SAVED, Backlog(), self.queue, lambda _, frame: self.received(frame))
+        self.queue = JournalQueue(RouterContext(Settings("a"), 1), self)
+        losses = Losses(self.queue, SaveLosses(1))
+        self.subscription = DurableSubscription(
+            SAVED, Backlog(), losses, self.queue, lambda _, frame: self.received(frame)
+        )
         self.now = 0.0
         self.link = 0
         self.is_attached = False
@@ -115,4 +121,4 @@ def test_each_client_receives_all_that_is_not_acknowledged_in_the_order_of_offse
         durable_subscription._MAX_LOADED = before
     everything = range(1, bench.subscription.backlog.next)
     assert bench.firsts == [offset for offset in everything if offset not in bench.acknowledged]
-    assert bench.subscription.lost == 0
+    assert bench.subscription.losses.lost == 0

@@ -106,9 +106,7 @@ class ClientInbox:
             case frames.Replaying() if frame.id in self.registered.subscriptions:
                 self.registered.subscriptions[frame.id].begins(frame)
             case frames.DurableLost() if frame.id in self.registered.subscriptions:
-                self.registered.subscriptions[frame.id].lost += frame.messages
-                if frame.cause:
-                    self._report(ClientEvent(EventKind.LOST, self.link.router, frame.cause, frame.messages or None))
+                self._lost_durable(frame)
             case _:
                 for kind, number in answered_calls(frame):
                     self.link.answered(kind, number, frame)
@@ -135,6 +133,13 @@ class ClientInbox:
         if subscription is not None:
             acknowledge = _ignore if subscription.is_replay else subscription.acknowledge
             self._queue({frame.id: [DurableDelivery(frame, acknowledge)]})
+
+    def _lost_durable(self, frame: frames.DurableLost) -> None:
+        self.registered.subscriptions[frame.id].lost += frame.messages
+        limits = f"{frame.messages:,} messages dropped: the limits of a durable subscription, or of its disk"
+        self._report(ClientEvent(EventKind.LOST, self.link.router, frame.cause or limits, frame.messages or None))
+        if frame.number:
+            self.link.send(frames.Acknowledge(frame.id, [], 0, frame.number))
 
     def connection_changed(self, event: ClientEvent) -> None:
         """Report that the client is disconnected, or connected again; what it missed shows later."""

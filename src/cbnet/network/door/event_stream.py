@@ -115,8 +115,9 @@ async def _write(client: AsyncClient, subscription: AsyncSubscription, losses: L
     try:
         while not subscription.has_ended:
             batch = await subscription.take(KEEP_ALIVE)
+            lost = b"".join(event(members, name=name) for name, members in losses.take())  # before what follows it
             data = b"".join(map(_message_event, batch)) or KEEP_ALIVE_COMMENT
-            await send_events(send, data + b"".join(event(members, name=name) for name, members in losses.take()))
+            await send_events(send, lost + data)
     except CbnetError as error:
         await send_events(send, event(problem_members(problem_of(error)), name="error"))
     await end_events(send)

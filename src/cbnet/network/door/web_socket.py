@@ -30,6 +30,7 @@ from cbnet.network.door.problems import Problem, problem_members, problem_of
 from cbnet.network.door.publishing import publish_all
 from cbnet.network.door.queries import REQUEST, TRACE, requested, traced
 from cbnet.network.door.request_input import RequestOptions, object_of
+from cbnet.network.door.server_sent_events import KEEP_ALIVE
 from cbnet.network.door.web_socket_offers import WebSocketOffers
 
 _HELLO_TIMEOUT: Final = 5.0  # seconds
@@ -77,6 +78,7 @@ class _Session:
         self._socket = socket
         self._client = client
         self._losses = Losses(client)
+        self._reporting = asyncio.Lock()
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         offers = WebSocketOffers(client, self._send)
@@ -188,10 +190,11 @@ class _Session:
     async def _deliver(self, id: int | str, subscription: AsyncSubscription) -> None:
         """Send the messages of a subscription."""
         try:
-            async for delivery in subscription:
-                await self._send({"op": "message", "id": id, **_delivery_members(delivery)})
-                for name, members in self._losses.take():
-                    await self._send({"op": name, **members})
+            while not subscription.has_ended:
+                batch = await subscription.take(KEEP_ALIVE)
+                await self._report_losses()
+                for delivery in batch:
+                    await self._send({"op": "message", "id": id, **_delivery_members(delivery)})
         except CbnetError as error:
             self._subscriptions.pop(id, None)
             if not self._client.is_connected:
@@ -200,6 +203,12 @@ class _Session:
                 await self._send({"op": "error", "id": id, **problem_members(problem_of(error))})
         except (WebSocketDisconnect, RuntimeError):  # `run` ends too
             return
+
+    async def _report_losses(self) -> None:
+        """Send what was lost; return when all of it is sent, so that it comes before the messages that follow."""
+        async with self._reporting:
+            for name, members in self._losses.take():
+                await self._send({"op": name, **members})
 
     async def _send(self, members: Mapping[str, Any]) -> None:
         await self._socket.send_text(msgspec.json.encode(members).decode())

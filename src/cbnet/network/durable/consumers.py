@@ -16,6 +16,7 @@ class Consumer:
     id: int  # of its subscription
     window: int
     ack_wait: float
+    reported: int = 0  # number of the newest loss that it was sent
     bytes: int = 0
     held: dict[int, tuple[int, float]] = field(default_factory=dict)  # offset -> size, deadline; oldest first
 

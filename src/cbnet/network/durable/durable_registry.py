@@ -9,7 +9,7 @@ reach it over the history, which is a home of them, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -35,16 +35,18 @@ from cbnet.network.durable.journal import (
     DropSubscription,
     RecoveredState,
     SavedSubscription,
+    SaveLosses,
     SaveSubscription,
 )
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.losses import Losses
 from cbnet.network.durable.own_home_record import OwnHomeRecord
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
-from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_REASON_LENGTH
+from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import DurableLimit, DurableLost, DurableSubscribe, RefusedFrame, Subscribed
+from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, RefusedFrame, Subscribed
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router, which are in one record
 
@@ -79,7 +81,8 @@ class DurableRegistry:
             self._add_history(replays.history)
         for saved in state.subscriptions:
             if saved.id != HISTORY_ID:
-                self._recover(saved, Backlog(state.next_offsets[saved.id], state.stock.get(saved.id, ())))
+                backlog = Backlog(state.next_offsets[saved.id], state.stock.get(saved.id, ()))
+                self._recover(saved, backlog, state.losses[saved.id])
         if self.record.is_outdated:
             self.record.announce()
 
@@ -88,10 +91,10 @@ class DurableRegistry:
         self.record.set(HISTORY_ID, None, history.filters)
         self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
 
-    def _recover(self, saved: SavedSubscription, backlog: Backlog) -> None:
-        subscription = self._add(saved, backlog)
+    def _recover(self, saved: SavedSubscription, backlog: Backlog, losses: SaveLosses) -> None:
+        subscription = self._add(saved, backlog, losses)
         if saved.start and not self._has_history_for(saved):
-            subscription.refuse(1)  # at least: the rest of the history is gone
+            subscription.losses.add(0, f"{self._context.name} has no history any more to copy messages from")
             subscription.saved = replace(saved, start=0)
             self._queue.add(SaveSubscription(subscription.saved))
         self._activate(subscription)
@@ -114,7 +117,7 @@ class DurableRegistry:
         self._attached[link, frame.id] = subscription
         subscription.attach(Consumer(link, frame.id, frame.window, frame.ack_wait))
         if start is not None:
-            self._report_start(link, frame.id, start)
+            self._report_start(link, frame.id, start, subscription)
         self._queue.after(partial(self._ready, link, frame, subscription, self._context.now + frame.wait))
 
     def detach(self, link: int, id: int) -> bool:
@@ -132,11 +135,11 @@ class DurableRegistry:
         for _, id in [key for key in self._attached if key[0] == link]:
             self.detach(link, id)
 
-    def acknowledge(self, link: int, id: int, offsets: Collection[int], up_to: int) -> None:
+    def acknowledge(self, link: int, frame: Acknowledge) -> None:
         """Remove messages that a client has handled."""
-        subscription = self._attached.get((link, id))
+        subscription = self._attached.get((link, frame.id))
         if subscription is not None:
-            subscription.acknowledge(link, id, offsets, up_to)
+            subscription.acknowledge(link, frame.id, frame.offsets, frame.up_to, frame.losses)
             subscription.deliver(self._context.now)
             if subscription.saved.start and self._replays is not None:
                 self._replays.run(copy_key(subscription.id))  # there may be room now
@@ -200,11 +203,12 @@ class DurableRegistry:
             raise no_history(self._context.name)
         return self._replays.history.locate(frame.start)
 
-    def _report_start(self, link: int, id: int, start: StartPoint) -> None:
+    def _report_start(self, link: int, id: int, start: StartPoint, subscription: DurableSubscription) -> None:
         assert self._replays is not None
         self._context.outbox.send(link, self._replays.history.replaying(id, start))
         if start.missing:
-            self._context.outbox.send(link, DurableLost(id, 0, start.missing[:MAX_REASON_LENGTH]))
+            subscription.losses.add(0, start.missing)
+            subscription.report()
 
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
@@ -221,12 +225,14 @@ class DurableRegistry:
         saved = SavedSubscription(self._next_id, account, frame.name, frame.predicate, limits, start)
         self._next_id += 1
         self._queue.add(SaveSubscription(saved))
-        subscription = self._add(saved, Backlog())
+        subscription = self._add(saved, Backlog(), SaveLosses(saved.id))
         self._queue.after(partial(self._created, subscription))
         return subscription
 
-    def _add(self, saved: SavedSubscription, backlog: Backlog) -> DurableSubscription:
-        subscription = DurableSubscription(saved, backlog, self._queue, self._context.outbox.send)
+    def _add(self, saved: SavedSubscription, backlog: Backlog, losses: SaveLosses) -> DurableSubscription:
+        subscription = DurableSubscription(
+            saved, backlog, Losses(self._queue, losses), self._queue, self._context.outbox.send
+        )
         self._by_name[saved.account, saved.name] = self._home.subscriptions[saved.id] = subscription
         self._loads[saved.account] = self.load(saved.account).plus(_load(saved))
         return subscription

@@ -113,7 +113,7 @@ class DurableRouter:
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
         """Handle that a client has received messages, or removed them; it may name those of another router."""
         if self._registry is not None:
-            self._registry.acknowledge(link, frame.id, frame.offsets, frame.up_to)
+            self._registry.acknowledge(link, frame)
         if self._followers is not None:
             self._followers.acknowledge(link, frame.id, frame.offsets, frame.up_to)
 

@@ -18,6 +18,7 @@ from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer, Consumers
 from cbnet.network.durable.journal import Append, Discard, Entry, Read, ReadResult, SavedSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.losses import Losses
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 
 _MAX_LOADED = 1 << 20  # bytes of messages in memory beyond which new ones are not kept there
@@ -29,12 +30,14 @@ SendToClient: TypeAlias = Callable[[int, DurableDeliver | DurableLost], None]
 class DurableSubscription:
     """One durable subscription."""
 
-    def __init__(self, saved: SavedSubscription, backlog: Backlog, queue: JournalQueue, send: SendToClient) -> None:
+    def __init__(
+        self, saved: SavedSubscription, backlog: Backlog, losses: Losses, queue: JournalQueue, send: SendToClient
+    ) -> None:
         self.saved = saved
         self.backlog = backlog
+        self.losses = losses
         self.consumers = Consumers()
-        self.lost = 0  # messages dropped because of the limits
-        self._unreported = 0  # of these
+        self._dropped: list[int] = []  # offsets, in this turn
         self._queue = queue
         self._send = send
         self._on_disk = backlog.next  # offsets below are on disk
@@ -92,19 +95,22 @@ class DurableSubscription:
         """Handle that all messages before an offset are on disk."""
         self._on_disk = end
 
-    def refuse(self, messages: int = 1) -> None:
-        """Count messages that are not stored, and whose publishers do not learn of it."""
-        self.lost += messages
-        self._unreported += messages
-
-    def notify(self, cause: str) -> None:
-        """Notify the clients that messages may be missing; how many is not known."""
-        for consumer in self.consumers:
-            self._send(consumer.link, DurableLost(consumer.id, 0, cause))
+    def refuse(self) -> None:
+        """Count a message that is not stored, and whose publisher does not learn of it."""
+        self.losses.refuse()
 
     def _drop(self, offset: int) -> None:
-        self._remove([offset])
-        self.refuse()
+        self._forget(offset)
+        self.backlog.remove(offset)
+        self._dropped.append(offset)
+        self._queue.before_submit(self._discard_dropped)
+
+    def _discard_dropped(self) -> None:
+        """Remove what was dropped from the disk, and save how much that is, in the same transaction."""
+        if self._dropped:
+            self._discard(self._dropped[0], self._dropped[-1] + 1)
+            self.losses.add(len(self._dropped))
+            self._dropped.clear()
 
     def expire(self, now: float) -> None:
         """Drop messages that are too old by the wall clock."""
@@ -117,6 +123,7 @@ class DurableSubscription:
     def attach(self, consumer: Consumer) -> None:
         """Add a consumer."""
         self._requeue(self.consumers.set(consumer))
+        self.report()
 
     def detach(self, link: int, id: int) -> None:
         """Remove a consumer: what it holds goes to others."""
@@ -126,13 +133,19 @@ class DurableSubscription:
             self._loaded_bytes = 0
 
     def check(self, now: float) -> None:
-        """Send messages again that were not acknowledged in time, and report dropped ones."""
+        """Send messages again that were not acknowledged in time, and report losses."""
         self._requeue(self.consumers.overdue(now))
-        if self._unreported and len(self.consumers):
-            for consumer in self.consumers:
-                self._send(consumer.link, DurableLost(consumer.id, self._unreported))
-            self._unreported = 0
+        self.report()
+        self.losses.check()
         self.deliver(now)
+
+    def report(self) -> None:
+        """Send each consumer the losses that it does not know."""
+        self._discard_dropped()
+        for consumer in self.consumers:
+            for loss in self.losses.after(consumer.reported):
+                self._send(consumer.link, DurableLost(consumer.id, loss.messages, loss.cause, loss.number))
+                consumer.reported = loss.number
 
     def _requeue(self, offsets: Iterable[int]) -> None:
         self._cursor = min([self._cursor, *offsets])
@@ -143,6 +156,8 @@ class DurableSubscription:
             entry = self._next()
             if entry is None:
                 return
+            if self._dropped or not self.losses.is_reported:
+                self.report()
             self._deliver(consumer, entry, now)
 
     def _deliver(self, consumer: Consumer, entry: Entry, now: float) -> None:
@@ -194,27 +209,27 @@ class DurableSubscription:
         end = min(result.end, self._on_disk)
         while result.first <= self._cursor < end and self._cursor not in self._loaded:
             if self._is_due(self._cursor):
+                self._forget(self._cursor)
                 self.backlog.remove(self._cursor)
-                self._deliveries.pop(self._cursor, None)
-                self.refuse()
+                self.losses.add(1)
             self._cursor += 1
 
     # --- acknowledging
 
-    def acknowledge(self, link: int, id: int, offsets: Iterable[int], up_to: int) -> None:
-        """Remove messages that a client has handled: some, and all up to an offset that it holds."""
+    def acknowledge(self, link: int, id: int, offsets: Iterable[int], up_to: int, losses: int = 0) -> None:
+        """Remove messages that a client has handled: some, and all up to an offset that it holds; and losses."""
         consumer = self.consumers.get(link, id)
         held = () if consumer is None else consumer.held
         chosen = {offset for offset in offsets if offset in self._deliveries}
         self._remove(sorted(chosen.union(offset for offset in held if offset <= up_to)))
+        if losses and consumer is not None:
+            self.losses.acknowledge(min(losses, consumer.reported))
 
     def _remove(self, offsets: Iterable[int]) -> None:
         """Remove messages, in the order of offsets."""
         first = end = 0
         for offset in offsets:
-            self.consumers.release(offset)
-            self._deliveries.pop(offset, None)
-            self._unload(offset)
+            self._forget(offset)
             if not self.backlog.remove(offset):
                 continue
             if offset != end:
@@ -222,6 +237,12 @@ class DurableSubscription:
                 first = offset
             end = offset + 1
         self._discard(first, end)
+
+    def _forget(self, offset: int) -> None:
+        """Forget the deliveries of a message that is removed."""
+        self.consumers.release(offset)
+        self._deliveries.pop(offset, None)
+        self._unload(offset)
 
     def _discard(self, first: int, end: int) -> None:
         if end:
@@ -241,5 +262,5 @@ class DurableSubscription:
             next=self.backlog.next,
             unacknowledged=self.consumers.held,
             clients=len(self.consumers),
-            lost=self.lost,
+            lost=self.losses.lost,
         )

@@ -32,6 +32,14 @@ class SavedSubscription(Part):
     since: float = 0.0  # of the history: time since which all messages are kept
 
 
+class Loss(Part):
+    """Messages that a durable subscription does not get, and of which no client knows."""
+
+    number: int  # higher than those of older ones
+    messages: int  # 0: unknown
+    cause: str  # empty: the limits of the subscription
+
+
 class Entry(NamedTuple):
     """A message of a durable subscription."""
 
@@ -81,6 +89,14 @@ class Discard(NamedTuple):
     end: int
 
 
+class SaveLosses(NamedTuple):
+    """Save what a subscription has lost."""
+
+    subscription: int
+    lost: int = 0  # messages, in all
+    pending: tuple[Loss, ...] = ()  # of which no client knows, in the order of numbers
+
+
 class SaveWindow(NamedTuple):
     """Save which messages of a publisher were stored: all below `floor`, and those of the bits of `seen` above."""
 
@@ -118,7 +134,16 @@ class Read(NamedTuple):
 
 
 Operation: TypeAlias = (
-    SaveSubscription | DropSubscription | Append | Discard | SaveWindow | DropWindow | SaveHome | DropHome | Read
+    SaveSubscription
+    | DropSubscription
+    | Append
+    | Discard
+    | SaveLosses
+    | SaveWindow
+    | DropWindow
+    | SaveHome
+    | DropHome
+    | Read
 )
 
 
@@ -158,6 +183,7 @@ class RecoveredState:
     subscriptions: list[SavedSubscription] = field(default_factory=list)
     next_offsets: dict[int, int] = field(default_factory=dict)  # by subscription
     stock: dict[int, list[StockItem]] = field(default_factory=dict)  # by subscription, in the order of offsets
+    losses: dict[int, SaveLosses] = field(default_factory=dict)  # by subscription
     windows: dict[int, SaveWindow] = field(default_factory=dict)  # by publisher
     homes: dict[str, bytes] = field(default_factory=dict)
 

@@ -36,6 +36,7 @@ class JournalQueue:
         self._context = context
         self._journal = journal
         self._turn = _Submit()
+        self._endings: dict[Callable[[], None], None] = {}  # calls at the end of this turn
         self._submitted: deque[_Submit] = deque()
         self._unwritten = 0  # bytes
         self._stalled = ""  # why the journal cannot be written
@@ -90,8 +91,16 @@ class JournalQueue:
         else:
             call()
 
+    def before_submit(self, call: Callable[[], None]) -> None:
+        """Call a function at the end of this turn, once: it adds the operations for what changed in many steps."""
+        self._endings[call] = None
+
     def finish_turn(self) -> None:
         """Submit the operations of this turn."""
+        while self._endings:  # a call may add another one
+            endings, self._endings = self._endings, {}
+            for call in endings:
+                call()
         turn = self._turn
         if turn.operations:
             self._turn = _Submit()

@@ -150,6 +150,7 @@ class Acknowledge(FrameBase, tag=FrameNumber.ACKNOWLEDGE.value):
     id: Number
     offsets: Annotated[list[Number], Meta(max_length=MAX_ENTRIES)]
     up_to: Number  # also all messages up to this offset that this client received; 0: none
+    losses: Number = 0  # the number of the last `DurableLost`; 0: none
 
 
 class DurablePublish(FrameBase, tag=FrameNumber.DURABLE_PUBLISH.value):
@@ -238,7 +239,7 @@ class DurableField(Part):
     next: Number  # offset of the next message
     unacknowledged: Number  # of these messages: sent to clients
     clients: Number
-    lost: Number  # messages dropped because of the limits, since the router started
+    lost: Number  # messages that it did not get, in all
 
 
 class DurableReport(FrameBase, tag=FrameNumber.DURABLE_REPORT.value):
@@ -269,4 +270,5 @@ class DurableLost(FrameBase, tag=FrameNumber.DURABLE_LOST.value):
 
     id: Number
     messages: Number  # 0: unknown
-    cause: Reason = ""
+    cause: Reason = ""  # empty: the limits of the subscription
+    number: Number = 0  # to be acknowledged; 0: not

@@ -13,6 +13,7 @@ from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableDeliver,
     DurableLimits,
+    DurableLost,
     DurablePublished,
     DurableSubscribe,
     Frame,
@@ -121,6 +122,8 @@ class DurableMemoryClient(MemoryClient):
         super().received(end, frame)
         if is_mine and isinstance(frame, DurablePublished):
             self._settle(frame.sequence, frame)
+        elif is_mine and isinstance(frame, DurableLost) and frame.number:
+            self.send(Acknowledge(frame.id, [], 0, frame.number))
         elif is_mine and isinstance(frame, Replaying):
             self._go_on(frame.id, frame.first)
         elif is_mine and isinstance(frame, RefusedFrame) and frame.frame == frame_number(DurablePublishFrame):

@@ -24,6 +24,7 @@ from cbnet.network.durable.journal import (
     ReadResult,
     RecoveredState,
     SaveHome,
+    SaveLosses,
     SaveSubscription,
     SaveWindow,
     Stalled,
@@ -65,10 +66,12 @@ class DiskContent:
             case SaveSubscription(saved):
                 state.subscriptions = [*(each for each in state.subscriptions if each.id != saved.id), saved]
                 state.next_offsets.setdefault(saved.id, 1)
+                state.losses.setdefault(saved.id, SaveLosses(saved.id))
                 self.entries.setdefault(saved.id, {})
             case DropSubscription(id):
                 state.subscriptions = [each for each in state.subscriptions if each.id != id]
                 state.next_offsets.pop(id, None)
+                state.losses.pop(id, None)
                 self.entries.pop(id, None)
             case Append(entry):
                 self.entries[entry.subscription][entry.offset] = entry
@@ -79,6 +82,9 @@ class DiskContent:
                 for offset in known:
                     if first <= offset < end:
                         entries.pop(offset, None)
+            case SaveLosses(id):
+                if id in state.losses:
+                    state.losses[id] = operation
             case SaveWindow(publisher):
                 state.windows[publisher] = operation
             case DropWindow(publisher):

@@ -1,7 +1,8 @@
 """Journal of a router in a SQLite file.
 
     entries         key = subscription · 2⁴⁰ + offset; the messages of one subscription are neighbours, in order
-    subscriptions   id, its definition, next offset
+    subscriptions   id, its definition
+    progress        of a subscription: next offset, lost messages, losses of which no client knows
     windows         publisher, floor, bits of the messages stored above
     homes           owner, record
 
@@ -33,19 +34,21 @@ from cbnet.network.durable.journal import (
     DropSubscription,
     DropWindow,
     Entry,
+    Loss,
     Operation,
     Read,
     ReadResult,
     RecoveredState,
     SavedSubscription,
     SaveHome,
+    SaveLosses,
     SaveSubscription,
     SaveWindow,
     StockItem,
 )
 
 FILE: Final = "journal.sqlite"
-_VERSION = 2
+_VERSION = 3
 _OFFSETS = 1 << 40  # of one subscription
 _SPARE = 1_024  # free pages, of 4 KiB, that are kept for further messages, besides as many as there are others
 _STEP = 256  # pages given back at a time: some 2 ms
@@ -58,13 +61,16 @@ _PRAGMAS = (
 )
 _SCHEMA = """
 CREATE TABLE meta (router TEXT, id INTEGER);
-CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB, next INTEGER);
+CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB);
+CREATE TABLE progress (id INTEGER PRIMARY KEY, next INTEGER, lost INTEGER, pending BLOB);
 CREATE TABLE entries (
     key INTEGER PRIMARY KEY, time REAL, source TEXT, life INTEGER, number INTEGER, content BLOB
 );
 CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB);
 CREATE TABLE homes (owner TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
 """
+
+_NO_LOSSES = msgspec.msgpack.encode(())
 
 
 class SqliteJournal:
@@ -115,10 +121,14 @@ class SqliteJournal:
         run = self._file.execute
         (id,) = run("SELECT id FROM meta").fetchone()
         state = RecoveredState(id)
-        for definition, following in run("SELECT definition, next FROM subscriptions ORDER BY id"):
+        for definition, following, lost, pending in run(
+            "SELECT definition, next, lost, pending FROM subscriptions NATURAL JOIN progress ORDER BY id"
+        ):
             saved = msgspec.msgpack.decode(definition, type=SavedSubscription)
             state.subscriptions.append(saved)
             state.next_offsets[saved.id] = following
+            losses = msgspec.msgpack.decode(pending, type=tuple[Loss, ...])
+            state.losses[saved.id] = SaveLosses(saved.id, lost, losses)
             state.stock[saved.id] = []
         for key, size, at in run("SELECT key, length(content), time FROM entries ORDER BY key"):
             state.stock[key // _OFFSETS].append(StockItem(key % _OFFSETS, size, at))
@@ -182,15 +192,18 @@ class SqliteJournal:
             many("DELETE FROM homes WHERE owner = ?", group)
         elif kind is SaveSubscription:
             saved = [each.saved for each in group if isinstance(each, SaveSubscription)]
-            rows = ((each.id, msgspec.msgpack.encode(each)) for each in saved)
-            many(
-                "INSERT INTO subscriptions VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET definition = excluded.definition",
-                rows,
-            )
+            definitions = ((each.id, msgspec.msgpack.encode(each)) for each in saved)
+            many("REPLACE INTO subscriptions VALUES (?, ?)", definitions)
+            many("INSERT OR IGNORE INTO progress VALUES (?, 1, 0, ?)", ((each.id, _NO_LOSSES) for each in saved))
+        elif kind is SaveLosses:
+            losses = [each for each in group if isinstance(each, SaveLosses)]
+            rows = ((lost, msgspec.msgpack.encode(pending), id) for id, lost, pending in losses)
+            many("UPDATE progress SET lost = ?, pending = ? WHERE id = ?", rows)
         else:
             for each in group:
                 assert isinstance(each, DropSubscription)
                 self._file.execute("DELETE FROM subscriptions WHERE id = ?", each)
+                self._file.execute("DELETE FROM progress WHERE id = ?", each)
                 self._file.execute(
                     "DELETE FROM entries WHERE key >= ? AND key < ?", (_key(each.id, 0), _key(each.id + 1, 0))
                 )
@@ -200,7 +213,7 @@ class SqliteJournal:
         self._file.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
         following = {each.subscription: each.offset + 1 for each in entries}  # offsets grow
         self._file.executemany(
-            "UPDATE subscriptions SET next = ? WHERE id = ?", ((offset, id) for id, offset in following.items())
+            "UPDATE progress SET next = ? WHERE id = ?", ((offset, id) for id, offset in following.items())
         )
 
     def _read(self, reads: Iterable[Read]) -> Iterator[ReadResult]:

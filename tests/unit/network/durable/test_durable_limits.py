@@ -119,8 +119,10 @@ def test_messages_above_a_new_limit_stay_and_new_ones_are_refused_until_there_is
     net.run(2)
     assert payloads(bob) == numbers(3)
     bob.acknowledge(1, 1)  # two are left, as many as the limit
+    net.run(0.5)
     publish(net, alice, b"refused, too")
     bob.acknowledge(1, 2)
+    net.run(0.5)
     publish(net, alice, b"stored")
     assert payloads(bob) == [*numbers(3), b"stored"]
 

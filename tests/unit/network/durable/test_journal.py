@@ -15,9 +15,11 @@ from cbnet.network.durable.journal import (
     DropSubscription,
     DropWindow,
     Entry,
+    Loss,
     Read,
     SavedSubscription,
     SaveHome,
+    SaveLosses,
     SaveSubscription,
     SaveWindow,
 )
@@ -62,7 +64,7 @@ def test_random_operations_have_the_same_effect_in_sqlite_and_in_memory(tmp_path
 
 def operation(random, offsets):
     """Return an operation that a router might perform; offsets: the next one of each subscription."""
-    kind = random.randrange(9)
+    kind = random.randrange(10)
     id = random.choice([*offsets, 0])
     if kind == 0 or not id:
         id = random.randrange(1, 5)
@@ -81,6 +83,9 @@ def operation(random, offsets):
         return random.choice([DropWindow(3), SaveWindow(3, random.randrange(9), b"\x05")])
     if kind == 7:
         return random.choice([SaveHome("b", random.randbytes(3)), DropHome("b")])
+    if kind == 8:
+        pending = tuple(Loss(number, random.randrange(3), "x" * number) for number in range(random.randrange(3)))
+        return SaveLosses(random.choice([id, 9]), random.randrange(99), pending)
     return Read(id, first, random.randrange(1, 5), random.randrange(100))
 
 

@@ -61,11 +61,8 @@ class HistoryCopy:
         return True
 
     def missed(self, text: str, messages: int) -> None:
-        """Count messages that are missing, and notify the clients."""
-        if messages:
-            self._subscription.refuse(messages)
-        else:
-            self._subscription.notify(text)
+        """Count messages that are missing; this is saved together with how far the copy has come."""
+        self._subscription.losses.add(messages, text)
 
     def advanced(self) -> None:
         """Save how far the copy has come."""

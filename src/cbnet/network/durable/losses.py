@@ -1,0 +1,93 @@
+"""Losses of a durable subscription: the messages that it does not get, until a client knows of them.
+
+    added ──► on disk ──► reported to each client, before the messages that follow ──► acknowledged by one: removed
+
+A loss is saved in the transaction of what it explains, such as the removal of messages. So a router that is killed
+reports it after its restart; twice, if the acknowledgement was not on disk.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from cbnet.network.durable.journal import Loss, SaveLosses
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+
+_MAX_LOSSES = 16  # not acknowledged; beyond, the oldest ones become one
+
+
+class Losses:
+    """The losses of one durable subscription."""
+
+    def __init__(self, queue: JournalQueue, saved: SaveLosses) -> None:
+        """Initialise with what is on disk."""
+        self._queue = queue
+        self._id = saved.subscription
+        self.lost = saved.lost  # messages, in all
+        self._pending = list(saved.pending)  # not acknowledged, in the order of numbers
+        self._number = self._pending[-1].number if self._pending else 0  # of the newest one
+        self._reported = 0  # number of the newest one that was reported
+        self._is_saved = True
+        self._is_bound = False  # whether it must be saved with the operations of this turn
+
+    # --- lookup
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether the clients were sent all."""
+        return self._reported >= self._number
+
+    def after(self, number: int) -> list[Loss]:
+        """Return the losses with higher numbers that are not acknowledged; they are reported now."""
+        self._reported = self._number
+        return [each for each in self._pending if each.number > number]
+
+    # --- changes
+
+    def add(self, messages: int, cause: str = "") -> None:
+        """Add the loss of some messages, which operations of this turn have caused; messages: 0 if unknown."""
+        self._add(messages, cause[:MAX_REASON_LENGTH])
+        self._is_bound = True
+
+    def refuse(self) -> None:
+        """Add the loss of a message that is not stored; it is saved once the journal can be written."""
+        self._add(1, "")
+
+    def _add(self, messages: int, cause: str) -> None:
+        self.lost += messages
+        self._save_later()
+        last = self._pending[-1] if self._pending else None
+        if last is not None and last.number > self._reported and last.cause == cause:
+            self._pending[-1] = replace(last, messages=last.messages + messages)
+            return
+        self._number += 1
+        self._pending.append(Loss(self._number, messages, cause))
+        if len(self._pending) > _MAX_LOSSES:
+            self._pending[:2] = [_merged(*self._pending[:2])]
+
+    def acknowledge(self, number: int) -> None:
+        """Remove the losses up to a number: a client knows of them."""
+        remaining = [each for each in self._pending if each.number > number]
+        if len(remaining) < len(self._pending):
+            self._pending = remaining
+            self._save_later()
+
+    def check(self) -> None:
+        """Save what could not be saved before."""
+        if not self._is_saved:
+            self._save_later()
+
+    def _save_later(self) -> None:
+        self._is_saved = False
+        self._queue.before_submit(self._save)
+
+    def _save(self) -> None:
+        if self._is_bound or not self._queue.refusal:  # a journal that stalls gets no operation for each turn
+            self._is_saved, self._is_bound = True, False
+            self._queue.add(SaveLosses(self._id, self.lost, tuple(self._pending)))
+
+
+def _merged(one: Loss, other: Loss) -> Loss:
+    causes = [cause for cause in dict.fromkeys((one.cause, other.cause)) if cause]
+    return Loss(other.number, one.messages + other.messages, "; ".join(causes)[:MAX_REASON_LENGTH])
