@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,7 @@ from websockets.sync.client import connect as connect_socket
 
 from cbnet import connect
 from cbnet.network import DurableLimits, Item
+from cbnet.network.door.server_sent_events import KEEP_ALIVE
 from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 BINARY = bytes(range(256))
@@ -430,6 +432,10 @@ def test_streams_and_sockets_begin_in_the_past(tmp_path):
         with event_stream(client, "n >= 0", **{"from": "30d"}) as events:
             names = [next(events)[0] for _ in range(7)]
             assert names == ["lost"] + ["message"] * 6
+        with event_stream(client, "n > 100", **{"from": "30d"}) as events:
+            began = time.monotonic()
+            assert next(events)[0] == "lost"
+            assert time.monotonic() - began < KEEP_ALIVE / 2  # though no message follows
         answer = client.get("/subscribe", params={"predicate": "n >= 0", "from": "soon"})
         assert (answer.status_code, answer.json()["detail"]) == (400, "invalid start 'soon'")
         answer = client.get("/subscribe", params={"predicate": "m = 1", "from": "first"})

@@ -7,12 +7,13 @@
 
 The id of an event is that of its message, in all networks and for all subscribers. While the client does not read, the
 router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`. After that, or
-after failures of routers, `missed` bounds the messages of one source that did not arrive.
+after failures of routers, `missed` bounds the messages of one source that did not arrive. Both come at the place of the
+missing messages: after those before, and before the next.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -56,25 +57,38 @@ class EventStreams:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
         async with self._links.own(request, bearer_token(request)) as client:
             losses = Losses(client)
-            subscription = await subscribe(client, predicate, options)
-            await wait_first(_write(client, subscription, losses, send), disconnected(receive))
+            losses.subscription = subscription = await subscribe(client, predicate, options)
+            await wait_first(write_events(client, subscription, losses, send), disconnected(receive))
+
+
+class Loss(NamedTuple):
+    """A report that messages are missing."""
+
+    position: int  # how many messages in the queue were received before
+    name: str
+    members: dict[str, Any]  # of its JSON object
 
 
 class Losses:
     """What a client has lost since the last report."""
 
     def __init__(self, client: AsyncClient) -> None:
-        self._events: list[ClientEvent] = []
+        self.subscription: AsyncSubscription | None = None  # with the queue of the positions
+        self._losses: list[Loss] = []
         client.on_event = self._add
 
-    def take(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the names of new events, and the members of their JSON objects."""
-        events, self._events = self._events, []
-        return [(each.kind.value, {"messages": each.messages, "text": each.text}) for each in events]
+    def __len__(self) -> int:
+        return len(self._losses)
+
+    def take(self) -> list[Loss]:
+        """Return the new losses, in order."""
+        losses, self._losses = self._losses, []
+        return losses
 
     def _add(self, new: ClientEvent) -> None:
         if new.kind in (EventKind.LOST, EventKind.MISSED):
-            self._events.append(new)
+            position = 0 if self.subscription is None else len(self.subscription)
+            self._losses.append(Loss(position, new.kind.value, {"messages": new.messages, "text": new.text}))
 
 
 async def subscribe(
@@ -108,16 +122,16 @@ def delivery_id(delivery: Delivery) -> str:
     return ":".join(map(str, delivery.id))
 
 
-async def _write(client: AsyncClient, subscription: AsyncSubscription, losses: Losses, send: Send) -> None:
+async def write_events(client: AsyncClient, subscription: AsyncSubscription, losses: Losses, send: Send) -> None:
     """Send events until the subscription ends."""
     members = {"router": client.router, **confirmation_members(subscription.confirmation)}
     await begin_events(send, event(members, name="subscribed"))
     try:
         while not subscription.has_ended:
-            batch = await subscription.take(KEEP_ALIVE)
-            lost = b"".join(event(members, name=name) for name, members in losses.take())  # before what follows it
-            data = b"".join(map(_message_event, batch)) or KEEP_ALIVE_COMMENT
-            await send_events(send, lost + data)
+            events = [*map(_message_event, await subscription.take(0 if losses else KEEP_ALIVE))]
+            for loss in reversed(losses.take()):
+                events.insert(loss.position, event(loss.members, name=loss.name))
+            await send_events(send, b"".join(events) or KEEP_ALIVE_COMMENT)
     except CbnetError as error:
         await send_events(send, event(problem_members(problem_of(error)), name="error"))
     await end_events(send)

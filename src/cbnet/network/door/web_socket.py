@@ -191,7 +191,7 @@ class _Session:
         """Send the messages of a subscription."""
         try:
             while not subscription.has_ended:
-                batch = await subscription.take(KEEP_ALIVE)
+                batch = await subscription.take(0 if self._losses else KEEP_ALIVE)
                 await self._report_losses()
                 for delivery in batch:
                     await self._send({"op": "message", "id": id, **_delivery_members(delivery)})
@@ -207,8 +207,8 @@ class _Session:
     async def _report_losses(self) -> None:
         """Send what was lost; return when all of it is sent, so that it comes before the messages that follow."""
         async with self._reporting:
-            for name, members in self._losses.take():
-                await self._send({"op": name, **members})
+            for loss in self._losses.take():
+                await self._send({"op": loss.name, **loss.members})
 
     async def _send(self, members: Mapping[str, Any]) -> None:
         await self._socket.send_text(msgspec.json.encode(members).decode())
