@@ -12,7 +12,7 @@ records of its neighbours, messages wait.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
@@ -40,6 +40,7 @@ class _Publication:
     account: str  # of the client; empty: none
     publisher: int  # its number, which only the client may learn
     packet: Packet  # without a mark
+    size: int  # bytes that it counts for
     floor: int
     deadline: float  # in `Clock.elapsed`: homes forget a publisher also while this router is suspended
     missing: set[str] = field(default_factory=set)  # homes without an answer
@@ -47,11 +48,6 @@ class _Publication:
     dropped: int = 0
     refused: list[str] = field(default_factory=list)
     sent: float = -inf
-
-    @property
-    def size(self) -> int:
-        """The bytes that it counts for."""
-        return len(self.packet.payload) + _OVERHEAD
 
 
 class Publications:
@@ -81,11 +77,12 @@ class Publications:
             known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
             return
         packet = self._forwarder.durable_packet(frame, life)
-        publication = _Publication(link, account, frame.publisher, packet, frame.floor, deadline)
+        size = len(frame.payload) + _OVERHEAD
+        publication = _Publication(link, account, frame.publisher, packet, size, frame.floor, deadline)
         if self._records.is_synchronised and not self._early:
             self._publish(publication)
         else:
-            self._waiting.add(publication.size, account, ())
+            self._waiting.add(size, account, ())
             self._early[identity] = publication
 
     def stored(self, frame: Stored) -> None:
@@ -117,7 +114,7 @@ class Publications:
         for publication in [each for each in self._all.values() if elapsed >= each.deadline]:
             self._end(publication)
         for publication in self._drop_early(lambda each: elapsed >= each.deadline):
-            self._answer(publication, silent=[self._context.name])
+            self._answer(publication, [self._context.name], [])
         for publication in self._all.values():
             if now - publication.sent >= self._context.settings.retry:
                 self._repeat(publication)
@@ -137,7 +134,7 @@ class Publications:
         try:
             self._publish(publication)
         except InputError as error:
-            self._answer(publication, refused=[f"{self._context.name}: {error.summary}"[:MAX_REASON_LENGTH]])
+            self._answer(publication, [], [f"{self._context.name}: {error.summary}"[:MAX_REASON_LENGTH]])
 
     def _drop_early(self, is_dropped: Callable[[_Publication], bool]) -> list[_Publication]:
         dropped = [identity for identity, each in self._early.items() if is_dropped(each)]
@@ -201,14 +198,14 @@ class Publications:
             self._context.counters[Event.DURABLE_UNSTORED] += 1
         self._answer(publication, silent, publication.refused)
 
-    def _answer(self, publication: _Publication, silent: Sequence[str] = (), refused: Sequence[str] = ()) -> None:
+    def _answer(self, publication: _Publication, silent: list[str], refused: list[str]) -> None:
         if publication.link >= 0:
             answer = DurablePublished(
                 publisher=publication.publisher,
                 sequence=publication.packet.number,
                 subscriptions=publication.subscriptions,
                 dropped=publication.dropped,
-                silent=[*silent[:MAX_PROBLEMS]],
-                refused=[*refused[:MAX_PROBLEMS]],
+                silent=silent[:MAX_PROBLEMS],
+                refused=refused[:MAX_PROBLEMS],
             )
             self._context.outbox.send(publication.link, answer)

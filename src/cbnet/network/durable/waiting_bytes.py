@@ -18,7 +18,7 @@ class WaitingBytes:
     """The bytes of the messages that wait at one router."""
 
     def __init__(self) -> None:
-        self._limit = MAX_BYTES
+        self._limit, self._home_limit, self._account_limit = MAX_BYTES, MAX_BYTES // 4, MAX_BYTES // 2
         self.all = 0
         self._homes: dict[str, int] = {}
         self._accounts: dict[str, int] = {}
@@ -27,36 +27,36 @@ class WaitingBytes:
         """Count a message of an account that waits for homes; raise an `InputError` if it is too large for a share."""
         if self.all + size > self._limit:
             raise _too_many("messages wait for durable subscriptions", self.all)
-        own = self._accounts.get(account, 0)
-        if account and own + size > self._limit // 2:
-            raise _too_many("messages of your account wait for durable subscriptions", own)
         for home in homes:
             present = self._homes.get(home, 0)
-            if present + size > self._limit // 4:
+            if present + size > self._home_limit:
                 raise _too_many(f"messages wait for durable subscriptions at router {home}", present)
-        self.all += size
         if account:
+            own = self._accounts.get(account, 0)
+            if own + size > self._account_limit:
+                raise _too_many("messages of your account wait for durable subscriptions", own)
             self._accounts[account] = own + size
+        self.all += size
         for home in homes:
             self._homes[home] = self._homes.get(home, 0) + size
 
     def settle(self, size: int, home: str) -> None:
         """Handle that a message does not wait for a home any more."""
-        _subtract(self._homes, home, size)
+        left = self._homes[home] - size
+        if left:
+            self._homes[home] = left
+        else:
+            del self._homes[home]
 
     def remove(self, size: int, account: str) -> None:
         """Handle that a message does not wait for any home."""
         self.all -= size
         if account:
-            _subtract(self._accounts, account, size)
-
-
-def _subtract(counts: dict[str, int], key: str, size: int) -> None:
-    left = counts[key] - size
-    if left:
-        counts[key] = left
-    else:
-        del counts[key]
+            left = self._accounts[account] - size
+            if left:
+                self._accounts[account] = left
+            else:
+                del self._accounts[account]
 
 
 def _too_many(what: str, size: int) -> InputError:
