@@ -7,7 +7,7 @@ from cbnet.network.durable import durable_subscription
 from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.journal import Committed, SavedSubscription, SaveLosses, SaveSubscription
+from cbnet.network.durable.journal import Committed, Read, SavedSubscription, SaveLosses, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.losses import Losses
 from cbnet.network.link.context import RouterContext
@@ -23,7 +23,7 @@ class Bench:
 
     def __init__(self):
         self.disk = DiskContent(1)
-        self.disk.perform([SaveSubscription(SAVED)])
+        self.disk.perform(SaveSubscription(SAVED))
         self.submits = []
         self.queue = JournalQueue(RouterContext(Settings("a"), 1), self)
         losses = Losses(self.queue, SaveLosses(1))
@@ -84,8 +84,14 @@ class Bench:
 
     def commit(self, _):
         submits, self.submits = self.submits, []
-        results = [result for operations in submits for result in self.disk.perform(operations)]
-        self.queue.committed(Committed(len(submits), results), self.subscription.read)
+        operations = [operation for submitted in submits for operation in submitted]
+        for operation in operations:
+            if not isinstance(operation, Read):
+                self.disk.perform(operation)
+        self.queue.committed(Committed(len(submits)))
+        for operation in operations:
+            if isinstance(operation, Read):
+                self.subscription.read(self.disk.read(operation))
 
     def step(self, action, argument):
         getattr(self, action)(argument)

@@ -102,8 +102,10 @@ class DurableRouter:
         assert self._queue is not None
         if isinstance(event, Stalled):
             self._queue.stalled(event.reason)
+        elif isinstance(event, ReadResult):
+            self._read(event)
         else:
-            self._queue.committed(event, self._read)
+            self._queue.committed(event)
 
     def detach(self, link: int, id: int) -> bool:
         """Stop sending messages of a durable subscription; return whether there is such a one."""

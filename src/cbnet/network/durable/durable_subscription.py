@@ -206,13 +206,15 @@ class DurableSubscription:
         for entry in result.entries:
             if self._is_due(entry.offset) and entry.offset not in self._loaded:
                 self._load(entry)
+        missing = 0
         end = min(result.end, self._on_disk)
         while result.first <= self._cursor < end and self._cursor not in self._loaded:
             if self._is_due(self._cursor):
                 self._forget(self._cursor)
-                self.backlog.remove(self._cursor)
-                self.losses.add(1)
+                missing += self.backlog.remove(self._cursor)
             self._cursor += 1
+        if missing:
+            self.losses.add(missing, f"{missing:,} messages of durable subscription {self.saved.name} were damaged")
 
     # --- acknowledging
 

@@ -2,10 +2,12 @@
 
     state machine ── operations ──► journal: one transaction for many of them, in order
                   ◄── Committed ──           they are on disk, whatever happens next
+                  ◄── ReadResult ─           messages that were requested, after the transaction
                   ◄── Stalled ────           they cannot be written now, as the disk is full; the journal tries again
 
 The state machine sees nothing else, so a simulated disk replaces SQLite in tests. All operations of one `submit` take
-effect together or not at all, and not before those that were submitted earlier.
+effect together or not at all, and not before those that were submitted earlier. Messages are read when the operations
+that were submitted before are on disk, and perhaps later ones; in order, for each subscription.
 """
 
 from __future__ import annotations
@@ -125,7 +127,7 @@ class DropHome(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Read messages of a subscription from an offset on; the only operation with a result."""
+    """Read messages of a subscription from an offset on."""
 
     subscription: int
     first: int
@@ -133,25 +135,17 @@ class Read(NamedTuple):
     max_bytes: int
 
 
-Operation: TypeAlias = (
-    SaveSubscription
-    | DropSubscription
-    | Append
-    | Discard
-    | SaveLosses
-    | SaveWindow
-    | DropWindow
-    | SaveHome
-    | DropHome
-    | Read
+Write: TypeAlias = (
+    SaveSubscription | DropSubscription | Append | Discard | SaveLosses | SaveWindow | DropWindow | SaveHome | DropHome
 )
+Operation: TypeAlias = Write | Read
 
 
 # --- events
 
 
 class ReadResult(NamedTuple):
-    """All messages of a subscription on disk from one offset on, before another."""
+    """The messages of a subscription on disk from one offset on, before another, without those that are damaged."""
 
     subscription: int
     first: int
@@ -163,7 +157,6 @@ class Committed(NamedTuple):
     """The oldest calls of `submit` that had no answer are on disk."""
 
     submits: int
-    results: Sequence[ReadResult]
 
 
 class Stalled(NamedTuple):
@@ -172,7 +165,7 @@ class Stalled(NamedTuple):
     reason: str
 
 
-JournalEvent: TypeAlias = Committed | Stalled
+JournalEvent: TypeAlias = Committed | ReadResult | Stalled
 
 
 @dataclass

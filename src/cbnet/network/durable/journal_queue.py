@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from cbnet.network.durable.journal import Append, Committed, Journal, Operation, ReadResult
+from cbnet.network.durable.journal import Append, Committed, Journal, Operation
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
 
@@ -111,14 +111,12 @@ class JournalQueue:
             calls, turn.calls = turn.calls, []
             self._submitted[-1].calls += calls
 
-    def committed(self, event: Committed, on_read: Callable[[ReadResult], None]) -> None:
+    def committed(self, event: Committed) -> None:
         """Handle what is on disk: make the calls that wait for it."""
         if self._silence and not self._stalled:
             log(logging.WARNING, "journal answers again", seconds=round(self._silence))
         self._stalled, self._silence, self._answered = "", 0.0, self._context.now
         done = [self._submitted.popleft() for _ in range(event.submits)]
-        for result in event.results:
-            on_read(result)
         for submit in done:
             self._unwritten -= submit.bytes
             for call in submit.calls:

@@ -1,13 +1,14 @@
 """A simulated disk with the journal of a router, which outlives the router.
 
 Operations take effect after a delay, those of one `submit` together. A crash loses what has not taken effect. A disk
-may be slow, full, or *lie*: report operations as written that it loses in a crash until it has synced them.
+may be slow, full, damaged, or *lie*: report operations as written that it loses in a crash until it has synced them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from cbnet.network.durable.journal import (
@@ -29,6 +30,7 @@ from cbnet.network.durable.journal import (
     SaveWindow,
     Stalled,
     StockItem,
+    Write,
 )
 
 if TYPE_CHECKING:
@@ -56,11 +58,8 @@ class DiskContent:
         state.stock = stock
         return state
 
-    def perform(self, operations: Sequence[Operation]) -> list[ReadResult]:
-        """Perform operations."""
-        return [result for each in operations if (result := self._perform(each)) is not None]
-
-    def _perform(self, operation: Operation) -> ReadResult | None:
+    def perform(self, operation: Write) -> None:
+        """Perform an operation."""
         state = self.state
         match operation:
             case SaveSubscription(saved):
@@ -93,11 +92,9 @@ class DiskContent:
                 state.homes[owner] = record
             case DropHome(owner):
                 state.homes.pop(owner, None)
-            case Read():
-                return self._read(operation)
-        return None
 
-    def _read(self, read: Read) -> ReadResult:
+    def read(self, read: Read) -> ReadResult:
+        """Return messages."""
         chosen: list[Entry] = []
         size, end = 0, _END
         for offset, entry in sorted(self.entries.get(read.subscription, {}).items()):
@@ -159,6 +156,10 @@ class MemoryDisk:
         if self._synced is not None:
             self._written, self._synced = self._synced, None
 
+    def damage(self, subscription: int, offset: int) -> None:
+        """Make a message unreadable."""
+        del self._written.entries[subscription][offset]
+
     def sync(self) -> None:
         """Make what a lying disk has reported safe."""
         self._synced = None
@@ -180,8 +181,15 @@ class MemoryDisk:
         if self.lies and self._synced is None:
             self._synced = deepcopy(self._written)
         self.transactions += 1
-        results = [result for operations in submits for result in self._written.perform(operations)]
+        reads: list[Read] = []
+        for operation in chain.from_iterable(submits):
+            if isinstance(operation, Read):
+                reads.append(operation)
+            else:
+                self._written.perform(operation)
+        events: list[JournalEvent] = [Committed(len(submits)), *map(self._written.read, reads)]
         self._is_busy = False
-        self._on_event(Committed(len(submits), results))
+        for event in events:
+            self._on_event(event)
         if self._queue and not self._is_busy:
             self._begin()

@@ -1,8 +1,9 @@
 """Thread that writes the journal of a router, so that the event loop never waits for the disk.
 
 While one transaction is synced, operations collect; the next transaction has all of them. So a slow disk makes
-transactions larger, and not the router slower. After each transaction, and while there is nothing else to do, the
-thread gives back free space of the file, in steps of some milliseconds.
+transactions larger, and not the router slower. Messages are read after the transaction, so that one that cannot be read
+keeps nobody from writing. Then, and while there is nothing else to do, the thread gives back free space of the file, in
+steps of some milliseconds.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
-from cbnet.network.durable.journal import Committed, JournalEvent, Operation, RecoveredState, Stalled
+from cbnet.network.durable.journal import Committed, JournalEvent, Operation, Read, RecoveredState, Stalled, Write
 from cbnet.network.logs import log
+from cbnet.network.transport.journal_damage import REMEDY, is_damage
 from cbnet.network.transport.sqlite_journal import SqliteJournal, wall_clock
 
 _RETRY: Final = 1.0  # seconds before a transaction that failed is tried again
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
-_FULL: Final = "database or disk is full"
 
 
 class JournalThread:
@@ -32,6 +34,8 @@ class JournalThread:
         self._file = file
         self._queue: queue.SimpleQueue[Sequence[Operation] | None] = queue.SimpleQueue()
         self._ending = threading.Event()
+        self._reads: list[Read] = []  # that wait
+        self._unreadable = ""  # why
         self._thread = threading.Thread(target=self._run, name="cbnet-journal", daemon=True)
         self._loop: asyncio.AbstractEventLoop
         self._on_event: Callable[[JournalEvent], None]
@@ -67,7 +71,10 @@ class JournalThread:
             submits: list[Sequence[Operation]] = []
             size = 0
             while size < _MAX_OPERATIONS and not is_last and (not submits or not self._queue.empty()):
-                submitted = self._queue.get()
+                try:
+                    submitted = self._queue.get(timeout=_RETRY if self._reads else None)
+                except queue.Empty:
+                    break
                 if submitted is None:
                     is_last = True
                 else:
@@ -75,28 +82,60 @@ class JournalThread:
                     size += len(submitted)
             if submits:
                 self._perform(submits)
+            self._read()
             while not is_last and self._shrink() and self._queue.empty():
                 pass
 
     def _perform(self, submits: Sequence[Sequence[Operation]]) -> None:
         """Perform operations in one transaction; if it fails, again and again, until the journal is closed."""
+        writes: list[Write] = []
+        for operation in chain.from_iterable(submits):
+            if isinstance(operation, Read):
+                self._reads.append(operation)
+            else:
+                writes.append(operation)
         reason = ""
         while True:
             try:
-                results = self._file.perform(each for submitted in submits for each in submitted)
+                if writes:
+                    self._file.perform(writes)
             except sqlite3.Error as error:
                 if str(error) != reason:
                     reason = str(error)
-                    hint = "free some space" if reason == _FULL else "check the disk"
-                    log(logging.ERROR, "journal stalled", file=str(self._file.path), reason=reason, hint=hint)
-                    self._report(Stalled("the disk is full" if reason == _FULL else reason))
+                    problem, hint = _explained(error)
+                    log(logging.ERROR, "journal stalled", file=str(self._file.path), reason=problem, hint=hint)
+                    self._report(Stalled(problem))
                 if self._ending.wait(_RETRY):
                     return
             else:
                 if reason:
                     log(logging.WARNING, "journal resumed", file=str(self._file.path))
-                self._report(Committed(len(submits), results))
+                self._report(Committed(len(submits)))
                 return
+
+    def _read(self) -> None:
+        """Read the messages that were requested; where the disk fails, again later, in order for each subscription."""
+        reads, self._reads = self._reads, []
+        failed: set[int] = set()  # subscriptions
+        for read in reads:
+            if read.subscription not in failed:
+                try:
+                    self._report(self._file.read(read))
+                    continue
+                except sqlite3.Error as error:
+                    failed.add(read.subscription)
+                    self._log_unreadable(str(error))
+            self._reads.append(read)
+        if reads and not failed:
+            self._log_unreadable("")
+
+    def _log_unreadable(self, reason: str) -> None:
+        """Log that messages cannot be read for now; without a reason, that they can again."""
+        before, self._unreadable = self._unreadable, reason
+        if reason and reason != before:
+            log(logging.ERROR, "journal unreadable", file=str(self._file.path), reason=reason, hint="check the disk")
+        elif before and not reason:
+            log(logging.WARNING, "journal readable again", file=str(self._file.path))
 
     def _shrink(self) -> bool:
         """Give back some free space of the file; return whether there is more."""
@@ -108,3 +147,12 @@ class JournalThread:
     def _report(self, event: JournalEvent) -> None:
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._on_event, event)
+
+
+def _explained(error: sqlite3.Error) -> tuple[str, str]:
+    """Return why a journal cannot be written, and what to do."""
+    if is_damage(error):
+        return f"its file is damaged: {error}", f"stop the router; {REMEDY}"
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
+        return "the disk is full", "free some space"
+    return str(error), "check the disk"

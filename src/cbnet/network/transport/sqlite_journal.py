@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -35,7 +35,6 @@ from cbnet.network.durable.journal import (
     DropWindow,
     Entry,
     Loss,
-    Operation,
     Read,
     ReadResult,
     RecoveredState,
@@ -45,7 +44,9 @@ from cbnet.network.durable.journal import (
     SaveSubscription,
     SaveWindow,
     StockItem,
+    Write,
 )
+from cbnet.network.transport.journal_damage import damage_error, is_damage, log_damage
 
 FILE: Final = "journal.sqlite"
 _VERSION = 3
@@ -89,12 +90,11 @@ class SqliteJournal:
                 raise
         except OSError as error:
             raise InputError(f"cannot use the journal: {error.strerror}", file=str(folder)) from None
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise damage_error(self.path, str(error)) from None
             hint = "stop the other router that uses it" if "locked" in str(error) else "check the folder and the disk"
             raise InputError(f"cannot open the journal: {error}", hint=hint, file=str(self.path)) from None
-        except sqlite3.DatabaseError as error:
-            hint = "restore it from a backup, or move the folder away: the messages in it are lost then"
-            raise InputError(f"the journal is damaged: {error}", hint=hint, file=str(self.path)) from None
 
     def _open(self, router: str) -> None:
         for pragma in _PRAGMAS:
@@ -137,22 +137,58 @@ class SqliteJournal:
         state.homes.update(run("SELECT owner, record FROM homes"))
         return state
 
-    def perform(self, operations: Iterable[Operation]) -> list[ReadResult]:
+    def perform(self, operations: Iterable[Write]) -> None:
         """Perform operations in one transaction, which is on disk on return; raise a `sqlite3.Error` if it fails."""
-        results: list[ReadResult] = []
         self._file.execute("BEGIN IMMEDIATE")
         try:
             for kind, group in groupby(operations, type):
-                if kind is Read:
-                    results += self._read(group)  # type: ignore[arg-type]
-                else:
-                    self._perform(kind, [*group])
+                self._perform(kind, [*group])
             self._file.execute("COMMIT")
         except BaseException:
             if self._file.in_transaction:
                 self._file.execute("ROLLBACK")
             raise
-        return results
+
+    def read(self, read: Read) -> ReadResult:
+        """Return messages without those that are damaged; raise a `sqlite3.Error` if the disk fails for now."""
+        of, _, max_messages, max_bytes = read
+        entries: list[Entry] = []
+        size, end = 0, _OFFSETS
+        for rows, (offset, row) in enumerate(self._rows(read), start=1):
+            if row is not None:
+                entries.append(Entry(of, offset, *row[1:]))
+                size += len(entries[-1].content)
+            if size >= max_bytes or rows == max_messages:
+                end = offset + 1
+                break
+        return ReadResult(of, read.first, end, entries)
+
+    def _rows(self, read: Read) -> Iterator[tuple[int, tuple[Any, ...] | None]]:
+        """Yield offsets and rows; if one cannot be reached in order, all offsets from there on, some with None."""
+        of, following = read.subscription, read.first
+        try:
+            for row in self._file.execute(
+                "SELECT * FROM entries WHERE key >= ? AND key < ? ORDER BY key LIMIT ?",
+                (_key(of, following), _key(of + 1, 0), read.max_messages),
+            ):
+                following = row[0] % _OFFSETS + 1
+                yield following - 1, row
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            end = following + read.max_messages
+            log_damage(self.path, str(error), subscription=of, offsets=f"{following} to {end - 1}")
+            for offset in range(following, end):
+                yield offset, self._row(_key(of, offset))
+
+    def _row(self, key: int) -> tuple[Any, ...] | None:
+        try:
+            row: tuple[Any, ...] | None = self._file.execute("SELECT * FROM entries WHERE key = ?", (key,)).fetchone()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            return None
+        return row
 
     def shrink(self) -> bool:
         """Give back some free space, if that is most of the file; return whether there is more of it."""
@@ -173,7 +209,7 @@ class SqliteJournal:
         """Close the file."""
         self._file.close()
 
-    def _perform(self, kind: type[Operation], group: Sequence[Operation]) -> None:
+    def _perform(self, kind: type[Write], group: Sequence[Write]) -> None:
         """Perform operations of one kind."""
         many = self._file.executemany
         if kind is Append:
@@ -215,23 +251,6 @@ class SqliteJournal:
         self._file.executemany(
             "UPDATE progress SET next = ? WHERE id = ?", ((offset, id) for id, offset in following.items())
         )
-
-    def _read(self, reads: Iterable[Read]) -> Iterator[ReadResult]:
-        for of, first, max_messages, max_bytes in reads:
-            rows = self._file.execute(
-                "SELECT * FROM entries WHERE key >= ? AND key < ? ORDER BY key LIMIT ?",
-                (_key(of, first), _key(of + 1, 0), max_messages),
-            )
-            entries: list[Entry] = []
-            size = 0
-            end = _OFFSETS
-            for key, *members in rows:
-                entries.append(Entry(of, key % _OFFSETS, *members))
-                size += len(entries[-1].content)
-                if size >= max_bytes or len(entries) == max_messages:
-                    end = entries[-1].offset + 1
-                    break
-            yield ReadResult(of, first, end, entries)
 
 
 def _key(subscription: int, offset: int) -> int:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+from support.journal_files import overwrite_page
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import (
@@ -53,13 +54,22 @@ def test_random_operations_have_the_same_effect_in_sqlite_and_in_memory(tmp_path
         offsets = {}
         for _ in range(30):
             operations = [operation(random, offsets) for _ in range(random.randrange(1, 8))]
-            assert journal.perform(operations) == memory.perform(operations), seed
+            perform(journal, memory, operations)
             journal.shrink()
             if random.random() < 0.2:
                 journal.close()
                 journal = SqliteJournal(tmp_path / str(seed), "a")
             assert journal.recover() == memory.recover(), seed
         journal.close()
+
+
+def perform(journal, memory, operations):
+    writes = [each for each in operations if not isinstance(each, Read)]
+    journal.perform(writes)
+    for each in writes:
+        memory.perform(each)
+    for read in (each for each in operations if isinstance(each, Read)):
+        assert journal.read(read) == memory.read(read)
 
 
 def operation(random, offsets):
@@ -141,7 +151,7 @@ def test_the_file_shrinks_in_steps_when_most_messages_are_gone(journal):
     assert len(sizes) > 5
     assert journal.path.stat().st_size < 4_400_000  # 1,024 free pages, and some
     assert not journal.shrink()
-    assert [each.offset for each in journal.perform([Read(1, 0, 10, 10_000)])[0].entries] == kept
+    assert [each.offset for each in journal.read(Read(1, 0, 10, 10_000)).entries] == kept
     assert journal._file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
@@ -168,6 +178,24 @@ def test_a_full_disk_fails_the_transaction_as_a_whole(journal):
     journal._file.execute("PRAGMA max_page_count = 1000000")
     journal.perform([Discard(1, 1, 2), entry(1, 2, bytes(100_000))])
     assert [item.offset for item in journal.recover().stock[1]] == [2]
+
+
+@pytest.mark.parametrize("page", [-2, -10, -20])
+def test_a_read_returns_what_can_be_read(journal, caplog, page):
+    journal.perform([subscription(1), subscription(2), entry(2, 1)])
+    fill(journal, 1, 201, 700)
+    overwrite_page(journal, page)
+    read, first = {}, 1
+    while first <= 200:
+        result = journal.read(Read(1, first, 50, 100_000))
+        assert result.end > first
+        read.update({each.offset: each for each in result.entries})
+        first = result.end
+    assert 190 <= len(read) < 200  # a page has at most five of them
+    assert all(each == entry(1, offset, bytes(700)).entry for offset, each in read.items())
+    assert caplog.records[0].members["reason"] == "database disk image is malformed"
+    assert [each.offset for each in journal.read(Read(2, 1, 10, 1_000)).entries] == [1]
+    journal.perform([SaveHome("b", b"record")])  # writing goes on
 
 
 def test_a_journal_belongs_to_one_router_and_one_process(journal, tmp_path):

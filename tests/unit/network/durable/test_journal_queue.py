@@ -27,7 +27,7 @@ class Disk:
         self.queue.finish_turn()
 
     def answer(self, submits):
-        self.queue.committed(Committed(submits, []), lambda _: None)
+        self.queue.committed(Committed(submits))
 
     def wait(self, seconds):
         self.context.clock.now += seconds

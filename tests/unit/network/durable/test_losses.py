@@ -183,6 +183,26 @@ def test_causes_of_losses_of_unknown_size_wait_for_a_client():
     assert watched.received == ["a was restarted: messages that were published meanwhile may be missing", b"0"]
 
 
+def test_messages_that_cannot_be_read_are_reported_and_the_others_delivered():
+    net, alice, bob = lab()
+    bob.subscribe_durable(1, "billing", "x > 0", window=4)
+    net.run(1)
+    bob.disconnect()
+    publish(net, alice, numbers(10))
+    for offset in (1, 6, 7, 10):
+        net.disks["a"].damage(1, offset)
+    watched = Watched(bob)
+    bob.reconnect()
+    net.run(3)
+    assert watched.received == [1, *numbers(5)[1:], 2, b"7", b"8", 1]
+    assert answers(bob, DurableLost)[1].cause == "2 messages of durable subscription billing were damaged"
+    publish(net, alice, [b"10"])
+    assert watched.received[-1] == b"10"
+    assert lost(net, alice) == [4]
+    restart(net)
+    assert lost(net, alice) == [4]
+
+
 # --- alone
 
 
@@ -261,7 +281,7 @@ def test_a_journal_that_stalls_gets_only_what_explains_its_operations():
     assert records.operations == [SaveLosses(7, 5, (Loss(1, 5, ""),))]
     losses.refuse()
     queue.finish_turn()
-    queue.committed(Committed(1, []), lambda _: None)
+    queue.committed(Committed(1))
     losses.check()
     queue.finish_turn()
     assert records.operations[1:] == [SaveLosses(7, 6, (Loss(1, 6, ""),))]

@@ -1,12 +1,17 @@
 """The thread that writes a journal."""
 
 import asyncio
+import sqlite3
+
+from support.journal_files import overwrite_page
 
 from cbnet.network.durable.journal import (
     Append,
     Committed,
     Discard,
     Entry,
+    Read,
+    ReadResult,
     SavedSubscription,
     SaveSubscription,
     Stalled,
@@ -97,5 +102,73 @@ def test_a_full_disk_stalls_the_journal_until_there_is_room(tmp_path, monkeypatc
         await thread.close()
 
     asyncio.run(run())
-    assert events[1] == Committed(1, [])
+    assert events[1] == Committed(1)
     assert offsets(tmp_path) == [1]
+
+
+class FailingJournal(SqliteJournal):
+    """A journal on a disk that does not let some subscriptions be read."""
+
+    failing = frozenset()
+
+    def read(self, read):
+        if read.subscription in self.failing:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+            raise error
+        return super().read(read)
+
+
+def test_what_cannot_be_read_for_now_is_read_later_and_hinders_nobody(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(journal_thread, "_RETRY", 0.05)
+    events = []
+
+    async def until(count):
+        while len(events) < count:
+            await asyncio.sleep(0.01)
+
+    async def run():
+        file = FailingJournal(tmp_path, "a")
+        file.failing = {1}
+        thread = JournalThread(file)
+        thread.start(events.append)
+        other = SaveSubscription(SavedSubscription(2, "", "t", "x > 0", DurableLimits()))
+        thread.submit([SUBSCRIPTION, other, entry(1), entry(2), Append(Entry(2, 1, 1.0, "a", 1, 1, b"other"))])
+        thread.submit([Read(1, 1, 1, 100), Read(1, 2, 1, 100), Read(2, 1, 1, 100)])
+        await until(2)
+        thread.submit([entry(3)])
+        while sum(event.submits for event in events if isinstance(event, Committed)) < 3:
+            await asyncio.sleep(0.01)
+        assert [event.subscription for event in events if isinstance(event, ReadResult)] == [2]
+        file.failing = frozenset()
+        await until(len(events) + 2)
+        await thread.close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+    results = [event for event in events if isinstance(event, ReadResult)]
+    assert [[each.offset for each in result.entries] for result in results] == [[1], [1], [2]]
+    assert [(record.message, record.members.get("reason")) for record in caplog.records] == [
+        ("journal unreadable", "disk I/O error"), ("journal readable again", None),
+    ]  # fmt: skip
+    assert offsets(tmp_path) == [1, 2, 3]
+
+
+def test_a_damaged_file_stalls_the_journal_with_the_remedy(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(journal_thread, "_RETRY", 0.05)
+    events = []
+
+    async def run():
+        file = SqliteJournal(tmp_path, "a")
+        file.perform([SUBSCRIPTION, *(entry(offset, 1_000) for offset in range(1, 101))])
+        thread = JournalThread(file)
+        thread.start(events.append)
+        overwrite_page(file, -1)
+        thread.submit([entry(offset, 1_000) for offset in range(101, 201)])
+        while not events:
+            await asyncio.sleep(0.01)
+        await thread.close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+    assert events == [Stalled("its file is damaged: database disk image is malformed")]
+    (record,) = caplog.records
+    assert record.members["hint"].startswith("stop the router; restore the journal from a backup, or move its folder")

@@ -106,8 +106,7 @@ class Replays:
             return
         first = self.history.backlog.first
         if reader.cursor < first:
-            dropped, reader.cursor = first - reader.cursor, first
-            reader.missed(f"{dropped:,} messages were dropped from the history before they were read", dropped)
+            self._skip(reader, first)
             reader.advanced()
         if reader.cursor >= self.history.on_disk:
             reader.reached_end(self.history.unwritten)
@@ -126,7 +125,7 @@ class Replays:
         if self._readers.get(key) is reader:  # else it was removed meanwhile
             end = min(result.end, self.history.on_disk)
             if self._pass(key, reader, [entry for entry in result.entries if entry.offset < end]):
-                reader.cursor = end
+                self._skip(reader, end)
             reader.advanced()
             self._waiting[key] = None
         while self._waiting and len(self._reading) < _MAX_READS:
@@ -137,12 +136,23 @@ class Replays:
     def _pass(self, key: int, reader: HistoryReader, entries: Iterable[Entry]) -> bool:
         """Pass messages to a reader that is behind; return whether it has taken all."""
         for entry in entries:
+            self._skip(reader, entry.offset)
             if is_note(entry):
                 reader.missed(entry.source, entry.number)
             elif key in self._matching(entry) and not reader.take(entry):
-                reader.cursor = entry.offset
                 return False
+            reader.cursor = entry.offset + 1
         return True
+
+    def _skip(self, reader: HistoryReader, offset: int) -> None:
+        """Go on at an offset; what is before was dropped after it was requested, or is damaged."""
+        dropped = min(offset, self.history.backlog.first) - reader.cursor
+        if dropped > 0:
+            reader.missed(f"{dropped:,} messages were dropped from the history before they were read", dropped)
+            reader.cursor += dropped
+        if reader.cursor < offset:
+            damaged, reader.cursor = offset - reader.cursor, offset
+            reader.missed(f"{damaged:,} messages of the history were damaged", damaged)
 
     def _written(self, entries: Sequence[Entry]) -> None:
         """Pass messages that are on disk now to the readers at the end."""

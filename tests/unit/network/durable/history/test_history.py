@@ -4,6 +4,7 @@ import pytest
 from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish
 
 from cbnet.errors import InputError
+from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
     DurableLost,
@@ -58,6 +59,49 @@ def test_a_subscription_begins_at_an_offset_or_some_seconds_ago():
     carol.replay(1, "x > 0", HistoryStart(age=35.0))
     net.run(1)
     assert payloads(carol) == [b"2", b"3", b"4"]
+
+
+def in_order(client):
+    """Record what a client receives: payloads, and numbers of missing messages."""
+    received = []
+    client.on_answer = lambda frame: received.append(frame.messages) if isinstance(frame, DurableLost) else None
+    client.acknowledges = lambda message: received.append(message.payload) or True
+    return received
+
+
+def test_messages_that_cannot_be_read_are_reported_at_their_place_to_each_subscription():
+    net, alice, bob = history_lab()
+    carol, dave = net.client("a"), net.client("a")
+    publish(net, alice, numbers(10))
+    for offset in (1, 5, 6, 10):
+        net.disks["a"].damage(HISTORY_ID, offset)
+    received = in_order(bob)
+    bob.replay(1, "x > 0", FIRST, window=3)
+    net.run(2)
+    assert received == [1, *numbers(4)[1:], 2, b"6", b"7", b"8", 1]
+    received = in_order(carol)
+    carol.replay(1, "x > 0", HistoryStart(offset=4))
+    net.run(2)
+    assert received == [b"3", 2, b"6", b"7", b"8", 1]
+    received = in_order(dave)
+    dave.subscribe_durable(1, "billing", "x > 0", start=FIRST)
+    net.run(2)
+    assert [each for each in received if isinstance(each, bytes)] == payloads(bob)
+    assert sum(each for each in received if isinstance(each, int)) == 4
+
+
+def test_messages_that_are_dropped_while_they_are_read_are_reported():
+    net, alice, bob = history_lab(history_messages=10)
+    publish(net, alice, numbers(10))
+    received = in_order(bob)
+    net.disks["a"].delay = 0.5
+    alice.publish({"x": 1}, b"10")  # makes the disk busy; takes the place of the first message
+    net.run(0.1)
+    bob.replay(1, "x > 0", FIRST, window=20)
+    net.run(0.1)
+    publish(net, alice, [b"11", b"12"])
+    net.run(3)
+    assert received == [2, *(b"%d" % n for n in range(3, 13))]
 
 
 def test_only_messages_that_match_are_replayed():

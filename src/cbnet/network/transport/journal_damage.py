@@ -1,0 +1,32 @@
+"""Damage of a journal: how it is recognised, and reported.
+
+A disk that fails for now, such as one that is full or not reachable, is no damage: what is on it may come back.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from pathlib import Path
+from typing import Any, Final
+
+from cbnet.errors import InputError
+from cbnet.network.logs import log
+
+REMEDY: Final = "restore the journal from a backup, or move its folder away: the messages in it are lost then"
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Return whether an error means that the content of the file is wrong."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE  # the rest of the code is a detail
+
+
+def damage_error(path: Path, what: str) -> InputError:
+    """Return the error of a router that cannot start with its journal."""
+    return InputError(f"the journal is damaged: {what}", hint=REMEDY, file=str(path))
+
+
+def log_damage(path: Path, what: str, **members: Any) -> None:
+    """Log damage that was found while a router runs."""
+    log(logging.ERROR, "journal damaged", file=str(path), reason=what, **members)
