@@ -389,6 +389,18 @@ def test_durable_messages_come_again_until_they_are_acknowledged(tmp_path):
             assert socket.receive()["message"] == {"x": 3}
 
 
+def test_what_a_socket_acknowledges_just_before_it_leaves_does_not_come_again(tmp_path):
+    with running_door(journal=tmp_path) as door, connect(door.address) as native:
+        with Socket(door) as socket:
+            socket.receive()
+            socket.ask(op="subscribe", id=1, predicate="x > 0", durable="jobs")
+            native.publish({"x": 1}, durable=True)
+            assert socket.receive()["offset"] == 1
+            socket.send(op="acknowledge", id=1, up_to=1)
+            assert socket.ask(op="unsubscribe", id=1) == {"op": "unsubscribed", "id": 1}
+        assert native.durable_subscriptions().subscriptions[0].messages == 0
+
+
 def test_a_socket_learns_what_a_durable_subscription_lost_before_the_messages(tmp_path):
     with running_door(journal=tmp_path) as door, connect(door.address) as native:
         limits = DurableLimits(messages=2, policy="drop oldest")

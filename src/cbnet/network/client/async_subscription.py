@@ -86,6 +86,7 @@ class AsyncSubscription:
         self._error: Exception | None = None
         self._has_ended = False
         self._offsets: deque[int] = deque()  # acknowledged, and not sent
+        self._up_to: deque[int] = deque()  # the same, with all messages before
         self._is_sending = False
 
     # --- receiving
@@ -129,13 +130,17 @@ class AsyncSubscription:
     def acknowledge(self, offset: int) -> None:
         """Acknowledge a message of a durable subscription; may be called in any thread."""
         self._offsets.append(offset)
-        if not self._is_sending:
-            self._is_sending = True
-            self._inbox.soon(self.send_acknowledgements)
+        self._send_soon()
 
     def acknowledge_up_to(self, offset: int) -> None:
         """Acknowledge all messages up to an offset that this client has received; may be called in any thread."""
-        self._inbox.soon(lambda: self._inbox.acknowledge(self.id, [], offset))
+        self._up_to.append(offset)
+        self._send_soon()
+
+    def _send_soon(self) -> None:
+        if not self._is_sending:
+            self._is_sending = True
+            self._inbox.soon(self.send_acknowledgements)
 
     async def unsubscribe(self) -> None:
         """End the subscription; queued messages can still be received. A durable one continues to keep messages."""
@@ -170,9 +175,11 @@ class AsyncSubscription:
     def send_acknowledgements(self) -> None:
         """Send the acknowledgements since the last call, together."""
         self._is_sending = False
-        while self._offsets:
+        up_to = max([self._up_to.popleft() for _ in range(len(self._up_to))], default=0)
+        while self._offsets or up_to:
             some = [self._offsets.popleft() for _ in range(min(len(self._offsets), MAX_ENTRIES))]
-            self._inbox.acknowledge(self.id, some, 0)
+            self._inbox.acknowledge(self.id, some, up_to)
+            up_to = 0
 
     def clear(self) -> None:
         """Forget the queued messages: a new router sends them again."""

@@ -99,3 +99,17 @@ def test_a_held_client_is_released_when_a_batch_is_taken():
             return full._inbox.releases
 
     assert asyncio.run(run()) == 1
+
+
+def test_acknowledgements_are_sent_before_the_subscription_ends():
+    sent, later = [], []
+    inbox = Inbox(acknowledge=lambda *call: sent.append(call), soon=later.append)
+    acknowledged = AsyncSubscription(inbox, 1, "true", 5, "block")
+    acknowledged.acknowledge(9)
+    acknowledged.acknowledge_up_to(4)
+    acknowledged.acknowledge_up_to(3)
+    assert (len(later), sent) == (1, [])
+    acknowledged.send_acknowledgements()  # as `unsubscribe` and `close` do
+    assert sent == [(1, [9], 4)]
+    later[0]()
+    assert sent == [(1, [9], 4)]
