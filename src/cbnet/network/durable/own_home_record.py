@@ -19,8 +19,7 @@ class OwnHomeRecord:
         self._records = records
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
-        own = records.get(context.name)
-        self._version = RecordVersion(0, context.life) if own is None else version_of(own)
+        self._newest = records.get(context.name)  # also if it is not on disk yet
         self._flooded = 0.0  # time
         self._above: RecordVersion | None = None  # a newer version to outbid
         self.address = ""  # that clients connect to
@@ -31,12 +30,12 @@ class OwnHomeRecord:
     @property
     def version(self) -> RecordVersion:
         """The newest version; others are told it when it is on disk."""
-        return self._version
+        return RecordVersion(0, self._context.life) if self._newest is None else version_of(self._newest)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the record that others know is not the present one."""
-        own = self._records.get(self._context.name)
+        """Whether the newest version has something else."""
+        own = self._newest
         return own is None or own.names != self._all_names() or {*own.filters} != self.all_filters()
 
     @property
@@ -74,24 +73,23 @@ class OwnHomeRecord:
 
     def announce(self) -> None:
         """Flood a new version."""
-        own = self._records.get(self._context.name)
-        if own is None and not self._filters and self._above is None:
+        if self._newest is None and not self._filters and self._above is None:
             return
-        self._version = (self._above or self._version).next(self._context.life)
+        sequence, life = (self._above or self.version).next(self._context.life)
         self._above = None
         self._flooded = self._context.now
-        sequence, life = self._version
         names, filters = self._all_names(), sorted(self.all_filters())
-        self._records.set_own(HomeRecord(self._context.name, life, sequence, self.address, names, filters))
+        self._newest = HomeRecord(self._context.name, life, sequence, self.address, names, filters)
+        self._records.set_own(self._newest)
 
     def _outbid(self, version: RecordVersion) -> None:
         """Outbid a version of the own record at the next check: another router may have this name, and do so, too."""
-        if version.is_newer(self._above or self._version):
+        if version.is_newer(self._above or self.version):
             self._above = version
 
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to; the record has it."""
         self.address = address
-        own = self._records.get(self._context.name)
+        own = self._newest
         if own is not None and own.names and own.address != address:
             self.announce()

@@ -7,7 +7,7 @@ import msgspec
 from cbnet.network.announce.announcements import NO_DATA
 from cbnet.network.durable.journal import SaveHome
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import ForgetHome, HomeRecord, Subscribed
+from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import TICK, Host
 from tests.support.durable_networks import DurableLab, answers, payloads
@@ -258,3 +258,14 @@ def test_a_version_that_is_being_written_is_not_made_again():
 def saved_versions(operations):
     saved = [msgspec.msgpack.decode(each.record, type=HomeRecord) for each in operations if isinstance(each, SaveHome)]
     return [(record.sequence, record.life) for record in saved]
+
+
+def test_a_subscription_that_is_removed_before_its_record_is_on_disk_leaves_none():
+    net = DurableLab("a-b")
+    client = net.client("b")
+    net.disks["b"].delay = 1.0
+    client.subscribe_durable(1, "one", "x > 0")
+    net.run(1.5)  # the subscription is on disk, the first record is being written
+    client.send(DurableRemove(1, "one"))
+    net.run(5)
+    assert agreed(net, "b") == []
