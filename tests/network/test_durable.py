@@ -201,6 +201,10 @@ def test_commands_keep_messages_between_runs(cbnet, network):
     outcome = cbnet("pub", "price=1", "--durable", "--count", "2", "--rate", "1000", *other)
     assert (outcome.code, outcome.err) == (1, f"error: the message is {problem} (1 message stored before)\n")
     assert cbnet("pub", "price=1", "--durable", *other).err == f"error: the message is {problem}\n"
+    cbnet("durable", "limit", "billing", "--drop-oldest", *home)
+    cbnet("pub", "price=2", "--durable", *other)
+    outcome = cbnet("sub", "--durable", "billing", "--count", "1", *home)
+    assert (outcome.out, outcome.err.count("dropped")) == ("price = 2\n", 1)
     assert cbnet("durable", "remove", "billing", *home).err == "removed billing at c\n"
     outcome = cbnet("durable", "remove", "billing", *home)
     assert (outcome.code, outcome.err) == (1, "error: there is no durable subscription 'billing' at router c\n")

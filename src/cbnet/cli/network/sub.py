@@ -155,11 +155,6 @@ def sub(
                 print_note(
                     f"{plural(subscription.dropped, 'message')} dropped: they arrived faster than they were read"
                 )
-            if subscription.lost:
-                limits_text = (
-                    "dropped by the router: the limits of the durable subscription, of its disk, or of the history"
-                )
-                print_note(f"{plural(subscription.lost, 'message')} {limits_text}")
             if not client.is_connected and count is None:
                 raise CbnetError("the connection was closed")
 
