@@ -152,6 +152,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, ConfigValue]:
     known = {PREFIX + key.upper(): key for key in KEYS}
     values: dict[str, ConfigValue] = {}
     for variable, text in sorted(environment.items()):
+        if not text:
+            continue  # as if it were not set: a template without a value must not remove a history
         if variable in known:
             values[known[variable]] = ConfigValue(_read(known[variable], text, variable), f"environment {variable}")
         elif variable in _CLIENT_VARIABLES:

@@ -35,6 +35,12 @@ def test_options_override_the_environment_and_that_the_file(file):
     assert sources["commit"] == str(path)
 
 
+def test_an_empty_variable_counts_as_not_set(file):
+    path = file('name = "a"\njournal = "j"\nhistory = "x > 0"\n')
+    assert configuration(path, {"CBNET_HISTORY": ""}, {}).settings.history == "x > 0"
+    assert configuration(path, {}, {"history": ""}).settings.history == ""
+
+
 def test_tables_are_pairs_outside_the_file(file):
     path = file('name = "a"\n[neighbours]\nb = "127.0.0.1:2"\n[weights]\nb = 7')
     found = configuration(path, {}, {})
@@ -78,7 +84,6 @@ def test_a_history_that_is_not_set_is_not_an_empty_one(file):
     for found in (
         configuration(file('name = "a"\nhistory = ""'), {}, {}),
         configuration(file('name = "a"\nhistory = "x > 0"'), {}, {"history": ""}),
-        configuration(file('name = "a"'), {"CBNET_HISTORY": ""}, {}),
     ):
         assert found.settings.history == ""
         assert any(line.startswith('history = ""  # ') for line in found.lines())
