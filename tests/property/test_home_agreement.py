@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from cbnet.network.durable import home_table
-from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.records import home_table
+from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.linkstate.records import version_of
 from cbnet.network.protocol.frames import DurableRemove, DurableSubscribe, ForgetHome
 from tests.support.durable_networks import DurableLab

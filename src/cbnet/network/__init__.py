@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from cbnet.network.client.blocking.offer import Offer
     from cbnet.network.client.blocking.subscription import Subscription
     from cbnet.network.client.client_events import ClientEvent
-    from cbnet.network.client.durable_delivery import DurableDelivery
-    from cbnet.network.client.durable_publishing import Receipt
-    from cbnet.network.client.status_query import statuses
+    from cbnet.network.client.durable.durable_delivery import DurableDelivery
+    from cbnet.network.client.durable.durable_publishing import Receipt
+    from cbnet.network.client.status.status_query import statuses
     from cbnet.network.errors import (
         NetworkError,
         NoReply,
@@ -75,9 +75,9 @@ _NAMES = {  # by module
     "client.blocking.offer": "Offer",
     "client.blocking.subscription": "Subscription",
     "client.client_events": "ClientEvent",
-    "client.durable_delivery": "DurableDelivery",
-    "client.durable_publishing": "Receipt",
-    "client.status_query": "statuses",
+    "client.durable.durable_delivery": "DurableDelivery",
+    "client.durable.durable_publishing": "Receipt",
+    "client.status.status_query": "statuses",
     "errors": "NetworkError NoReply NotConfirmed NotConnected NotStored NotTrusted Refused Timeout TooSlow",
     "link.actions": "Action Send Shut",
     "link.settings": "Settings",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_subscription import AsyncSubscription
     from cbnet.network.client.blocking.offer import Offer
     from cbnet.network.client.blocking.subscription import Subscription
-    from cbnet.network.client.durable_publishing import Receipt
+    from cbnet.network.client.durable.durable_publishing import Receipt
     from cbnet.network.protocol.frames import StepField
 
 

@@ -21,11 +21,11 @@ from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_hello import client_hello
 from cbnet.network.client.client_inbox import ClientInbox
 from cbnet.network.client.client_link import TIMEOUT, Dial
+from cbnet.network.client.durable.durable_publisher import DurablePublisher, new_publisher
+from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet.network.client.durable.history_point import Since, history_start
 from cbnet.network.client.durable_options import durable_options
-from cbnet.network.client.durable_publisher import DurablePublisher, new_publisher
-from cbnet.network.client.durable_publishing import Receipt
-from cbnet.network.client.history_point import Since, history_start
-from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
+from cbnet.network.client.messages.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from cbnet._kernels.delivery import Delivery as Delivery  # public
 from cbnet.errors import InputError
-from cbnet.network.client.durable_delivery import DurableDelivery
+from cbnet.network.client.durable.durable_delivery import DurableDelivery
 from cbnet.network.client.durable_options import DurableOptions
 from cbnet.network.protocol.fields import MAX_ENTRIES
 from cbnet.network.protocol.history_frames import HistoryStart, Replaying

@@ -16,9 +16,9 @@ from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
 from cbnet.network.client.async_trace import ClientTraces
 from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
 from cbnet.network.client.client_link import TIMEOUT, Call, ClientLink, Dial
-from cbnet.network.client.durable_delivery import DurableDelivery
-from cbnet.network.client.durable_publisher import DurablePublisher
-from cbnet.network.client.durable_publishing import DurablePublishing
+from cbnet.network.client.durable.durable_delivery import DurableDelivery
+from cbnet.network.client.durable.durable_publisher import DurablePublisher
+from cbnet.network.client.durable.durable_publishing import DurablePublishing
 from cbnet.network.client.registrations import Registrations
 from cbnet.network.errors import NotConnected, TooSlow
 from cbnet.network.protocol import frames

@@ -21,18 +21,18 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from cbnet.errors import CbnetError
-from cbnet.network.door.event_stream import EventStreams
-from cbnet.network.door.health import health_notes, health_problems, readiness_problems
 from cbnet.network.door.http_links import HttpLinks
-from cbnet.network.door.metrics import CONTENT_TYPE, exposition
-from cbnet.network.door.network_watch import NetworkWatch
 from cbnet.network.door.origin_guard import OriginGuard
 from cbnet.network.door.playground import Playground
 from cbnet.network.door.problems import Problem, json_response, problem_of, problem_response
 from cbnet.network.door.publishing import Publishing
 from cbnet.network.door.queries import Queries
+from cbnet.network.door.streams.event_stream import EventStreams
+from cbnet.network.door.streams.web_socket import WebSockets
+from cbnet.network.door.watch.health import health_notes, health_problems, readiness_problems
+from cbnet.network.door.watch.metrics import CONTENT_TYPE, exposition
+from cbnet.network.door.watch.network_watch import NetworkWatch
 from cbnet.network.door.web_page import web_page
-from cbnet.network.door.web_socket import WebSockets
 from cbnet.network.transport.tcp_router import TcpRouter
 
 _CACHE_TIME: Final = 0.2  # seconds for which the metrics are not collected again

@@ -21,15 +21,9 @@ from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.announce.subscriptions import InternalSubscriber
-from cbnet.network.durable.backlog import Backlog
-from cbnet.network.durable.consumers import Consumer
-from cbnet.network.durable.durable_confirmations import DurableConfirmations
-from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.history.history import History, StartPoint, no_history
 from cbnet.network.durable.history.history_copy import HistoryCopy, copy_key
 from cbnet.network.durable.history.replays import Replays
-from cbnet.network.durable.home import Home
-from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal import (
     HISTORY_ID,
     DropSubscription,
@@ -39,8 +33,14 @@ from cbnet.network.durable.journal import (
     SaveSubscription,
 )
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.losses import Losses
-from cbnet.network.durable.own_home_record import OwnHomeRecord
+from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.durable.records.own_home_record import OwnHomeRecord
+from cbnet.network.durable.storing.home import Home
+from cbnet.network.durable.subscription.backlog import Backlog
+from cbnet.network.durable.subscription.consumers import Consumer
+from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
+from cbnet.network.durable.subscription.losses import Losses
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from cbnet.network.durable.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
+from cbnet.network.durable.storing.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
 from cbnet.network.link.context import RouterContext
 from cbnet.network.security.rights import Denied
 

@@ -12,7 +12,7 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.durable.publisher_window import WINDOW
+from cbnet.network.durable.storing.publisher_window import WINDOW
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.logs import audit

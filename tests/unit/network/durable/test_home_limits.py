@@ -2,8 +2,8 @@
 
 import pytest
 
-from cbnet.network.durable import home_table
-from cbnet.network.durable.home_table import HomeTable
+from cbnet.network.durable.records import home_table
+from cbnet.network.durable.records.home_table import HomeTable
 from cbnet.network.protocol import fields
 from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
 from tests.support.durable_networks import DurableLab, answers, payloads

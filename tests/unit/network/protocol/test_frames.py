@@ -7,8 +7,9 @@ from cbnet import parse_filter
 from cbnet.language.condition import MAX_CONDITION_LENGTH
 from cbnet.language.leaves import MAX_DEPTH
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.durable import consumers, publisher_window, publisher_windows
 from cbnet.network.durable.history import followers
+from cbnet.network.durable.storing import publisher_window, publisher_windows
+from cbnet.network.durable.subscription import consumers
 from cbnet.network.link import settings
 from cbnet.network.protocol import durable_frames, frames, history_frames, wire
 from cbnet.network.protocol import fields as frame_parts

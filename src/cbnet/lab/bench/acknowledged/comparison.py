@@ -27,7 +27,7 @@ from cbnet.lab.bench.acknowledged.router_link import PREDICATE, AcknowledgedLink
 from cbnet.lab.bench.bench_input import Report
 from cbnet.lab.bench.cpu import cpu_nanoseconds
 from cbnet.network import ProcessNetwork, Settings, connect
-from cbnet.network.client.durable_delivery import DurableDelivery
+from cbnet.network.client.durable.durable_delivery import DurableDelivery
 
 _NAME = "bench"  # of the durable subscription
 _PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is no failure

@@ -26,8 +26,8 @@ from cbnet.lab.bench.histories.history import (
 from cbnet.lab.bench.histories.process_plan import PlannedSubscription
 from cbnet.network import Client, Delivery, NotConnected, NotStored, Refused, connect
 from cbnet.network.client.blocking.subscription import Subscription
-from cbnet.network.client.durable_delivery import DurableDelivery
-from cbnet.network.client.durable_publishing import Receipt
+from cbnet.network.client.durable.durable_delivery import DurableDelivery
+from cbnet.network.client.durable.durable_publishing import Receipt
 
 ACK_WAIT: Final = 8.0  # seconds
 _TIMEOUTS = (3.0, 10.0, 30.0)  # seconds, of publishers

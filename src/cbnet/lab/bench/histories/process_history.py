@@ -20,7 +20,7 @@ from cbnet.lab.bench.histories.process_plan import LOG, SECONDS, PlannedFault, P
 from cbnet.lab.bench.network.relay import Relay
 from cbnet.lab.bench.routing import Routing
 from cbnet.network import ProcessNetwork, Settings, connect
-from cbnet.network.client.durable_delivery import DurableDelivery
+from cbnet.network.client.durable.durable_delivery import DurableDelivery
 
 _QUICK: Final[dict[str, Any]] = {"heartbeat": 0.5, "dead": 2.5, "retry": 0.5}
 _SLACK = 4.0  # seconds: all processes may share a busy processor

@@ -27,7 +27,7 @@ from cbnet.lab.bench.histories.history import (
 from cbnet.lab.bench.histories.simulated_faults import SimulatedFaults
 from cbnet.lab.bench.histories.simulated_subscribers import LOGS, SimulatedSubscribers
 from cbnet.lab.bench.routing import Routing
-from cbnet.network.client.durable_publisher import DurablePublisher
+from cbnet.network.client.durable.durable_publisher import DurablePublisher
 from cbnet.network.durable.history.history import is_note
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings

@@ -25,9 +25,9 @@ from cbnet.network.client.blocking.outgoing_frames import OutgoingFrames
 from cbnet.network.client.blocking.subscription import Subscription
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_link import TIMEOUT
-from cbnet.network.client.durable_publishing import Receipt
-from cbnet.network.client.history_point import Since
-from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
+from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet.network.client.durable.history_point import Since
+from cbnet.network.client.messages.message_encoding import MessageLike, encode_batch, encode_publish
 from cbnet.network.errors import NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
 from cbnet.network.protocol.durable_frames import DurableLimits, DurableReport, Policy

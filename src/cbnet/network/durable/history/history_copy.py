@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.history.history import is_note
 from cbnet.network.durable.history.replays import Replays
-from cbnet.network.durable.home import Home
 from cbnet.network.durable.journal import Entry, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.storing.home import Home
+from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
 
 _ROOM = 256  # messages; the limits of the subscription are checked for each
 

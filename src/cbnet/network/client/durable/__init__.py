@@ -1,0 +1,1 @@
+"""Durable publishing and subscriptions of a client."""

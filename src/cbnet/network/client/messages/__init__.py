@@ -1,0 +1,1 @@
+"""Messages of clients, in frames and in JSON."""

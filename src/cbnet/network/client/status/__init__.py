@@ -1,0 +1,1 @@
+"""The state of routers, as clients see it."""

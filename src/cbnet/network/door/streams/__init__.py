@@ -1,0 +1,1 @@
+"""Messages to HTTP clients as they come: event streams and WebSockets."""

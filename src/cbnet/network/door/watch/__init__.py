@@ -1,0 +1,1 @@
+"""The state of a router and of the network over HTTP."""

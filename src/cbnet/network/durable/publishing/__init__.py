@@ -1,0 +1,1 @@
+"""Messages of this router's clients that wait for homes."""

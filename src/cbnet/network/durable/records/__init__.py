@@ -1,0 +1,1 @@
+"""Home records: who must store a message, known to every router."""

@@ -1,0 +1,267 @@
+"""Home of durable subscriptions: the messages that a router stores, and its answers to their publishers.
+
+    packet ──► seen before? ──no──► is its predecessor settled? ──yes──► is there room? ──yes──► stored
+                   │ yes                │ no: held back                       │ no                 │ on disk
+                   ▼                    ▼ until the source sends again        ▼                    ▼
+                answered                                                   refused              answered
+
+A message of a durable publisher names the one before it that this home must store, if that is not settled. So the
+messages of a publisher are stored in the order of their numbers, also if the network has changed their order. Which
+ones were stored is saved in the same transaction: a message that is sent again is stored once. One that was refused is
+refused again, as its publisher was told so; until the home is restarted, as that is in memory only.
+
+Plain messages are stored in the order in which they arrive, without an answer. The history of the router is stored like
+a durable subscription; answers do not count it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from cbnet.language.predicate import Predicate
+from cbnet.network.durable.journal import HISTORY_ID, Entry, RecoveredState
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.storing.message_log import MessageLog
+from cbnet.network.durable.storing.publisher_window import PublisherWindow
+from cbnet.network.durable.storing.publisher_windows import PublisherWindows
+from cbnet.network.durable.storing.refused_messages import RefusedMessages
+from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import DropReason, Event
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_REASON_LENGTH
+from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
+
+_MAX_HELD_BYTES = 1 << 24  # of messages that are held back
+_HELD_OVERHEAD = 1_000  # bytes of such a message without its content
+_SETTLED = "its publisher waits for no answer any more"
+_HELD_AGE = 60.0  # seconds after which one is dropped whose source does not send it again
+
+_encode = msgspec.msgpack.Encoder().encode
+Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message was published
+AnswerKey: TypeAlias = tuple[str, int, int]  # that router, publisher and number
+
+
+class _HeldPacket(NamedTuple):
+    """A message whose predecessor has not arrived."""
+
+    packet: Packet
+    ids: Sequence[int]  # of subscriptions
+    content: bytes
+    time: float  # when it arrived last
+
+    @property
+    def size(self) -> int:
+        """The memory that it takes, about."""
+        return len(self.content) + _HELD_OVERHEAD
+
+
+class Home:
+    """The stored messages of one router."""
+
+    def __init__(
+        self, context: RouterContext, queue: JournalQueue, state: RecoveredState, answer: Callable[[Stored], None]
+    ) -> None:
+        self._context = context
+        self._queue = queue
+        self._answer = answer
+        self.subscriptions: dict[int, MessageLog] = {}
+        self._windows = PublisherWindows(context, queue, state.windows.values())
+        self._refused = RefusedMessages()
+        self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
+        self._held_bytes = 0
+        self._pending: set[AnswerKey] = set()  # answers that wait for the disk
+        # of this turn:
+        self._touched: dict[int, MessageLog] = {}
+        self._answers: dict[AnswerKey, StoredEntry] = {}
+        self._refusals: list[Answer] = []
+
+    # --- messages
+
+    def take(self, packet: Packet, ids: Sequence[int]) -> None:
+        """Store a message for some subscriptions; one whose publisher waits is answered, also if it came before."""
+        content = _encode((packet.attributes, packet.tags, packet.payload))
+        if packet.durable is None:
+            self._take_plain(packet, ids, content)
+            return
+        window = self._windows.of(packet.life)
+        if packet.durable.floor > window.floor:
+            window.advance(packet.durable.floor)
+            self._drop_held(packet.life, range(window.floor))
+            if packet.life in self._windows:  # else nothing but the refusal prevents that a copy is stored
+                self._refused.advance(packet.life, window.floor)
+        self._take(window, _HeldPacket(packet, ids, content, self._context.now))
+
+    def _take_plain(self, packet: Packet, ids: Iterable[int], content: bytes) -> None:
+        time = self._queue.time()
+        for subscription in self._known(ids):
+            if self._queue.refusal or subscription.refusal(len(content)):
+                subscription.refuse()
+                self._context.drop(DropReason.JOURNAL_FULL)
+            else:
+                self._append(subscription, packet, content, time)
+
+    def _take(self, window: PublisherWindow, held: _HeldPacket) -> None:
+        """Store a message of a durable publisher, and those that were held back for it."""
+        due = [held]
+        for each in due:  # grows meanwhile
+            packet, number = each.packet, each.packet.number
+            if number < window.floor:
+                self._refuse(packet, _SETTLED)  # it may be stored or not
+            elif window.has(number):
+                self._acknowledge(packet, _count(each.ids))
+            elif refused := self._refused.problem(packet.life, number):
+                self._refuse(packet, refused)
+            elif not window.fits(number):
+                continue  # no client sends such a number
+            elif not self._follows(window, packet):
+                self._hold(each)
+                continue
+            else:
+                self._store(window, each)
+            due += self._released(packet)
+
+    def _follows(self, window: PublisherWindow, packet: Packet) -> bool:
+        """Return whether the message that must be stored before is settled."""
+        assert packet.durable is not None
+        previous = packet.durable.homes.get(self._context.name, 0)
+        return not previous or window.has(previous) or bool(self._refused.problem(packet.life, previous))
+
+    def _store(self, window: PublisherWindow, held: _HeldPacket) -> None:
+        """Store a message for all subscriptions, or, if one of them is full, for none."""
+        packet, content = held.packet, held.content
+        subscriptions = self._known(held.ids)
+        problems = (each.refusal(len(content)) for each in subscriptions)
+        late = "a later message of the same publisher is stored" if window.is_late(packet.number) else ""
+        unknown = self._windows.refusal(packet.life) if subscriptions else ""
+        problem = late or self._queue.refusal or unknown or next(filter(None, problems), "")
+        if problem:
+            problem = problem[:MAX_REASON_LENGTH]
+            self._refused.add(packet.life, packet.number, problem)
+            self._refuse(packet, problem)
+            return
+        time = self._queue.time()
+        dropped = sum(self._append(each, packet, content, time) for each in subscriptions)
+        window.add(packet.number)
+        if subscriptions:
+            self._windows.keep(window)
+        self._acknowledge(packet, _count(each.id for each in subscriptions), dropped)
+
+    def _acknowledge(self, packet: Packet, subscriptions: int, dropped: int = 0) -> None:
+        """Answer that a message is stored, when it is on disk; once, however often it comes until then."""
+        key = packet.source, packet.life, packet.number
+        if key not in self._pending:
+            self._pending.add(key)
+            self._answers[key] = StoredEntry(packet.life, packet.number, subscriptions, dropped, "")
+
+    def _refuse(self, packet: Packet, problem: str) -> None:
+        self._refusals.append((packet.source, StoredEntry(packet.life, packet.number, 0, 0, problem)))
+
+    def copy(self, subscription: DurableSubscription, entry: Entry) -> None:
+        """Store a message of the history for a subscription."""
+        self._touched[subscription.id] = subscription
+        subscription.append(entry.source, entry.life, entry.number, entry.content, entry.time)
+
+    def join(self, id: int, predicate: Predicate) -> None:
+        """Store messages that are held back for a subscription, too: it was not there when they arrived."""
+        for held in self._held.values():
+            for number, each in held.items():
+                if id not in each.ids and predicate.matches(Content(each.packet)):
+                    held[number] = each._replace(ids=[*each.ids, id])
+
+    def _append(self, subscription: MessageLog, packet: Packet, content: bytes, time: float) -> int:
+        self._context.counters[Event.STORED] += 1
+        self._touched[subscription.id] = subscription
+        return subscription.append(packet.origin or packet.source, packet.life, packet.number, content, time)
+
+    def _known(self, ids: Iterable[int]) -> list[MessageLog]:
+        return [self.subscriptions[id] for id in ids if id in self.subscriptions]
+
+    # --- messages held back
+
+    def _hold(self, held: _HeldPacket) -> None:
+        packets = self._held.setdefault(held.packet.life, {})
+        if held.packet.number not in packets:
+            if self._held_bytes + held.size > _MAX_HELD_BYTES:
+                return  # its source sends it again
+            self._held_bytes += held.size
+        packets[held.packet.number] = held
+
+    def _released(self, packet: Packet) -> list[_HeldPacket]:
+        """Return the messages that were held back for one that is settled now, or for one that is here already."""
+        held = self._held.get(packet.life)
+        if not held:
+            return []
+        name, number = self._context.name, packet.number
+        waiting = [
+            at
+            for at, each in held.items()
+            if each.packet.durable is not None and (at == number or each.packet.durable.homes.get(name, 0) == number)
+        ]
+        released = [held[at] for at in sorted(waiting) if at != number]
+        self._drop_held(packet.life, waiting)
+        return [_unbound(each, name) for each in released]
+
+    def _drop_held(self, publisher: int, numbers: Iterable[int] | range) -> None:
+        held = self._held.get(publisher)
+        if held is None:
+            return
+        for number in [each for each in held if each in numbers]:
+            self._held_bytes -= held.pop(number).size
+        if not held:
+            del self._held[publisher]
+
+    # --- turns
+
+    def finish_turn(self) -> None:
+        """Save what was stored in this turn, and answer when it is on disk."""
+        if self._refusals:
+            refusals, self._refusals = self._refusals, []
+            self._send(refusals)
+        if not self._answers and not self._touched:
+            return
+        self._windows.finish_turn()
+        ends = [(each, each.backlog.next) for each in self._touched.values()]
+        self._queue.after(partial(self._written, ends, self._answers))
+        self._touched, self._answers = {}, {}
+
+    def _written(self, ends: Iterable[tuple[MessageLog, int]], answers: Mapping[AnswerKey, StoredEntry]) -> None:
+        for subscription, end in ends:
+            subscription.written(end)
+            subscription.deliver(self._context.now)
+        self._pending.difference_update(answers)
+        self._send((router, entry) for (router, _, _), entry in answers.items())
+
+    def _send(self, answers: Iterable[Answer]) -> None:
+        by_router: dict[str, list[StoredEntry]] = {}
+        for router, entry in answers:
+            by_router.setdefault(router, []).append(entry)
+        for router, entries in by_router.items():
+            for first in range(0, len(entries), MAX_ENTRIES):
+                self._answer(Stored(router, 0, self._context.name, entries[first : first + MAX_ENTRIES]))
+
+    def check(self) -> None:
+        """Drop messages that are too old, send others again, and forget publishers that are gone."""
+        now, time = self._context.now, self._queue.time()
+        for subscription in self.subscriptions.values():
+            subscription.expire(time)
+            subscription.check(now)
+        self._windows.expire()
+        for publisher, held in list(self._held.items()):
+            self._drop_held(publisher, [number for number, each in held.items() if now - each.time > _HELD_AGE])
+
+
+def _count(ids: Iterable[int]) -> int:
+    """Return how many durable subscriptions there are among those that store a message."""
+    return sum(id != HISTORY_ID for id in ids)
+
+
+def _unbound(held: _HeldPacket, home: str) -> _HeldPacket:
+    """Return a message that does not wait for its predecessor any more: that is settled."""
+    assert held.packet.durable is not None
+    mark = msgspec.structs.replace(held.packet.durable, homes={**held.packet.durable.homes, home: 0})
+    return held._replace(packet=msgspec.structs.replace(held.packet, durable=mark))

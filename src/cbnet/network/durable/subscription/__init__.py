@@ -1,0 +1,1 @@
+"""A durable subscription at its home, and the clients that share it."""

@@ -1,0 +1,45 @@
+"""Records of homes: what a router tells the others about its durable subscriptions."""
+
+import msgspec
+
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.protocol.frames import HomeRecord
+from tests.support.durable_networks import DurableLab
+
+DISK = 2.0  # seconds that a write takes
+
+
+def told_and_saved():
+    """Return the numbers of the record of a that b knows, and that the disk of a has, while subscriptions are made."""
+    net = DurableLab("a-b")
+    client = net.client("a")
+    net.disks["a"].delay = DISK
+    pairs = []
+    for id in range(3):
+        client.subscribe_durable(id, f"orders {id}", f"x > {id}")
+        for _ in range(12):
+            net.run(DISK / 8)
+            known = net.memory.router("b").durable.records.get("a")
+            saved = net.disks["a"].start(net.memory.hosts["a"].journalled).homes.get("a")
+            number = msgspec.msgpack.decode(saved, type=HomeRecord).sequence if saved else 0
+            pairs.append((known.sequence if known else 0, number))
+    return pairs
+
+
+def is_safe(pairs):
+    return all(told <= saved for told, saved in pairs)
+
+
+def test_a_version_is_told_when_it_is_on_disk():
+    pairs = told_and_saved()
+    assert is_safe(pairs)
+    assert pairs[-1][0] >= 2
+
+
+def test_a_build_that_tells_it_before_is_found(monkeypatch):
+    def set_own(records, record):
+        records._install(record)
+        records._flood(record)
+
+    monkeypatch.setattr(HomeRecords, "set_own", set_own)
+    assert not is_safe(told_and_saved())
