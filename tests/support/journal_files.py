@@ -1,4 +1,9 @@
-"""Damage to the file of a journal."""
+"""Journals in files: their damage, and a disk of a network in memory that has one."""
+
+import sqlite3
+
+from cbnet.network.durable.journal import Committed, Read, Stalled
+from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 PAGE = 4_096  # bytes
 
@@ -10,3 +15,64 @@ def overwrite_page(journal, page):
         raw.seek(page * PAGE, 2 if page < 0 else 0)
         raw.write(bytes(PAGE))
     journal._file.execute("PRAGMA shrink_memory")
+
+
+def damaged(data, random):
+    """Return the bytes of a file with damage at some random places."""
+    data = bytearray(data)
+    for _ in range(random.choice([1, 1, 2, 4])):
+        at = random.randrange(len(data))
+        if random.random() < 0.3:
+            at = at // PAGE * PAGE + random.randrange(100)  # in the head of a page
+        size = min(random.choice([1, 1, 8, 300, PAGE]), len(data) - at)
+        page = random.randrange(len(data) // PAGE) * PAGE
+        changes = bytes([data[at] ^ 1 << random.randrange(8)]), random.randbytes(size), bytes(size)
+        change = random.choice([*changes, bytes(data[page : page + size])])
+        data[at : at + len(change)] = change
+    if random.random() < 0.05:
+        del data[random.randrange(PAGE, len(data)) :]
+    return bytes(data)
+
+
+class FileDisk:
+    """The journal of a router of a network in memory, in a SQLite file."""
+
+    def __init__(self, memory, folder, router="a"):
+        self._memory = memory
+        self._folder = folder
+        self._router = router
+        self._file = None
+        self.path = folder / "journal.sqlite"
+
+    def start(self, on_event):
+        self._on_event = on_event
+        self._file = SqliteJournal(self._folder, self._router)
+        try:
+            return self._file.recover()
+        except BaseException:
+            self.crash()
+            raise
+
+    def submit(self, operations):
+        self._memory.after(0.005, lambda file=self._file: self._perform(operations, file))
+
+    def time(self):
+        return self._memory.now
+
+    def crash(self):
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+    def _perform(self, operations, file):
+        if file is not self._file:
+            return
+        try:
+            file.perform([each for each in operations if not isinstance(each, Read)])
+        except sqlite3.DatabaseError as error:
+            self._on_event(Stalled(str(error)))
+            return
+        self._on_event(Committed(1))
+        for each in operations:
+            if isinstance(each, Read) and file is self._file:
+                self._on_event(file.read(each))

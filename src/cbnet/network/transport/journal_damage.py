@@ -1,5 +1,6 @@
 """Damage of a journal: how it is recognised, and reported.
 
+Each row ends with a checksum of its other columns. SQLite finds a part of the damage to what holds rows together.
 A disk that fails for now, such as one that is full or not reachable, is no damage: what is on it may come back.
 """
 
@@ -8,13 +9,39 @@ from __future__ import annotations
 import logging
 import sqlite3
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+from zlib import crc32
+
+import msgspec
 
 from cbnet.errors import InputError
 from cbnet.network.logs import log
 
+Row: TypeAlias = tuple[Any, ...]
+
 REMEDY: Final = "restore the journal from a backup, or move its folder away: the messages in it are lost then"
-_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG)
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_ERROR)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class JournalDamageError(Exception):
+    """What is damaged in a journal."""
+
+
+def checksum(row: Row) -> int:
+    """Return the checksum of a row, or of a message."""
+    return crc32(_encode(row))
+
+
+def with_checksum(row: Row) -> Row:
+    """Return a row as it is stored."""
+    return *row, checksum(row)
+
+
+def without_checksum(stored: Row) -> Row | None:
+    """Return a row as it was before it was stored; None if it is damaged."""
+    row = stored[:-1]
+    return row if checksum(row) == stored[-1] else None
 
 
 def is_damage(error: sqlite3.Error) -> bool:

@@ -44,7 +44,11 @@ class JournalThread:
         """Return the content, and start the thread; events are delivered in the running event loop."""
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
-        state = self._file.recover()
+        try:
+            state = self._file.recover()
+        except BaseException:
+            self._file.close()
+            raise
         self._thread.start()
         return state
 

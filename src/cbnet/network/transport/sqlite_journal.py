@@ -1,14 +1,11 @@
 """Journal of a router in a SQLite file.
 
-    entries         key = subscription · 2⁴⁰ + offset; the messages of one subscription are neighbours, in order
-    subscriptions   id, its definition
-    progress        of a subscription: next offset, lost messages, losses of which no client knows
-    windows         publisher, floor, bits of the messages stored above
-    homes           owner, record
-
 In WAL mode with `synchronous = FULL`, a commit appends to the log file and syncs it once, however many operations the
 transaction has; a torn write at its end fails the checksum and is ignored when the file is opened. One process has the
 file, exclusively.
+
+Each row has a checksum. When the file is opened, SQLite checks how the rows hang together, which takes a sixth of the
+time of reading them. A message that is damaged is removed when it is read, and counts as lost.
 
 Pages of messages that are gone are used again. Where they are most of the file, `shrink` gives them back, some at a
 time: SQLite moves the last pages to free ones, and cuts the file at the next checkpoint.
@@ -20,37 +17,28 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from cbnet.errors import InputError
-from cbnet.network.durable.journal import (
-    Append,
-    Discard,
-    DropHome,
-    DropSubscription,
-    DropWindow,
-    Entry,
-    Loss,
-    Read,
-    ReadResult,
-    RecoveredState,
-    SavedSubscription,
-    SaveHome,
-    SaveLosses,
-    SaveSubscription,
-    SaveWindow,
-    StockItem,
-    Write,
+from cbnet.network.durable.journal import Discard, Entry, Read, ReadResult, RecoveredState, Write
+from cbnet.network.transport.journal_damage import (
+    REMEDY,
+    JournalDamageError,
+    Row,
+    checksum,
+    damage_error,
+    is_damage,
+    log_damage,
+    with_checksum,
 )
-from cbnet.network.transport.journal_damage import damage_error, is_damage, log_damage
+from cbnet.network.transport.journal_recovery import owner, recover
+from cbnet.network.transport.journal_tables import OFFSETS, SCHEMA, key_of, write
 
 FILE: Final = "journal.sqlite"
-_VERSION = 3
-_OFFSETS = 1 << 40  # of one subscription
+_VERSION = 4
 _SPARE = 1_024  # free pages, of 4 KiB, that are kept for further messages, besides as many as there are others
 _STEP = 256  # pages given back at a time: some 2 ms
 _PRAGMAS = (
@@ -59,19 +47,9 @@ _PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",
     f"journal_size_limit = {1 << 24}",  # of the log file, after a large transaction
+    "cell_size_check = ON",  # finds some more damage
 )
-_SCHEMA = """
-CREATE TABLE meta (router TEXT, id INTEGER);
-CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB);
-CREATE TABLE progress (id INTEGER PRIMARY KEY, next INTEGER, lost INTEGER, pending BLOB);
-CREATE TABLE entries (
-    key INTEGER PRIMARY KEY, time REAL, source TEXT, life INTEGER, number INTEGER, content BLOB
-);
-CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB);
-CREATE TABLE homes (owner TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID;
-"""
-
-_NO_LOSSES = msgspec.msgpack.encode(())
+_MAX_VALUE = 1 << 26  # bytes; a longer one is damaged
 
 
 class SqliteJournal:
@@ -82,14 +60,25 @@ class SqliteJournal:
         self.path = folder / FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot use the journal: {error.strerror}", file=str(folder)) from None
+        with self._opening():
             self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0)
             try:
                 self._open(router)
             except BaseException:
                 self._file.close()  # and its lock
                 raise
-        except OSError as error:
-            raise InputError(f"cannot use the journal: {error.strerror}", file=str(folder)) from None
+
+    @contextmanager
+    def _opening(self) -> Iterator[None]:
+        """Raise errors of a router that cannot start."""
+        try:
+            yield
+        except JournalDamageError as damage:
+            raise damage_error(self.path, str(damage)) from None
+        except UnicodeDecodeError:  # from the text of an error
+            raise damage_error(self.path, "the definition of a table cannot be read") from None
         except sqlite3.Error as error:
             if is_damage(error):
                 raise damage_error(self.path, str(error)) from None
@@ -97,52 +86,52 @@ class SqliteJournal:
             raise InputError(f"cannot open the journal: {error}", hint=hint, file=str(self.path)) from None
 
     def _open(self, router: str) -> None:
+        self._file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
+        self._file.text_factory = _text
         for pragma in _PRAGMAS:
             self._file.execute(f"PRAGMA {pragma}")
         (version,) = self._file.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            self._file.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION};")
-            self._file.execute("INSERT INTO meta VALUES (?, ?)", (router, secrets.randbits(62)))
-            self._file.execute("COMMIT")
+            self._create(router)
         elif version != _VERSION:
-            raise InputError(
-                f"the journal has version {version}; this cbnet uses version {_VERSION}", file=str(self.path)
-            )
+            hint = f"use the cbnet that made it, or {REMEDY}"
+            text = f"the journal has version {version}; this cbnet uses version {_VERSION}"
+            raise InputError(text, hint=hint, file=str(self.path))
         else:
             self._file.execute("BEGIN IMMEDIATE")  # takes the lock
             self._file.execute("COMMIT")
-        (owner,) = self._file.execute("SELECT router FROM meta").fetchone()
-        if owner != router:
+            self._check()
+        name, _ = owner(self._file)
+        if name != router:
             hint = "give each router a folder of its own"
-            raise InputError(f"the journal belongs to router {owner}, not {router}", hint=hint, file=str(self.path))
+            raise InputError(f"the journal belongs to router {name}, not {router}", hint=hint, file=str(self.path))
+
+    def _create(self, router: str) -> None:
+        self._file.execute("BEGIN IMMEDIATE")
+        for statement in (*SCHEMA, f"PRAGMA user_version = {_VERSION}"):
+            self._file.execute(statement)
+        self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum((router, secrets.randbits(62))))
+        self._file.execute("COMMIT")
+
+    def _check(self) -> None:
+        """Raise `JournalDamageError` if the tables are not those of a journal, or rows may be missing."""
+        if [each for (each,) in self._file.execute("SELECT sql FROM sqlite_schema ORDER BY rowid")] != [*SCHEMA]:
+            raise JournalDamageError("it has other tables")
+        (found,) = self._file.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise JournalDamageError(found.removeprefix("*** in database main ***\n"))
 
     def recover(self) -> RecoveredState:
-        """Return the content."""
-        run = self._file.execute
-        (id,) = run("SELECT id FROM meta").fetchone()
-        state = RecoveredState(id)
-        for definition, following, lost, pending in run(
-            "SELECT definition, next, lost, pending FROM subscriptions NATURAL JOIN progress ORDER BY id"
-        ):
-            saved = msgspec.msgpack.decode(definition, type=SavedSubscription)
-            state.subscriptions.append(saved)
-            state.next_offsets[saved.id] = following
-            losses = msgspec.msgpack.decode(pending, type=tuple[Loss, ...])
-            state.losses[saved.id] = SaveLosses(saved.id, lost, losses)
-            state.stock[saved.id] = []
-        for key, size, at in run("SELECT key, length(content), time FROM entries ORDER BY key"):
-            state.stock[key // _OFFSETS].append(StockItem(key % _OFFSETS, size, at))
-        for publisher, floor, seen in run("SELECT publisher, floor, seen FROM windows"):
-            state.windows[publisher] = SaveWindow(publisher, floor, seen)
-        state.homes.update(run("SELECT owner, record FROM homes"))
-        return state
+        """Return the content; raise an `InputError` if it is damaged."""
+        with self._opening():
+            return recover(self._file)
 
     def perform(self, operations: Iterable[Write]) -> None:
         """Perform operations in one transaction, which is on disk on return; raise a `sqlite3.Error` if it fails."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
             for kind, group in groupby(operations, type):
-                self._perform(kind, [*group])
+                write(self._file, kind, [*group])
             self._file.execute("COMMIT")
         except BaseException:
             if self._file.in_transaction:
@@ -153,25 +142,39 @@ class SqliteJournal:
         """Return messages without those that are damaged; raise a `sqlite3.Error` if the disk fails for now."""
         of, _, max_messages, max_bytes = read
         entries: list[Entry] = []
-        size, end = 0, _OFFSETS
+        damaged: list[int] = []
+        size, end = 0, OFFSETS
         for rows, (offset, row) in enumerate(self._rows(read), start=1):
             if row is not None:
-                entries.append(Entry(of, offset, *row[1:]))
-                size += len(entries[-1].content)
+                entry = Entry(of, offset, *row[1:-1])
+                if checksum(entry) == row[-1]:
+                    entries.append(entry)
+                    size += len(entry.content)
+                else:
+                    damaged.append(offset)
             if size >= max_bytes or rows == max_messages:
                 end = offset + 1
                 break
+        if damaged:
+            self._remove(of, damaged)
         return ReadResult(of, read.first, end, entries)
 
-    def _rows(self, read: Read) -> Iterator[tuple[int, tuple[Any, ...] | None]]:
+    def _remove(self, subscription: int, offsets: Sequence[int]) -> None:
+        """Remove messages that are damaged; where that fails, they are found again after a restart."""
+        for offset in offsets:
+            log_damage(self.path, "wrong checksum", subscription=subscription, offset=offset)
+        with suppress(sqlite3.Error):
+            self.perform([Discard(subscription, offset, offset + 1) for offset in offsets])
+
+    def _rows(self, read: Read) -> Iterator[tuple[int, Row | None]]:
         """Yield offsets and rows; if one cannot be reached in order, all offsets from there on, some with None."""
         of, following = read.subscription, read.first
         try:
             for row in self._file.execute(
                 "SELECT * FROM entries WHERE key >= ? AND key < ? ORDER BY key LIMIT ?",
-                (_key(of, following), _key(of + 1, 0), read.max_messages),
+                (key_of(of, following), key_of(of + 1, 0), read.max_messages),
             ):
-                following = row[0] % _OFFSETS + 1
+                following = row[0] % OFFSETS + 1
                 yield following - 1, row
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
@@ -179,11 +182,11 @@ class SqliteJournal:
             end = following + read.max_messages
             log_damage(self.path, str(error), subscription=of, offsets=f"{following} to {end - 1}")
             for offset in range(following, end):
-                yield offset, self._row(_key(of, offset))
+                yield offset, self._row(key_of(of, offset))
 
-    def _row(self, key: int) -> tuple[Any, ...] | None:
+    def _row(self, key: int) -> Row | None:
         try:
-            row: tuple[Any, ...] | None = self._file.execute("SELECT * FROM entries WHERE key = ?", (key,)).fetchone()
+            row: Row | None = self._file.execute("SELECT * FROM entries WHERE key = ?", (key,)).fetchone()
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
@@ -209,52 +212,10 @@ class SqliteJournal:
         """Close the file."""
         self._file.close()
 
-    def _perform(self, kind: type[Write], group: Sequence[Write]) -> None:
-        """Perform operations of one kind."""
-        many = self._file.executemany
-        if kind is Append:
-            self._append([each.entry for each in group if isinstance(each, Append)])
-        elif kind is Discard:
-            spans = [each for each in group if isinstance(each, Discard)]
-            keys = ((_key(of, first), _key(of, end)) for of, first, end in spans)
-            many("DELETE FROM entries WHERE key >= ? AND key < ?", keys)
-        elif kind is SaveWindow:
-            many("REPLACE INTO windows VALUES (?, ?, ?)", [each for each in group if isinstance(each, SaveWindow)])
-        elif kind is DropWindow:
-            many("DELETE FROM windows WHERE publisher = ?", group)
-        elif kind is SaveHome:
-            many("REPLACE INTO homes VALUES (?, ?)", [each for each in group if isinstance(each, SaveHome)])
-        elif kind is DropHome:
-            many("DELETE FROM homes WHERE owner = ?", group)
-        elif kind is SaveSubscription:
-            saved = [each.saved for each in group if isinstance(each, SaveSubscription)]
-            definitions = ((each.id, msgspec.msgpack.encode(each)) for each in saved)
-            many("REPLACE INTO subscriptions VALUES (?, ?)", definitions)
-            many("INSERT OR IGNORE INTO progress VALUES (?, 1, 0, ?)", ((each.id, _NO_LOSSES) for each in saved))
-        elif kind is SaveLosses:
-            losses = [each for each in group if isinstance(each, SaveLosses)]
-            rows = ((lost, msgspec.msgpack.encode(pending), id) for id, lost, pending in losses)
-            many("UPDATE progress SET lost = ?, pending = ? WHERE id = ?", rows)
-        else:
-            for each in group:
-                assert isinstance(each, DropSubscription)
-                self._file.execute("DELETE FROM subscriptions WHERE id = ?", each)
-                self._file.execute("DELETE FROM progress WHERE id = ?", each)
-                self._file.execute(
-                    "DELETE FROM entries WHERE key >= ? AND key < ?", (_key(each.id, 0), _key(each.id + 1, 0))
-                )
 
-    def _append(self, entries: Sequence[Entry]) -> None:
-        rows = ((_key(each.subscription, each.offset), *each[2:]) for each in entries)
-        self._file.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
-        following = {each.subscription: each.offset + 1 for each in entries}  # offsets grow
-        self._file.executemany(
-            "UPDATE progress SET next = ? WHERE id = ?", ((offset, id) for id, offset in following.items())
-        )
-
-
-def _key(subscription: int, offset: int) -> int:
-    return subscription * _OFFSETS + offset
+def _text(data: bytes) -> str:
+    """Return a text of the file; one that is damaged has a wrong checksum."""
+    return data.decode(errors="replace")
 
 
 def wall_clock() -> float:
