@@ -1,7 +1,7 @@
 """Damage of a journal: how it is recognised, and reported.
 
-Each row ends with a checksum of its other columns. SQLite finds a part of the damage to what holds rows together.
-A disk that fails for now, such as one that is full or not reachable, is no damage: what is on it may come back.
+Each row ends with a checksum of its table and its other columns; SQLite finds damage to what holds the rows together. A
+disk that fails for now, such as one that is full or not reachable, is no damage: what is on it may come back.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class JournalDamageError(Exception):
 
 
 def checksum(row: Row) -> int:
-    """Return the checksum of a row, or of a message."""
+    """Return the checksum of a message, or of a table's name and a row."""
     return crc32(_encode(row))
 
 
-def with_checksum(row: Row) -> Row:
-    """Return a row as it is stored."""
-    return *row, checksum(row)
+def with_checksum(table: str, *row: Any) -> Row:
+    """Return a row as it is stored in a table."""
+    return *row, checksum((table, *row))
 
 
-def without_checksum(stored: Row) -> Row | None:
-    """Return a row as it was before it was stored; None if it is damaged."""
+def without_checksum(table: str, *stored: Any) -> Row | None:
+    """Return a row as it was before it was stored; None if it is damaged, or belongs to another table."""
     row = stored[:-1]
-    return row if checksum(row) == stored[-1] else None
+    return row if checksum((table, *row)) == stored[-1] else None
 
 
 def is_damage(error: sqlite3.Error) -> bool:

@@ -63,7 +63,7 @@ def _recover_stock(file: sqlite3.Connection, state: RecoveredState) -> None:
 def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
     """Yield the rows of a table, in the order of their keys."""
     for stored in file.execute(f"SELECT * FROM {table}"):
-        row = without_checksum(stored)
+        row = without_checksum(table, *stored)
         if row is None:
             raise JournalDamageError(f"row {stored[0]!r} of table {table} has a wrong checksum")
         yield row

@@ -7,7 +7,7 @@
     windows         publisher, floor, bits of the messages stored above
     homes           owner, record
 
-Each row ends with a checksum: of its other columns; for a message, of the `Entry`.
+Each row ends with a checksum: of its table and its other columns; for a message, of the `Entry`.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ def write(file: sqlite3.Connection, kind: type[Write], group: Sequence[Write]) -
         keys = ((key_of(of, first), key_of(of, end)) for of, first, end in spans)
         many("DELETE FROM entries WHERE key >= ? AND key < ?", keys)
     elif kind is SaveWindow:
-        many("REPLACE INTO windows VALUES (?, ?, ?, ?)", map(with_checksum, group))
+        many("REPLACE INTO windows VALUES (?, ?, ?, ?)", (with_checksum("windows", *each) for each in group))
     elif kind is DropWindow:
         many("DELETE FROM windows WHERE publisher = ?", group)
     elif kind is SaveHome:
-        many("REPLACE INTO homes VALUES (?, ?, ?)", map(with_checksum, group))
+        many("REPLACE INTO homes VALUES (?, ?, ?)", (with_checksum("homes", *each) for each in group))
     elif kind is DropHome:
         many("DELETE FROM homes WHERE owner = ?", group)
     elif kind is SaveSubscription:
         saved = [each.saved for each in group if isinstance(each, SaveSubscription)]
-        definitions = (with_checksum((each.id, _encode(each))) for each in saved)
+        definitions = (with_checksum("subscriptions", each.id, _encode(each)) for each in saved)
         many("REPLACE INTO subscriptions VALUES (?, ?, ?)", definitions)
-        many("INSERT OR IGNORE INTO offsets VALUES (?, ?, ?)", (with_checksum((each.id, 1)) for each in saved))
+        many("INSERT OR IGNORE INTO offsets VALUES (?, ?, ?)", (with_checksum("offsets", each.id, 1) for each in saved))
     elif kind is SaveLosses:
         losses = [each for each in group if isinstance(each, SaveLosses)]
-        rows = ((*with_checksum((id, lost, _encode(pending))), id) for id, lost, pending in losses)
+        rows = ((*with_checksum("losses", id, lost, _encode(pending)), id) for id, lost, pending in losses)
         many("REPLACE INTO losses SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)", rows)
     else:
         for each in group:
@@ -88,7 +88,8 @@ def _append(file: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     rows = ((key_of(each.subscription, each.offset), *each[2:], checksum(each)) for each in entries)
     file.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     following = {each.subscription: each.offset + 1 for each in entries}  # offsets grow
-    file.executemany("REPLACE INTO offsets VALUES (?, ?, ?)", map(with_checksum, following.items()))
+    offsets = (with_checksum("offsets", *each) for each in following.items())
+    file.executemany("REPLACE INTO offsets VALUES (?, ?, ?)", offsets)
 
 
 def _drop(file: sqlite3.Connection, subscription: int) -> None:

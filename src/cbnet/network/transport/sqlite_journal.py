@@ -110,7 +110,7 @@ class SqliteJournal:
         self._file.execute("BEGIN IMMEDIATE")
         for statement in (*SCHEMA, f"PRAGMA user_version = {_VERSION}"):
             self._file.execute(statement)
-        self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum((router, secrets.randbits(62))))
+        self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum("meta", router, secrets.randbits(62)))
         self._file.execute("COMMIT")
 
     def _check(self) -> None:

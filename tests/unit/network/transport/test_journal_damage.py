@@ -82,6 +82,14 @@ def change(folder, statement, *values):
         ("UPDATE losses SET lost = 0", "row 1 of table losses has a wrong checksum"),
         ("UPDATE homes SET record = x'00' WHERE owner = 'b'", "row 'b' of table homes has a wrong checksum"),
         ("DELETE FROM subscriptions WHERE id = 3", "table entries has a row 3298534883329 that nobody stored"),
+        (
+            "UPDATE entries SET key = key + (9 << 40) WHERE key = 1",
+            "table entries has a row 9895604649985 that nobody stored",
+        ),
+        (
+            "REPLACE INTO subscriptions SELECT * FROM offsets WHERE id = 2",
+            "row 2 of table subscriptions has a wrong checksum",
+        ),
         ("UPDATE entries SET key = key + 60 WHERE key = 39", "table entries has a row 99 that nobody stored"),
         ("DELETE FROM meta", "table meta has 0 rows"),
     ],
