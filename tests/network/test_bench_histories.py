@@ -9,7 +9,7 @@ from cbnet.lab.bench.histories.process_history import run_process_history
 from cbnet.lab.bench.histories.process_plan import PlannedFault, PlannedSubscription, ProcessPlan
 from cbnet.lab.bench.histories.torn_write import committed_end
 from cbnet.lab.bench.routing import Routing
-from cbnet.network.transport.sqlite_journal import FILE
+from cbnet.network.transport.journal.sqlite_journal import FILE
 
 HOME = PlannedSubscription("all", "r1", "k >= 0", ["c0"])
 READER = PlannedSubscription("log of r1", "r1", "k in (0, 2, 4)", ["reader"], is_durable=False)

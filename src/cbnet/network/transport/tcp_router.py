@@ -48,11 +48,11 @@ from cbnet.network.transport.client_rates import ClientRates
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import FairScheduler
-from cbnet.network.transport.journal_thread import JournalThread
+from cbnet.network.transport.journal.journal_thread import JournalThread
+from cbnet.network.transport.journal.sqlite_journal import SqliteJournal
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
 from cbnet.network.transport.packet_flow import PacketFlow
 from cbnet.network.transport.queue_budget import ClientQueue, QueueBudget
-from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled

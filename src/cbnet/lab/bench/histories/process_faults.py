@@ -11,7 +11,7 @@ from random import Random
 from cbnet.lab.bench.histories.torn_write import tear
 from cbnet.lab.bench.network.relay import Relay
 from cbnet.network import ProcessNetwork
-from cbnet.network.transport.sqlite_journal import FILE
+from cbnet.network.transport.journal.sqlite_journal import FILE
 
 _DELAY = 0.2  # seconds, of a slow link
 _NO_LIMIT = resource.RLIM_INFINITY

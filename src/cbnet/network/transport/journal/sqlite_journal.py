@@ -24,7 +24,7 @@ from typing import Final
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import Discard, Entry, Read, ReadResult, RecoveredState, Write
-from cbnet.network.transport.journal_damage import (
+from cbnet.network.transport.journal.journal_damage import (
     REMEDY,
     JournalDamageError,
     Row,
@@ -34,8 +34,8 @@ from cbnet.network.transport.journal_damage import (
     log_damage,
     with_checksum,
 )
-from cbnet.network.transport.journal_recovery import owner, recover
-from cbnet.network.transport.journal_tables import OFFSETS, SCHEMA, key_of, write
+from cbnet.network.transport.journal.journal_recovery import owner, recover
+from cbnet.network.transport.journal.journal_tables import OFFSETS, SCHEMA, key_of, write
 
 FILE: Final = "journal.sqlite"
 _VERSION = 4

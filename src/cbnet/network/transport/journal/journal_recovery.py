@@ -14,8 +14,8 @@ import msgspec
 
 from cbnet.network.durable.journal import Loss, RecoveredState, SavedSubscription, SaveLosses, SaveWindow, StockItem
 from cbnet.network.protocol.frames import HomeRecord
-from cbnet.network.transport.journal_damage import JournalDamageError, Row, without_checksum
-from cbnet.network.transport.journal_tables import OFFSETS
+from cbnet.network.transport.journal.journal_damage import JournalDamageError, Row, without_checksum
+from cbnet.network.transport.journal.journal_tables import OFFSETS
 
 _Decoded = TypeVar("_Decoded")
 

@@ -31,7 +31,7 @@ from cbnet.network.durable.journal import (
     SaveWindow,
     Write,
 )
-from cbnet.network.transport.journal_damage import checksum, with_checksum
+from cbnet.network.transport.journal.journal_damage import checksum, with_checksum
 
 OFFSETS: Final = 1 << 40  # of one subscription
 SCHEMA: Final = (
