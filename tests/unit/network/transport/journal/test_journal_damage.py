@@ -139,7 +139,7 @@ def test_a_damaged_message_is_skipped_removed_and_logged(tmp_path, caplog, colum
     result = journal.read(Read(0, 2, 3, 100_000))
     assert ([each.offset for each in result.entries], result.end) == ([2, 4], 5)
     (record,) = caplog.records
-    assert record.message == "journal damaged"
+    assert record.getMessage() == "journal damaged"
     expected = {"file": str(journal.path), "reason": "wrong checksum", "subscription": 0, "offset": 3}
     assert record.members == expected
     assert [item.offset for item in journal.recover().stock[0]][:3] == [1, 2, 4]

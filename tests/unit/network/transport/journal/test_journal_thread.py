@@ -147,7 +147,7 @@ def test_what_cannot_be_read_for_now_is_read_later_and_hinders_nobody(tmp_path, 
     asyncio.run(asyncio.wait_for(run(), 30))
     results = [event for event in events if isinstance(event, ReadResult)]
     assert [[each.offset for each in result.entries] for result in results] == [[1], [1], [2]]
-    assert [(record.message, record.members.get("reason")) for record in caplog.records] == [
+    assert [(record.getMessage(), record.members.get("reason")) for record in caplog.records] == [
         ("journal unreadable", "disk I/O error"), ("journal readable again", None),
     ]  # fmt: skip
     assert offsets(tmp_path) == [1, 2, 3]
