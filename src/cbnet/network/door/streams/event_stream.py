@@ -56,12 +56,12 @@ class EventStreams:
         if not predicate:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
         async with self._links.own(request, bearer_token(request)) as client:
-            losses = Losses(client)
+            losses = LossReports(client)
             losses.subscription = subscription = await subscribe(client, predicate, options)
             await wait_first(write_events(client, subscription, losses, send), disconnected(receive))
 
 
-class Loss(NamedTuple):
+class LossReport(NamedTuple):
     """A report that messages are missing."""
 
     position: int  # how many messages in the queue were received before
@@ -69,18 +69,18 @@ class Loss(NamedTuple):
     members: dict[str, Any]  # of its JSON object
 
 
-class Losses:
+class LossReports:
     """What a client has lost since the last report."""
 
     def __init__(self, client: AsyncClient) -> None:
         self.subscription: AsyncSubscription | None = None  # with the queue of the positions
-        self._losses: list[Loss] = []
+        self._losses: list[LossReport] = []
         client.on_event = self._add
 
     def __len__(self) -> int:
         return len(self._losses)
 
-    def take(self) -> list[Loss]:
+    def take(self) -> list[LossReport]:
         """Return the new losses, in order."""
         losses, self._losses = self._losses, []
         return losses
@@ -88,7 +88,7 @@ class Losses:
     def _add(self, new: ClientEvent) -> None:
         if new.kind in (EventKind.LOST, EventKind.MISSED):
             position = 0 if self.subscription is None else len(self.subscription)
-            self._losses.append(Loss(position, new.kind.value, {"messages": new.messages, "text": new.text}))
+            self._losses.append(LossReport(position, new.kind.value, {"messages": new.messages, "text": new.text}))
 
 
 async def subscribe(
@@ -122,7 +122,7 @@ def delivery_id(delivery: Delivery) -> str:
     return ":".join(map(str, delivery.id))
 
 
-async def write_events(client: AsyncClient, subscription: AsyncSubscription, losses: Losses, send: Send) -> None:
+async def write_events(client: AsyncClient, subscription: AsyncSubscription, losses: LossReports, send: Send) -> None:
     """Send events until the subscription ends."""
     members = {"router": client.router, **confirmation_members(subscription.confirmation)}
     await begin_events(send, event(members, name="subscribed"))

@@ -30,7 +30,7 @@ from cbnet.network.door.publishing import publish_all
 from cbnet.network.door.queries import REQUEST, TRACE, requested, traced
 from cbnet.network.door.request_input import RequestOptions, object_of
 from cbnet.network.door.streams.event_stream import (
-    Losses,
+    LossReports,
     confirmation_members,
     delivery_id,
     delivery_members,
@@ -83,7 +83,7 @@ class _Session:
     def __init__(self, socket: WebSocket, client: AsyncClient) -> None:
         self._socket = socket
         self._client = client
-        self._losses = Losses(client)
+        self._losses = LossReports(client)
         self._reporting = asyncio.Lock()
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()

@@ -42,7 +42,7 @@ class HistoryReader(Protocol):
         """How many messages should be read now, at most."""
 
     def take(self, entry: Entry) -> bool:
-        """Take a message that matches; return False if there is no room for it."""
+        """Handle a message that matches; return False if there is no room for it."""
 
     def missed(self, text: str, messages: int, /) -> None:
         """Handle that messages are missing here; messages: how many at most, 0 if that is not known."""

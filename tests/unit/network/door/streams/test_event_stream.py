@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
 from cbnet.network.client.client_events import ClientEvent, EventKind
-from cbnet.network.door.streams.event_stream import Losses, write_events
+from cbnet.network.door.streams.event_stream import LossReports, write_events
 
 
 def test_a_loss_comes_after_the_messages_before_it_and_before_those_after():
     async def run():
         client = SimpleNamespace(router="a", on_event=None)
         subscription = AsyncSubscription(SimpleNamespace(is_held=False), 1, "true", 10, "block")
-        losses = Losses(client)
+        losses = LossReports(client)
         sent = []
 
         async def send(message):
