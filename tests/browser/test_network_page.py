@@ -200,6 +200,39 @@ def test_the_playground_checks_explains_and_shows_a_counter_example(visit):
     expect(page.locator("#explain .failure")).to_have_text("x > 3 fails: x is 1")
     page.locator("#predicate").fill("x >")
     expect(page.locator("#check .card")).to_contain_text("column 4")
+    assert page.locator("#explain > *, #covers > *").count() == 0
+
+
+def test_the_playground_shows_no_answer_to_a_text_before(visit):
+    page = visit()
+    page.get_by_role("tab", name="Predicates").click()
+    expect(page.locator("#covers .card")).to_be_visible()
+    page.clock.install()  # a key is pressed, and the time after which it is computed does not come
+    for area, answers in (("#try", "#explain > *"), ("#other", "#covers > *"), ("#predicate", "#check > *")):
+        assert page.locator(answers).count() > 0
+        page.locator(area).press("End")
+        page.locator(area).type(" ")
+        assert page.locator(answers).count() == 0
+    page.clock.run_for(1_000)
+    for answers in ("#check dl", "#explain .card", "#covers .card"):
+        expect(page.locator(answers)).to_be_visible()
+
+
+def test_an_answer_to_another_question_is_not_shown(visit):
+    page = visit()
+    held = []
+    page.route("**/explain", lambda route: held.append(route) or len(held) == 1 or route.continue_())
+    page.get_by_role("tab", name="Message").click()
+    page.get_by_label("Subscriber").select_option(label="2: billing, price < 500")
+    with page.expect_request("**/explain"), page.expect_response("**/trace"):
+        page.get_by_role("button", name="Explain").click()
+    page.get_by_label("Message, as JSON").fill('{"price": 900}')
+    with page.expect_response("**/explain"):
+        held[0].continue_()
+    page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    assert page.locator("#why-answer > *").count() == 0
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#why-answer .failure")).to_have_text("price < 500 fails: price is 900")
 
 
 def test_every_dialect_has_an_example_that_works(visit):

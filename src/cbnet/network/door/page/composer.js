@@ -22,6 +22,9 @@ export class Composer {
     });
     byId("dry").addEventListener("click", () => this.#send(true));
     byId("ask").addEventListener("click", () => this.#explain());
+    for (const id of ["message", "subscriber", "own-router", "own-predicate"]) {
+      byId(id).addEventListener("input", () => this.#newQuestion());
+    }
     byId("subscriber").addEventListener("change", () => {
       const { value } = byId("subscriber");
       this.choice = value === OWN ? OWN : JSON.stringify(this.subscribers[value]);
@@ -80,6 +83,7 @@ export class Composer {
 
   async #send(dry) {
     const place = byId("trace");
+    replace(place);
     try {
       const message = this.#message(), payload = byId("payload").value;
       let traced;
@@ -99,8 +103,14 @@ export class Composer {
     }
   }
 
+  /** Remove the answer to the question before, or ignore it when it comes. */
+  #newQuestion() {
+    replace(byId("why-answer"));
+    return (this.question = Symbol());
+  }
+
   async #explain() {
-    const place = byId("why-answer");
+    const place = byId("why-answer"), question = this.#newQuestion();
     try {
       const message = this.#message();
       const chosen = this.#subscriber();
@@ -109,9 +119,9 @@ export class Composer {
         post("explain", { message, predicate: chosen.predicate }),
         post("trace", { message, of: chosen.predicate, at: chosen.router }),
       ]);
-      replace(place, verdict(chosen, reason, traced));
+      if (question === this.question) replace(place, verdict(chosen, reason, traced));
     } catch (error) {
-      replace(place, problem(error));
+      if (question === this.question) replace(place, problem(error));
     }
   }
 

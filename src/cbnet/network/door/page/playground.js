@@ -5,6 +5,7 @@ import { failures } from "./composer.js";
 import { byId, el, problem, replace } from "./dom.js";
 
 const PAUSE = 300; // ms without a key before it is computed
+const PLACES = ["check", "explain", "covers"];
 const DIALECTS = {
   cbnet: ["cbnet", 'price < 500 and dest = "MXP" or #upgradeable', "price < 400"],
   eventbridge: ["EventBridge", '{"detail": {"state": ["running"], "cpu": [{"numeric": [">", 80]}]}}', '{"detail": {"state": ["running"]}}'],
@@ -26,7 +27,9 @@ export class Playground {
       byId(select).append(...Object.entries(DIALECTS).map(([value, [name]]) => el("option", { value }, name)));
       byId(select).addEventListener("change", () => this.#choose(byId(select).value, area, example));
     }
-    for (const area of ["predicate", "try", "other"]) byId(area).addEventListener("input", () => this.#later());
+    for (const [area, stale] of [["predicate", PLACES], ["try", ["explain"]], ["other", ["covers"]]]) {
+      byId(area).addEventListener("input", () => this.#later(stale));
+    }
   }
 
   /** Compute, when the view is shown for the first time. */
@@ -43,10 +46,14 @@ export class Playground {
       byId("other-dialect").value = dialect;
       byId("other").value = DIALECTS[dialect][2];
     }
+    PLACES.forEach(clear);
     this.#compute();
   }
 
-  #later() {
+  /** Remove the answers to the text before, and compute when the typing pauses. */
+  #later(stale) {
+    this.running?.abort();
+    stale.forEach(clear);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.#compute(), PAUSE);
   }
@@ -56,8 +63,9 @@ export class Playground {
     this.running?.abort();
     const { signal } = (this.running = new AbortController());
     const predicate = byId("predicate").value, dialect = byId("dialect").value;
-    if (!(await answer("check", () => post("check", { predicate, dialect }, signal), checked))) {
-      if (!signal.aborted) for (const id of ["explain", "covers"]) replace(byId(id)); // they would have the same mistake
+    const isValid = await answer("check", () => post("check", { predicate, dialect }, signal), checked);
+    if (!isValid) { // the others would have the same mistake
+      if (!signal.aborted) for (const id of PLACES) byId(id).style.minHeight = "";
       return;
     }
     await answer("explain", () => post("explain", { predicate, dialect, message: JSON.parse(byId("try").value) }, signal), explained);
@@ -66,14 +74,24 @@ export class Playground {
   }
 }
 
+/** Remove an answer; its space stays, so that the page does not jump while one types. */
+function clear(id) {
+  const place = byId(id);
+  place.style.minHeight = `${place.offsetHeight}px`;
+  replace(place);
+}
+
 /** Show an answer or an error; return whether it is an answer. */
 async function answer(id, ask, show) {
+  const place = byId(id);
   try {
-    replace(byId(id), ...show(await ask()));
+    replace(place, ...show(await ask()));
+    place.style.minHeight = "";
     return true;
   } catch (error) {
     if (error.name === "AbortError") return false;
-    replace(byId(id), problem(error instanceof SyntaxError ? new Error(`The message is not JSON: ${error.message}`) : error));
+    place.style.minHeight = "";
+    replace(place, problem(error instanceof SyntaxError ? new Error(`The message is not JSON: ${error.message}`) : error));
     return false;
   }
 }
