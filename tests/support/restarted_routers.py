@@ -1,23 +1,29 @@
 """Three routers that are restarted in turn while messages are published durably.
 
-    python -m tests.support.restarted_routers --acknowledged 100000
+    python -m tests.support.restarted_routers --acknowledged 100000 --restarts 24
 
-Each router is stopped and started again, then killed and started again, and so on, until so many messages are
-acknowledged. Then the durable subscription must deliver all of them, once and in order.
+Each router is stopped and started again, then killed and started again, and so on. The restarts are spread over the
+messages, not over time, so that their number does not depend on the speed of the machine. In the end the durable
+subscription must deliver every acknowledged message, once and in order.
 """
 
 import argparse
-import itertools
+import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count, cycle, islice, product
 from pathlib import Path
 
 from cbnet import connect
 from cbnet.network import NotStored, ProcessNetwork, Settings
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.waiting import wait_until
+
 BATCH = 500
-PAUSE = 3.0  # seconds between two restarts
 TIMEOUT = 60.0  # seconds
 SILENCE = 10.0  # seconds without a message after which those that are missing count as lost
 NAMES = ["a", "b", "c"]
@@ -38,7 +44,7 @@ class RestartOutcome:
         return {*self.stored}.difference(self.received)
 
 
-def restart_under_load(folder, acknowledged):
+def restart_under_load(folder, acknowledged, restarts):
     """Publish until so many messages are acknowledged, restart routers meanwhile, and receive everything."""
     outcome = RestartOutcome()
     settings = [Settings(name, heartbeat=0.5, dead=2.5, retry=0.5) for name in NAMES]
@@ -46,23 +52,27 @@ def restart_under_load(folder, acknowledged):
         network.wait()
         with connect(str(network.addresses["c"])) as consumer:
             consumer.subscribe("invoice >= 0", durable="billing", wait=True)
-        load = threading.Thread(target=_publish, args=(str(network.addresses["a"]), acknowledged, outcome))
-        load.start()
-        for name, end in itertools.cycle(itertools.product("bca", (network.stop, network.kill))):
-            load.join(PAUSE)
-            if not load.is_alive():
-                break
-            end(name)
-            network.start(name)
-            outcome.restarts += 1
+        is_last_batch = threading.Event()
+        with ThreadPoolExecutor() as pool:
+            load = pool.submit(_publish, str(network.addresses["a"]), acknowledged, is_last_batch, outcome)
+            try:
+                for name, end in islice(cycle(product("bca", (network.stop, network.kill))), restarts):
+                    due = acknowledged * (outcome.restarts + 1) // (restarts + 1)
+                    wait_until(lambda due=due: len(outcome.stored) >= due or load.done(), timeout=TIMEOUT)
+                    end(name)
+                    network.start(name)
+                    outcome.restarts += 1
+            finally:
+                is_last_batch.set()
+            load.result()
         _receive(str(network.addresses["c"]), outcome)
     return outcome
 
 
-def _publish(address, acknowledged, outcome):
+def _publish(address, acknowledged, is_last_batch, outcome):
     with connect(address, timeout=TIMEOUT) as client:
-        numbers = itertools.count()
-        while len(outcome.stored) < acknowledged:
+        numbers = count()
+        while not is_last_batch.is_set() or len(outcome.stored) < acknowledged:
             batch = [next(numbers) for _ in range(BATCH)]
             try:
                 client.publish_durably([{"invoice": n} for n in batch], timeout=TIMEOUT)
@@ -86,9 +96,10 @@ def _receive(address, outcome):
 def main():
     parser = argparse.ArgumentParser(description="Restart routers under load, and compare what was acknowledged.")
     parser.add_argument("--acknowledged", type=int, default=100_000)
+    parser.add_argument("--restarts", type=int, default=24)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        outcome = restart_under_load(Path(folder), options.acknowledged)
+        outcome = restart_under_load(Path(folder), options.acknowledged, options.restarts)
     is_ordered = outcome.received == sorted({*outcome.received})
     print(f"{len(outcome.stored):,} acknowledged, {outcome.restarts} restarts, {len(outcome.received):,} received")
     print(f"{len(outcome.lost):,} lost; once and in order: {is_ordered}")
