@@ -24,7 +24,7 @@ check: .venv/dev
 
 build: .venv/dev
 	rm -rf dist
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist . ./lab
 
 # The site is built from Markdown and source text: it needs neither cbnet nor a compiler.
 docs: .venv/docs
@@ -34,9 +34,9 @@ site: .venv/docs
 	$(MKDOCS) build --strict
 
 clean:
-	rm -rf .venv build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist site src/*.egg-info lab/build lab/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f src/cbnet/_kernels/*.c src/cbnet/_kernels/*.so
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src lab tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo \
@@ -49,8 +49,8 @@ clean:
 	@$(call step,Installing cbnet and what the demo needs (PySpark alone is 450 MB),$(PIP) --editable '.[$(DEMO)]')
 	@touch $@
 
-.venv/dev: .venv/demo
-	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[$(DEV)]')
+.venv/dev: .venv/demo lab/pyproject.toml
+	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[$(DEV)]' --editable ./lab)
 	@touch $@
 
 # Tests start Spark in little more than half of the time with it.

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from cbnet.lab.report import draw_graph
-from cbnet.lab.report.graph_layout import layout
 from cbnet.topology import Graph, shortest_path_tree
+from cbnet_lab.report import draw_graph
+from cbnet_lab.report.graph_layout import layout
 
 LINKS = "bc cg ch bf fj fk be ei ed da ij jk fg"
 

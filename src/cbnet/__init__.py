@@ -29,7 +29,7 @@ from cbnet.language import (
 )
 from cbnet.matching import Rule, Table
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 __all__ = [
     "CbnetError",
     "Constraint",

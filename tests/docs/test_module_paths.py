@@ -1,6 +1,6 @@
 """Every module path of the documents exists.
 
-A path is relative to src/cbnet, or begins with `tests/`. A bare file name such as `filter.py` belongs to the folder of
+A path is relative to src/cbnet, or begins with `tests/` or `lab/`. A bare file name such as `filter.py` belongs to the folder of
 the path before it in the same table cell, or in the same paragraph.
 """
 
@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "cbnet"
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
-FOLDERS = {"tests", *(entry.name for entry in PACKAGE.iterdir() if entry.is_dir())}
+TOP = ("tests/", "lab/")
+FOLDERS = {"tests", "lab", *(entry.name for entry in PACKAGE.iterdir() if entry.is_dir())}
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 MODULE = re.compile(r"(?:\w+/)*\w+\.(?:py|pyx|pxd)")
@@ -41,7 +42,7 @@ def missing_paths(text):
             elif not (top in FOLDERS and (is_module or FOLDER.fullmatch(path))):
                 continue
             folder = path[: path.rfind("/") + 1]
-            if not ((ROOT if path.startswith("tests/") else PACKAGE) / path).exists():
+            if not ((ROOT if path.startswith(TOP) else PACKAGE) / path).exists():
                 missing.append(path)
     return missing
 

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTS = {
-    name for file in ROOT.glob("tests/**/*.py") for name in re.findall(r"^ *(?:async )?def (test_\w+)", file.read_text(), re.M)
+    name for file in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("lab/tests/**/*.py")] for name in re.findall(r"^ *(?:async )?def (test_\w+)", file.read_text(), re.M)
 }  # fmt: skip
 DOCUMENTS = [path for path in sorted(ROOT.glob("docs/**/*.md")) if "`test_" in path.read_text()]
 

@@ -4,6 +4,7 @@ Compiling a wheel takes minutes and is left to the release workflow, which runs 
 the files are collected, as the build would.
 """
 
+import re
 import runpy
 import subprocess
 import sys
@@ -33,6 +34,7 @@ def collected(tmp_path_factory):
 def test_wheel_has_every_file_of_the_package_and_no_source_of_a_kernel(check, collected):
     kernels = {f"cbnet/_kernels/{name}.cpython-311-x86_64-linux-gnu.so" for name in check["expected_kernels"]()}
     assert check["faults"](collected | kernels) == []
+    assert not [name for name in collected if re.search(r"(?<![a-z])(bench|rival|fault|workload|experiment)", name)]
     assert {"cbnet/py.typed", "cbnet/_kernels/pivot_table.pyi", "cbnet/network/door/openapi.json"} <= collected
 
 
@@ -47,9 +49,14 @@ def test_check_reports_what_is_missing_and_what_does_not_belong(check, collected
     assert "kernel missing: _shared" in found
 
 
-def test_version_is_stated_once_and_in_the_changelog():
+def test_both_distributions_and_the_changelog_have_one_version():
     import cbnet
 
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dynamic"] == ["version"]
+    lab = tomllib.loads((ROOT / "lab/pyproject.toml").read_text())["project"]
+    assert lab["version"] == cbnet.__version__
+    assert [each for each in lab["dependencies"] if each.startswith("cbnet")] == [
+        f"cbnet[network]=={cbnet.__version__}"
+    ]
     heading = next(line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## "))
     assert heading.split()[1] == cbnet.__version__

@@ -4,12 +4,12 @@ from copy import deepcopy
 from random import Random
 
 import pytest
+from tests.support.durable_networks import DurableLab
 
 from cbnet.network.durable.records import home_table
 from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.linkstate.records import version_of
 from cbnet.network.protocol.frames import DurableRemove, DurableSubscribe, ForgetHome
-from tests.support.durable_networks import DurableLab
 
 LINKS = ("a-b", "b-c", "c-d", "d-a", "b-e")
 COURSES = 25

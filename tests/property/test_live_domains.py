@@ -11,11 +11,11 @@ from random import Random
 import pytest
 from support.memory_domains import Domains, flat
 
-from cbnet.lab.bench.soak.random_schedule import MESSAGES, PREDICATES
 from cbnet.language import parse
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import ItemField, PullReply, Subscribed
 from cbnet.routing.domains.summary import SUMMARIES
+from cbnet_lab.bench.soak.random_schedule import MESSAGES, PREDICATES
 
 VALUES = range(4)  # that are requested
 

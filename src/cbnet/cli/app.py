@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.metadata import entry_points
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_error
-from cbnet.cli.extras import missing_package
+from cbnet.cli.extras import INSTALL_LABORATORY, missing_package
 from cbnet.cli.options import MOVED_COMMANDS, RENAMED_OPTIONS
 from cbnet.errors import CbnetError, InputError
 
@@ -31,9 +32,8 @@ _COMMANDS = {
     },
     "Shell": {"completion": "shell.completion"},
     "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},
-    "Measurement": {"bench": "bench.bench"},
-    "Research": {"lab": "lab.lab"},
 }
+_LABORATORY = ("lab", "bench")  # commands of the distribution cbnet-lab
 
 
 def build_app(only: str | None) -> typer.Typer:
@@ -50,17 +50,23 @@ def build_app(only: str | None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    is_command = any(only in commands for commands in _COMMANDS.values())
+    is_own = any(only in commands for commands in _COMMANDS.values())
     for panel, commands in _COMMANDS.items():
         for name, module in commands.items():
-            if is_command and name != only:
-                continue
-            command = getattr(import_module(f"cbnet.cli.{module}"), name)
-            if isinstance(command, typer.Typer):
-                app.add_typer(command, name=name, rich_help_panel=panel)
-            else:
-                app.command(cls=CommandHelp, rich_help_panel=panel)(command)
+            if only == name or not (is_own or only in _LABORATORY):
+                _add_command(app, name, panel, getattr(import_module(f"cbnet.cli.{module}"), name))
+    if not is_own:
+        for entry in sorted(entry_points(group="cbnet.commands")):  # reading the metadata of all packages takes 20 ms
+            if only == entry.name or only not in _LABORATORY:
+                _add_command(app, entry.name, "Laboratory", entry.load())
     return app
+
+
+def _add_command(app: typer.Typer, name: str, panel: str, command: Any) -> None:
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name, rich_help_panel=panel)
+    else:
+        app.command(name, cls=CommandHelp, rich_help_panel=panel)(command)
 
 
 def _print_version(is_set: bool) -> None:
@@ -122,6 +128,8 @@ def _usage_error(error: Any, arguments: list[str]) -> InputError:
     """Return the error of a wrong command line, which names the new name of an old command or option."""
     path = error.ctx.command_path if error.ctx else " ".join(["cbnet", *arguments[:1]])
     hint = f"see `{path} --help`"
+    if path == "cbnet" and arguments and arguments[0] in _LABORATORY:
+        return InputError(f"`cbnet {arguments[0]}` is in the laboratory", hint=INSTALL_LABORATORY)
     if path == "cbnet" and arguments and arguments[0] in MOVED_COMMANDS:
         new = f"cbnet {MOVED_COMMANDS[arguments[0]]}"
         return InputError(f"`cbnet {arguments[0]}` is now `{new}`", hint=f"see `{new} --help`")

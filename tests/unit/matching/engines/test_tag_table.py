@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from cbnet import Descriptor, Filter, InputError, Message, Predicate, Table
 from cbnet.errors import TableFileError
-from cbnet.lab.workload.tag_traffic import TagTraffic
 from cbnet.matching import reference
 from cbnet.matching.engines import bloom_table as bloom
 from cbnet.matching.engines.registry import ENGINES, TAG_ENGINES, engine
 from cbnet.matching.storage.columns import columns_of
 from cbnet.matching.storage.table_file import open_table_file, write_table_file
+from cbnet_lab.workload.tag_traffic import TagTraffic
 
 KEYS = ("engine", "names", "interfaces", "filters", "constraints", "covered")
 every_tag_engine = pytest.mark.parametrize("engine", TAG_ENGINES)

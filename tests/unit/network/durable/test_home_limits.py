@@ -1,12 +1,12 @@
 """More homes than a router can know, and records of routers that are homes no more."""
 
 import pytest
+from tests.support.durable_networks import DurableLab, answers, payloads
 
 from cbnet.network.durable.records import home_table
 from cbnet.network.durable.records.home_table import HomeTable
 from cbnet.network.protocol import fields
 from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
-from tests.support.durable_networks import DurableLab, answers, payloads
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from copy import deepcopy
 
 import msgspec
+from tests.support.durable_networks import DurableLab, answers, payloads
 
 from cbnet.network.announce.announcements import NO_DATA
 from cbnet.network.durable.journal import SaveHome
@@ -10,7 +11,6 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import TICK, Host
-from tests.support.durable_networks import DurableLab, answers, payloads
 
 SEEDS = range(6)  # the lives of the routers are in another order
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbnet.errors import InputError
-from cbnet.lab.workload import SCENARIOS, Disjunction2006, predicates
 from cbnet.language import Predicate, disjunction_advantage, parse
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.routing.sizing.advantage import Predicates, Universe, _zipf_ranks, expected, in_bits, set_bits
+from cbnet_lab.workload import SCENARIOS, Disjunction2006, predicates
 
 both_rules = pytest.mark.parametrize("rules", ["full", "pairwise"])
 

@@ -1,9 +1,10 @@
 """The setting `history` of a router over several starts: absent, empty, or another predicate."""
 
+from tests.support.durable_networks import answers, history_lab, numbers, payloads, publish
+
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLost, DurableQuery, DurableReport, HistoryStart
-from tests.support.durable_networks import answers, history_lab, numbers, payloads, publish
 
 FIRST = HistoryStart()
 

@@ -1,8 +1,9 @@
 """Confirmations of durable subscriptions while another router comes: it must have the record on its disk."""
 
+from tests.support.durable_networks import DurableLab, answers
+
 from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
 from cbnet.network.protocol.frames import Subscribed
-from tests.support.durable_networks import DurableLab, answers
 
 COURSES = 40
 

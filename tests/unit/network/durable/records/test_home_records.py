@@ -1,10 +1,10 @@
 """Records of homes: what a router tells the others about its durable subscriptions."""
 
 import msgspec
+from tests.support.durable_networks import DurableLab
 
 from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.protocol.frames import HomeRecord
-from tests.support.durable_networks import DurableLab
 
 DISK = 2.0  # seconds that a write takes
 

@@ -1,0 +1,165 @@
+"""Processor time of a client's process per message, for each way to publish and to receive.
+
+A client is connected to a `ClientPeer`. Every message that the peer receives is checked; of those that the client
+receives, their number, and the content of all that it reads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import Any, Final
+
+from cbnet.errors import CbnetError
+from cbnet.network.client.async_client import AsyncClient, connect_async
+from cbnet.network.client.async_subscription import Delivery
+from cbnet.network.client.blocking.client import Client, connect
+from cbnet.network.transport.event_loop import run as run_async
+from cbnet_lab.bench.bench_input import Report
+from cbnet_lab.bench.client.peer import PAYLOAD, POOL, ClientPeer, content
+
+_TIMEOUT = 60.0  # seconds; the peer may be slower than the client
+_CONTENTS = [content(number) for number in range(POOL)]
+
+
+@dataclass(frozen=True)
+class ClientSpeed:
+    """Processor time of one way to publish or to receive."""
+
+    way: str
+    client: str  # asyncio or synchronous
+    messages: int
+    rounds_cpu_us: list[float]  # per message
+
+    @property
+    def cpu_us(self) -> float:
+        """µs per message in the best round."""
+        return min(self.rounds_cpu_us)
+
+
+def measure_clients(messages: int, rounds: int, report: Report) -> Iterator[ClientSpeed]:
+    """Measure every way in several rounds, all in one process beside this one."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        for (way, client), run in WAYS.items():
+            report(f"{way}, {client}")
+            expected = messages if way.startswith("publish") else 0
+            cpu_us = [_round(executor, run, messages, expected) for _ in range(rounds)]
+            yield ClientSpeed(way, client, messages, cpu_us)
+
+
+def _round(executor: Executor, run: Callable[[str, int], float], messages: int, expected: int) -> float:
+    """Return the µs of processor time per message; expected: messages that the client publishes."""
+    with ClientPeer(messages) as peer:
+        seconds = executor.submit(run, peer.address, messages).result()
+        published = peer.published()
+    if published != expected:
+        raise CbnetError(f"the client published {published:,} messages instead of {expected:,}")
+    return 1e6 * seconds / messages
+
+
+# --- asyncio
+
+
+def _run_async(work: Callable[[AsyncClient, int], Any], address: str, messages: int) -> float:
+    async def measure() -> float:
+        async with await connect_async(address, timeout=_TIMEOUT) as client:
+            before = time.process_time()
+            await work(client, messages)
+            return time.process_time() - before
+
+    return run_async(measure())
+
+
+async def _publish_async(client: AsyncClient, messages: int) -> None:
+    for number in range(messages - 1):
+        await client.publish(_CONTENTS[number % POOL], PAYLOAD, timeout=_TIMEOUT)
+    await client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+
+
+async def _publish_many_async(client: AsyncClient, messages: int) -> None:
+    for first in range(0, messages - 1, POOL):
+        count = min(POOL, messages - 1 - first)
+        await client.publish_many(_CONTENTS[:count], [PAYLOAD] * count, timeout=_TIMEOUT)
+    await client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+
+
+async def _iterate_async(client: AsyncClient, messages: int) -> None:
+    received = 0
+    async for delivery in await client.subscribe("true", timeout=_TIMEOUT):
+        _check([delivery], received)
+        received += 1
+        if received == messages:
+            return
+
+
+async def _batches_async(client: AsyncClient, messages: int, *, is_read: bool) -> None:
+    received = 0
+    async for batch in (await client.subscribe("true", timeout=_TIMEOUT)).batches():
+        _check(batch if is_read else batch[:1], received)
+        received += len(batch)
+        if received >= messages:
+            return
+
+
+# --- synchronous
+
+
+def _run(work: Callable[[Client, int], None], address: str, messages: int) -> float:
+    with connect(address, timeout=_TIMEOUT) as client:
+        before = time.process_time()
+        work(client, messages)
+        return time.process_time() - before
+
+
+def _publish(client: Client, messages: int) -> None:
+    for number in range(messages - 1):
+        client.publish(_CONTENTS[number % POOL], PAYLOAD, timeout=_TIMEOUT)
+    client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+
+
+def _publish_many(client: Client, messages: int) -> None:
+    for first in range(0, messages - 1, POOL):
+        count = min(POOL, messages - 1 - first)
+        client.publish_many(_CONTENTS[:count], [PAYLOAD] * count, timeout=_TIMEOUT)
+    client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+
+
+def _iterate(client: Client, messages: int) -> None:
+    for received, delivery in enumerate(client.subscribe("true", timeout=_TIMEOUT)):
+        _check([delivery], received)
+        if received + 1 == messages:
+            return
+
+
+def _batches(client: Client, messages: int, *, is_read: bool) -> None:
+    received = 0
+    for batch in client.subscribe("true", timeout=_TIMEOUT).batches():
+        _check(batch if is_read else batch[:1], received)
+        received += len(batch)
+        if received >= messages:
+            return
+
+
+def _check(deliveries: list[Delivery], first: int) -> None:
+    """Read messages: they must be those from the number `first` on."""
+    for number, delivery in enumerate(deliveries, first):
+        if delivery.message["price"] != number % POOL:
+            raise CbnetError(f"message {number:,} is {delivery.message}")
+
+
+WAYS: Final[dict[tuple[str, str], Callable[[str, int], float]]] = {
+    ("publish", "asyncio"): partial(_run_async, _publish_async),
+    ("publish", "synchronous"): partial(_run, _publish),
+    ("publish_many", "asyncio"): partial(_run_async, _publish_many_async),
+    ("publish_many", "synchronous"): partial(_run, _publish_many),
+    ("iterate, read", "asyncio"): partial(_run_async, _iterate_async),
+    ("iterate, read", "synchronous"): partial(_run, _iterate),
+    ("batches, read", "asyncio"): partial(_run_async, partial(_batches_async, is_read=True)),
+    ("batches, read", "synchronous"): partial(_run, partial(_batches, is_read=True)),
+    ("batches, counted", "asyncio"): partial(_run_async, partial(_batches_async, is_read=False)),
+    ("batches, counted", "synchronous"): partial(_run, partial(_batches, is_read=False)),
+}

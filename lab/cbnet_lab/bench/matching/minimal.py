@@ -1,0 +1,89 @@
+"""The benchmark of minimal sets: time to find the sets that contain no other.
+
+A sample of the answer is checked by an independent method: every set is tested as a subset of every
+set of the sample.
+"""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cbnet.matching.minimal_sets import minimal
+from cbnet_lab.workload.tag_traffic import tag_sets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from cbnet_lab.bench.bench_input import Report
+
+_WORD_BITS = 64  # sets of the sample tested together, one per bit
+_ROWS = 2_000_000  # sets tested together
+
+
+@dataclass(frozen=True)
+class MinimalResult:
+    """Measurements and the outcome of the check."""
+
+    sets: int
+    tags: int  # in all sets
+    kept: int
+    seconds: float
+    megabytes: int  # peak memory of the process, including the sets
+    checked: int  # sets
+    equal: bool
+
+
+def minimal_sets(sets: int, tags: int, sample: int, seed: int, report: Report) -> MinimalResult:
+    """Find the minimal sets among generated ones, and check a sample of the answer."""
+    report("generating sets")
+    column = tag_sets(sets, tags=tags, seed=seed)
+    report("finding the minimal sets")
+    start = perf_counter()
+    kept = minimal(column)
+    seconds = perf_counter() - start
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    report("checking a sample")
+    rows = _sample_rows(sets, kept, sample, seed)
+    is_kept = np.isin(rows, kept)
+    equal = bool((are_minimal(column, rows) == is_kept).all())
+    return MinimalResult(sets, len(column.values), len(kept), seconds, megabytes, len(rows), equal)
+
+
+def _sample_rows(sets: int, kept: NDArray[np.int64], count: int, seed: int) -> NDArray[np.int64]:
+    """Return rows to check: half of them among the kept, half among all."""
+    rng = np.random.default_rng(seed)
+    half = rng.choice(kept, min(len(kept), count // 2), replace=False)
+    return np.unique(np.append(half, rng.integers(sets, size=count - count // 2)))
+
+
+def are_minimal(sets: pa.ListArray, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return for each row whether its set contains no other set, nor equals an earlier one; no set is empty.
+
+    sets: a list of ints from 0 on.
+    """
+    tags, offsets = sets.values.to_numpy(), sets.offsets.to_numpy().astype(np.int64)
+    found = [_check_word(tags, offsets, rows[start : start + _WORD_BITS]) for start in range(0, len(rows), _WORD_BITS)]
+    return np.concatenate(found) if found else np.zeros(0, bool)
+
+
+def _check_word(tags: NDArray[np.int32], offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return the same for at most 64 rows: bit i of a tag's, or a set's, word is set if row i contains it."""
+    bits = np.zeros(int(tags.max()) + 1, np.uint64)
+    for bit, row in enumerate(rows.tolist()):
+        bits[tags[offsets[row] : offsets[row + 1]]] |= np.uint64(1 << bit)
+    lengths = np.diff(offsets)
+    answer = np.ones(len(rows), bool)
+    for start in range(0, len(lengths), _ROWS):
+        edges = offsets[start : start + _ROWS + 1]
+        within = np.bitwise_and.reduceat(bits[tags[edges[0] : edges[-1]]], edges[:-1] - edges[0])
+        hits = np.flatnonzero(within)
+        for bit, row in enumerate(rows.tolist()):
+            inside = start + hits[within[hits] >> np.uint64(bit) & np.uint64(1) > 0]
+            answer[bit] &= not np.any((lengths[inside] < lengths[row]) | (inside < row))  # of one length: equal
+    return answer

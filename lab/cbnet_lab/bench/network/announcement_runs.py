@@ -1,0 +1,188 @@
+"""Runs of the benchmark of announcements: routers in processes, or in memory with a simulated clock."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
+
+from cbnet.errors import CbnetError
+from cbnet.network import MemoryClient, MemoryNetwork, ProcessNetwork, Settings, Status, connect, statuses
+from cbnet.network.client.load_clients import Order, PublishTiming
+from cbnet.network.link.counters import Event
+from cbnet.network.protocol.frames import Subscribed
+from cbnet_lab.bench.cpu import cpu_of, used_since
+from cbnet_lab.bench.network.announcements import AnnouncementCost, Measured
+from cbnet_lab.bench.network.delivery_check import DeliveryCheck, check_deliveries
+from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
+
+if TYPE_CHECKING:
+    from cbnet.network import Client, Subscription
+    from cbnet.topology import Graph
+    from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
+    from cbnet_lab.bench.routing import Routing
+
+_START = 60.0  # seconds until the routers know each other
+_TIMEOUT = 3600.0  # seconds for a confirmation
+_PATIENT = 30.0  # seconds of silence before a link is declared dead: long, because a busy machine is not a broken link
+_QUIET = 3.0  # seconds without a delivery, after which none is expected any more
+_STEP = 0.05  # seconds of the simulated clock
+_ANNOUNCEMENTS = ("Announce", "AnnounceAck")
+
+Deliveries = list[tuple[int, int]]  # client, message
+
+
+# --- in processes
+
+
+def measure_processes(
+    graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
+) -> Measured:
+    """Run the routers as processes on this machine."""
+    with ExitStack() as stack:
+        network = stack.enter_context(ProcessNetwork.of(graph, dead=_PATIENT, silence=2 * _PATIENT, **routing.settings))
+        report("starting routers")
+        network.wait(_START)
+        _settle(network)
+        clients = [stack.enter_context(connect(str(address))) for address in network.addresses.values()]
+        before = _cost(network)
+        report(f"announcing {traffic.filters:,} filters")
+        with ThreadPoolExecutor(len(clients)) as threads:
+            start, used = time.perf_counter(), cpu_of(network.pids.values())
+            subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
+            seconds, cpu = time.perf_counter() - start, used_since(used, network.pids.values())
+        after, reconnects = _cost(network), sum(client.reconnects for client in clients)
+        memory = [psutil.Process(pid).memory_info().rss for pid in network.pids.values()]
+        report(f"publishing {len(traffic.contents):,} messages")
+        for number, content in enumerate(traffic.contents):
+            clients[number % len(clients)].publish(content, str(number).encode())
+        deliveries = _received(subscriptions, int(expected.counts.sum()))
+    cost = AnnouncementCost(
+        after.frames - before.frames, after.filters - before.filters, after.bytes - before.bytes, after.held
+    )
+    return Measured(seconds, None, cpu, cost, memory, _check(traffic, expected, deliveries), reconnects)
+
+
+def _settle(network: ProcessNetwork) -> None:
+    """Wait until no router keeps an earlier version of the topology, whose trees it would announce on, too."""
+    end = time.monotonic() + _START
+    while any(status.versions > 1 for status in _statuses(network).values()):
+        if time.monotonic() > end:
+            raise CbnetError(f"routers that keep earlier versions of the topology after {_START:g} s")
+        time.sleep(_STEP * 10)
+
+
+def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
+    """Subscribe to all predicates; the last confirmation confirms all."""
+    last = len(predicates) - 1
+    return [client.subscribe(text, wait=index == last, timeout=_TIMEOUT) for index, text in enumerate(predicates)]
+
+
+def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> Deliveries:
+    """Return all deliveries, when no more come."""
+    received: Deliveries = []
+    seen, seen_at = -1, time.monotonic()
+    while time.monotonic() - seen_at < (_QUIET if len(received) < count else _QUIET / 10):
+        if len(received) != seen:
+            seen, seen_at = len(received), time.monotonic()
+        for number, own in enumerate(subscriptions):
+            for subscription in own:
+                while (delivery := subscription.get(0.0)) is not None:
+                    received.append((number, int(delivery.payload)))
+        time.sleep(_STEP)
+    return received
+
+
+def _cost(network: ProcessNetwork) -> AnnouncementCost:
+    """Return what the routers have sent so far, and what they hold."""
+    found = _statuses(network)
+    counters = sum((Counter(status.counters) for status in found.values()), Counter[str]())
+    return AnnouncementCost(
+        counters[Event.ANNOUNCES_SENT],
+        counters[Event.FILTERS_SENT],
+        sum(map(_sent, found.values())),
+        [status.filters for status in found.values()],
+    )
+
+
+def _statuses(network: ProcessNetwork) -> dict[str, Status]:
+    found = statuses(network.addresses, timeout=_START)
+    if len(found) < len(network.addresses):
+        raise CbnetError(f"no answer from routers {', '.join(sorted(network.addresses.keys() - found.keys()))}")
+    return found
+
+
+def _sent(status: Status) -> int:
+    return sum(peer.sent for peer in status.peers if peer.role == "router")
+
+
+# --- in memory
+
+
+def measure_in_memory(
+    graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
+) -> Measured:
+    """Run the routers in this process, with a simulated clock."""
+    process = psutil.Process()
+    memory = MemoryNetwork()
+    names = [str(name) for name in graph.names]
+    for name in names:
+        memory.add(Settings(name, **routing.settings))
+    for u, v, _ in graph.edges():
+        memory.add_cable(names[u], names[v])
+    clients = [MemoryClient(memory, f"client-{name}", name) for name in names]
+    report("starting routers")
+    while not all(memory.router(name).is_settled and len(memory.router(name).version) == len(names) for name in names):
+        memory.run(_STEP)
+    frames, sizes, filters, used = (
+        Counter(memory.frames),
+        Counter(memory.bytes),
+        _filters(memory),
+        process.memory_info(),
+    )
+    report(f"announcing {traffic.filters:,} filters")
+    start, begun, simulated = time.perf_counter(), time.process_time(), memory.now
+    for client, texts in zip(clients, traffic.subscribers, strict=True):
+        for id, text in enumerate(texts):
+            client.subscribe(id, text, _TIMEOUT if id == len(texts) - 1 else 0.0)
+    while not all(map(_is_confirmed, clients)):
+        memory.run(_STEP)
+    seconds, cpu, simulated = time.perf_counter() - start, time.process_time() - begun, memory.now - simulated
+    cost = AnnouncementCost(
+        memory.frames["Announce"] - frames["Announce"],
+        _filters(memory) - filters,
+        sum(memory.bytes[kind] - sizes[kind] for kind in _ANNOUNCEMENTS),
+        [len(memory.router(name).subscriptions.aggregation) for name in names],
+    )
+    share = (process.memory_info().rss - used.rss) / len(names)
+    report(f"publishing {len(traffic.contents):,} messages")
+    for number, content in enumerate(traffic.contents):
+        attributes = {name: value for name, value in content.items() if name != "#"}
+        clients[number % len(clients)].publish(attributes, str(number).encode(), tuple(content.get("#", ())))
+    memory.run(_QUIET * 2)
+    deliveries = [(number, int(each.payload)) for number, client in enumerate(clients) for each in client.deliveries]
+    return Measured(seconds, simulated, [cpu], cost, [share], _check(traffic, expected, deliveries))
+
+
+def _filters(memory: MemoryNetwork) -> int:
+    """Return how many filters all routers have sent."""
+    return sum(memory.router(name).counters[Event.FILTERS_SENT] for name in memory.hosts)
+
+
+def _is_confirmed(client: MemoryClient) -> bool:
+    last = len(client.subscriptions) - 1
+    return any(isinstance(each, Subscribed) and each.id == last and each.is_confirmed for each in client.answers)
+
+
+def _check(traffic: Traffic, expected: ExpectedDeliveries, deliveries: Deliveries) -> DeliveryCheck:
+    subscribers, numbers = np.array(deliveries, np.int64).reshape(-1, 2).T
+    nothing = np.zeros(len(numbers))
+    received = ReceivedDeliveries(PublishTiming(0, 1, 0.0), subscribers, numbers, nothing, nothing.astype(np.int64))
+    return check_deliveries(Order(0, len(traffic.contents)), expected, received)

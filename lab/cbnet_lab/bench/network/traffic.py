@@ -1,0 +1,124 @@
+"""Subscriptions and messages of the network benchmarks, and the expected deliveries.
+
+mixed_traffic     predicates and messages of a workload mix of the papers
+keyed_traffic     N disjoint filters: every message matches exactly one of them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cbnet.errors import CbnetError
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.parser import parse
+from cbnet.matching import Table, reference
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference, at up to 4 µs each
+_MAX_PER_SUBSCRIPTION = 50  # filters in a subscription of keyed traffic
+VENUES = ("XNYS", "XNAS", "XLON")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """The subscriptions and messages of a run."""
+
+    name: str
+    subscribers: Sequence[Sequence[str]]  # the predicates of each
+    contents: Sequence[dict[str, Any]]  # of the messages, in turn
+    filters: int
+
+    @property
+    def predicates(self) -> list[tuple[int, str]]:
+        """All predicates, each with its subscriber."""
+        return [(subscriber, text) for subscriber, own in enumerate(self.subscribers) for text in own]
+
+
+@dataclass(frozen=True)
+class ExpectedDeliveries:
+    """How often a message of each content must reach each subscriber."""
+
+    counts: NDArray[np.uint16]  # uint16[contents, subscribers]
+    checked: int  # contents matched by the reference; a table matched the rest
+
+    @property
+    def deliveries(self) -> list[int]:
+        """The number of deliveries that a message of each content causes."""
+        found: list[int] = self.counts.sum(axis=1).tolist()
+        return found
+
+
+def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed: int) -> Traffic:
+    """Return the traffic of a mix, with `filters` filters per subscriber."""
+    from cbnet_lab.bench.oracle import Oracle
+    from cbnet_lab.workload import as_messages, messages, mix
+    from cbnet_lab.workload import filters as table_of
+
+    parameters = mix(name, filters=subscribers * filters, interfaces=subscribers, messages=contents, seed=seed)
+    predicates = Oracle(table_of(parameters)).all_predicates()
+    texts = [[str(predicates[subscriber])] for subscriber in sorted(predicates)]
+    return Traffic(f"predicates of the [{name}] mix", texts, as_messages(messages(parameters)), subscribers * filters)
+
+
+def keyed_traffic(kind: str, filters: int, subscribers: int, contents: int) -> Traffic:
+    """Return traffic whose filters test one value (`equality`) or the same by other operators (`full`)."""
+    filter_texts = [_equality(key) if kind == "equality" else _full(key) for key in range(filters)]
+    own = [filter_texts[subscriber::subscribers] for subscriber in range(subscribers)]
+    texts = [_disjunctions(each) for each in own]
+    steps = [round(step * filters / contents) % filters for step in range(contents)]
+    return Traffic(kind, texts, [content_of(key) for key in steps], filters)
+
+
+def content_of(key: int) -> dict[str, Any]:
+    """Return the message of keyed traffic that only the filter of this key matches."""
+    return {"symbol": f"s{key:06d}.eq", "price": key + 0.5, "volume": 100 + key % 900, "venue": VENUES[key % 3]}
+
+
+def _equality(key: int) -> str:
+    return f'symbol = "{content_of(key)["symbol"]}"'
+
+
+def _full(key: int) -> str:
+    """Return a filter of several constraints; its operators depend on the key."""
+    forms = (
+        f'price >= {key} and price < {key + 1} and volume > 50 and venue ^= "X"',
+        f'symbol ^= "s{key:06d}." and price > 0 and volume != 17',
+        f'symbol = "s{key:06d}.eq" and price <= {key + 1} and venue *= "X"',
+        f'symbol = "s{key:06d}.eq" and volume >= 100 and volume < 1000 and venue != "XPAR"',
+    )
+    return forms[key % len(forms)]
+
+
+def _disjunctions(filters: Sequence[str]) -> list[str]:
+    """Return the filters as predicates of several filters each."""
+    return [
+        " or ".join(filters[first : first + _MAX_PER_SUBSCRIPTION])
+        for first in range(0, len(filters), _MAX_PER_SUBSCRIPTION)
+    ]
+
+
+def expected_deliveries(traffic: Traffic) -> ExpectedDeliveries:
+    """Return the expected deliveries, by the reference as far as time allows, else by a table that agrees with it."""
+    parsed = [(subscriber, parse(text)) for subscriber, text in traffic.predicates]
+    predicates: dict[int, Predicate] = {index: predicate for index, (_, predicate) in enumerate(parsed)}
+    owners = [subscriber for subscriber, _ in parsed]
+    counts = np.zeros((len(traffic.contents), len(traffic.subscribers)), np.uint16)
+    checked = min(len(traffic.contents), max(1, _MAX_REFERENCE_PAIRS // max(1, traffic.filters)))
+    table = None if checked == len(traffic.contents) else Table.build(predicates, engine="counting")
+    for row, members in enumerate(traffic.contents):
+        matched = [] if table is None else table.match(members)
+        if row < checked:
+            expected = reference.match(predicates, Message.from_dict(members))
+            if table is not None and set(expected) != set(matched):
+                raise CbnetError("internal error: the table and the reference differ; please report this")
+            matched = expected
+        for index in matched:
+            counts[row, owners[index]] += 1
+    return ExpectedDeliveries(counts, checked)

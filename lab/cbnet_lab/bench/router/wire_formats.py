@@ -1,0 +1,236 @@
+"""Frames of the measured servers: greeting, publication, and the shape of deliveries.
+
+Frames are not decoded one by one: those that begin with the same bytes as the one before have the same shape.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from struct import pack
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from cbnet.errors import CbnetError
+from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import Frame, Hello, Ping, Pong, Subscribe, Subscribed
+from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_VERSION, MIN_VERSION, FrameReader, encode
+from cbnet_lab.bench.router.message_pool import enclosed, subscriber_filter
+from cbnet_lab.bench.router.raw_link import RawLink
+
+_CONFIRM = 600.0  # seconds for all routers to confirm a subscription
+
+
+class FrameShape(NamedTuple):
+    """The first frame of some bytes."""
+
+    length: int  # in bytes
+    head: int  # bytes that are the same in all frames of this shape
+    content: int | None  # where the content begins; None for a frame that delivers nothing
+
+
+class WireFormat(Protocol):
+    """The frames of a server."""
+
+    def open_publisher(self, link: RawLink, index: int) -> None:
+        """Greet the server as a publisher."""
+
+    def open_subscriber(self, link: RawLink, index: int) -> None:
+        """Greet the server and subscribe; return when the subscription is in effect."""
+
+    def publication(self, content: bytes) -> bytes:
+        """Return the frame that publishes a content; the content stands in it as it is."""
+
+    def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
+        """Return the shape of the first frame, or None if more bytes are needed."""
+
+
+class CbnetFormat:
+    """A cbnet router."""
+
+    def __init__(self, channel: str) -> None:
+        """Subscribe to messages of an airline."""
+        self._channel = channel
+
+    def open_publisher(self, link: RawLink, index: int) -> None:
+        """Greet the router."""
+        self.greet(link, f"publisher-{index}")
+
+    def open_subscriber(self, link: RawLink, index: int) -> None:
+        """Greet the router and subscribe, confirmed by all routers."""
+        self.greet(link, f"subscriber-{index}")
+        self.subscribe(link, [subscriber_filter(self._channel, index)])
+
+    def greet(self, link: RawLink, name: str) -> FrameReader:
+        """Greet the router, and wait until it accepts; return a reader of further frames."""
+        link.begin_tls()
+        hello = Hello(
+            low=MIN_VERSION, high=MAX_VERSION, role="client", name=name, network="cbnet", life=0, link=0, scheme=""
+        )
+        reader = FrameReader()
+        frames = list(reader.feed(link.ask(encode(hello) + encode(Ping(1)))))
+        while not any(isinstance(frame, Pong) for frame in frames):
+            frames += reader.feed(link.receive())
+        return reader
+
+    def subscribe(self, link: RawLink, predicates: list[str]) -> None:
+        """Subscribe to predicates, with ids from 1; return when all routers have confirmed the last one."""
+        waits = [0.0] * (len(predicates) - 1) + [_CONFIRM]
+        frames = (Subscribe(id, each, wait) for id, (each, wait) in enumerate(zip(predicates, waits, strict=True), 1))
+        received = link.ask(b"".join(map(encode, frames)))
+        missing = len(predicates)
+        while True:
+            whole, received = _split(received)
+            for body in whole:
+                answer = msgspec.msgpack.decode(body, type=Frame)
+                if not isinstance(answer, Subscribed) or (answer.id == len(predicates) and not answer.is_confirmed):
+                    raise CbnetError(f"the router answered a subscription with {answer}")
+            missing -= len(whole)
+            if not missing:
+                return
+            received += link.receive()
+
+    def publication(self, content: bytes) -> bytes:
+        """Return a `Publish` frame."""
+        return enclosed(content)
+
+    def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
+        """Return the shape of a frame: of a `Deliver`, all but its number and its content is its head."""
+        end = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES])
+        if len(data) < max(end, LENGTH_BYTES + 1):
+            return None
+        fields = msgspec.msgpack.decode(data[LENGTH_BYTES:end])
+        if fields[0] != FrameNumber.DELIVER:
+            if fields[0] in (FrameNumber.PING, FrameNumber.PONG):
+                return FrameShape(end, end, None)
+            raise CbnetError(f"the router sent a frame {FrameNumber(fields[0]).name}: {fields[1:]}")
+        if fields[1] != [1]:
+            raise CbnetError(f"the router delivered a message to the subscriptions {fields[1]}, not to 1")
+        number = len(msgspec.msgpack.encode(fields[4]))
+        return FrameShape(end, end - content_bytes - number, end - content_bytes)
+
+
+class NatsFormat:
+    """The text protocol of NATS."""
+
+    def __init__(self, channel: str) -> None:
+        self._subject = channel.encode()
+
+    def open_publisher(self, link: RawLink, index: int) -> None:
+        """Greet the server: it speaks first, before TLS."""
+        link.ask(b"", b"\r\n")
+        link.begin_tls()
+        options = {"verbose": False, "pedantic": False, "tls_required": link.is_tls, "name": f"client-{index}"}
+        link.ask(b"CONNECT " + json.dumps(options).encode() + b"\r\nPING\r\n", b"PONG\r\n")
+
+    def open_subscriber(self, link: RawLink, index: int) -> None:
+        """Greet the server and subscribe to the subject."""
+        self.open_publisher(link, index)
+        link.ask(b"SUB " + self._subject + b" 1\r\nPING\r\n", b"PONG\r\n")
+
+    def publication(self, content: bytes) -> bytes:
+        """Return a PUB line and its payload."""
+        return b"PUB %b %d\r\n%b\r\n" % (self._subject, len(content), content)
+
+    def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
+        """Return the shape of a MSG, or of a short line."""
+        return _shape(
+            data, b"MSG %b 1 %d\r\n" % (self._subject, content_bytes), content_bytes + 2, (b"PING\r\n", b"PONG\r\n")
+        )
+
+
+class RedisFormat:
+    """Redis: RESP, with PUBLISH and SUBSCRIBE."""
+
+    def __init__(self, channel: str) -> None:
+        self._channel = channel.encode()
+
+    def open_publisher(self, link: RawLink, index: int) -> None:
+        """Greet the server."""
+        link.begin_tls()
+        link.ask(b"PING %d\r\n" % index, b"\r\n%d\r\n" % index)
+
+    def open_subscriber(self, link: RawLink, index: int) -> None:
+        """Greet the server and subscribe to the channel."""
+        self.open_publisher(link, index)
+        link.ask(b"SUBSCRIBE " + self._channel + b"\r\n", b":1\r\n")
+
+    def publication(self, content: bytes) -> bytes:
+        """Return the command PUBLISH."""
+        return b"*3\r\n$7\r\nPUBLISH\r\n" + self._arguments(len(content)) + content + b"\r\n"
+
+    def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
+        """Return the shape of a message."""
+        return _shape(data, b"*3\r\n$7\r\nmessage\r\n" + self._arguments(content_bytes), content_bytes + 2, ())
+
+    def _arguments(self, content_bytes: int) -> bytes:
+        return b"$%d\r\n%b\r\n$%d\r\n" % (len(self._channel), self._channel, content_bytes)
+
+
+class MqttFormat:
+    """MQTT 3.1.1, quality of service 0."""
+
+    def __init__(self, channel: str) -> None:
+        self._channel = channel
+
+    def open_publisher(self, link: RawLink, index: int) -> None:
+        """Greet the broker as a publisher."""
+        self._greet(link, f"publisher-{self._channel}-{index}")
+
+    def open_subscriber(self, link: RawLink, index: int) -> None:
+        """Greet the broker and subscribe to the topic."""
+        self._greet(link, f"subscriber-{self._channel}-{index}")
+        link.ask(_packet(0x82, pack(">H", 1) + _text(self._channel) + b"\0"), b"\x90\x03\x00\x01\x00")
+
+    def _greet(self, link: RawLink, name: str) -> None:
+        link.begin_tls()
+        link.ask(_packet(0x10, _text("MQTT") + b"\x04\x02\x00\x00" + _text(name)), b"\x20\x02\x00\x00")
+
+    def publication(self, content: bytes) -> bytes:
+        """Return a PUBLISH packet."""
+        return _packet(0x30, _text(self._channel) + content)
+
+    def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
+        """Return the shape of a PUBLISH packet."""
+        return _shape(data, self.publication(bytes(content_bytes))[:-content_bytes], content_bytes, ())
+
+
+FORMATS: Final[dict[str, Callable[[str], WireFormat]]] = {
+    "cbnet": CbnetFormat, "nats": NatsFormat, "redis": RedisFormat, "mosquitto": MqttFormat,
+}  # fmt: skip
+
+
+def _shape(data: bytes, head: bytes, rest: int, others: tuple[bytes, ...]) -> FrameShape | None:
+    """Return the shape of a frame that starts with `head`, or is one of `others`."""
+    if data.startswith(head):
+        return FrameShape(len(head) + rest, len(head), len(head)) if len(data) >= len(head) + rest else None
+    for other in others:
+        if data.startswith(other):
+            return FrameShape(len(other), len(other), None)
+    if any(each.startswith(data) for each in (head, *others)):
+        return None
+    raise CbnetError(f"the server sent {data[:80]!r}")
+
+
+def _split(data: bytes) -> tuple[list[bytes], bytes]:
+    """Return the bodies of all whole frames, and the rest."""
+    bodies, start = [], 0
+    while len(data) - start >= LENGTH_BYTES:
+        end = start + LENGTH_BYTES + int.from_bytes(data[start : start + LENGTH_BYTES])
+        if end > len(data):
+            break
+        bodies.append(data[start + LENGTH_BYTES : end])
+        start = end
+    return bodies, data[start:]
+
+
+def _text(text: str) -> bytes:
+    return pack(">H", len(text)) + text.encode()
+
+
+def _packet(kind: int, body: bytes) -> bytes:
+    length, rest = b"", len(body)
+    while rest > 0x7F:
+        length, rest = length + bytes([rest & 0x7F | 0x80]), rest >> 7
+    return bytes([kind]) + length + bytes([rest]) + body

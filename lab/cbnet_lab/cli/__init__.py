@@ -1,0 +1,1 @@
+"""The commands `cbnet lab` and `cbnet bench`."""

@@ -1,0 +1,226 @@
+"""`cbnet lab alpha`: the disjunction advantage, the size of a disjunction over the sum of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
+from cbnet.cli.options import Json, seed_option
+from cbnet.cli.pipeline.spark_options import Remote, master_option
+from cbnet.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.progress import Progress
+    from rich.table import Table as Grid
+
+    from cbnet_lab.experiments.y2006.advantage_claims import AdvantageComparison
+    from cbnet_lab.experiments.y2006.monte_carlo import SetProgress
+
+
+_MARKS = {True: "[green]holds[/] ", False: "[yellow]differs[/]", None: "[dim]open[/]   "}
+
+
+class AdvantageModel(StrEnum):
+    """The models of [2006 §4]."""
+
+    general = "general"
+    specific = "specific"
+
+
+def alpha(
+    model: Annotated[
+        AdvantageModel | None,
+        typer.Argument(help="general (sets of messages) or specific (predicates); both by default."),
+    ] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scenario",
+            metavar="NAME",
+            help="zipf-500, zipf-5000, uniform-50 or uniform-500; repeatable.",
+            show_default="all",
+        ),
+    ] = None,
+    sets: Annotated[
+        int | None,
+        typer.Option(
+            "--sets",
+            metavar="N",
+            min=1,
+            help="Number of sets of predicates.",
+            show_default="100 (specific), 10 (general)",
+        ),
+    ] = None,
+    max_predicates: Annotated[
+        int | None,
+        typer.Option(
+            "--max-predicates",
+            metavar="N",
+            min=1,
+            help="Maximum predicates in a set (specific).",
+            show_default="10000",
+        ),
+    ] = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(
+            "--terms",
+            metavar="FILE",
+            help="File with a term, a tab and a count per line (specific).",
+            show_default=False,
+        ),
+    ] = None,
+    bits: Annotated[
+        bool,
+        typer.Option("--bits", help="Measure α in bits, M(p) = min(|M|, |p| log |M|), instead of messages (general)."),
+    ] = False,
+    master: Annotated[str | None, master_option("processes here; a master draws the sets on Spark")] = None,
+    remote: Remote = None,
+    seed: Annotated[int, seed_option()] = 0,
+    json: Json = False,
+) -> None:
+    """Measure the disjunction advantage α of [2006 §4], and compare it with the paper.
+
+    Example: cbnet lab alpha specific --scenario uniform-50 --sets 20 --max-predicates 1000
+    """
+    if model is AdvantageModel.general and (scenario or terms or max_predicates):
+        raise InputError(
+            "the general model has no --scenario, --terms or --max-predicates", hint="leave them out, or use `specific`"
+        )
+    if model is AdvantageModel.specific and bits:
+        raise InputError("the specific model has no --bits: its size is a number of constraints", hint="use `general`")
+    from cbnet_lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
+    from cbnet_lab.experiments.y2006.monte_carlo import (
+        UNIVERSES,
+        advantages_in_bits,
+        general_advantages,
+        specific_advantages,
+    )
+    from cbnet_lab.workload.disjunction_2006 import SCENARIOS
+
+    if model is not AdvantageModel.general:
+        scenarios = scenario or tuple(SCENARIOS)
+        with _session(master, remote) as spark, progress_bar() as bar:
+            progress = _bar_updater(bar, "specific model")
+            table = specific_advantages(
+                scenarios,
+                sets=sets or 100,
+                max_predicates=max_predicates or 10_000,
+                terms=terms,
+                seed=seed,
+                progress=progress,
+                spark=spark,
+            )
+        _print(AdvantageModel.specific, table, list(specific_comparisons(table)), json)
+    if model is not AdvantageModel.specific:
+        with _session(master, remote) as spark, progress_bar() as bar:
+            table = general_advantages(
+                UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model"), spark=spark
+            )
+        comparisons = list(general_comparisons(table))  # the paper's are in messages
+        shown = advantages_in_bits(table) if bits else table
+        _print(AdvantageModel.general, shown, comparisons, json, bits=bits)
+
+
+@contextmanager
+def _session(master: str | None, remote: str | None) -> Iterator[Any]:
+    """Yield a Spark session, or None if none is asked for."""
+    if not (master or remote):
+        yield None
+        return
+    from cbnet.pipeline.spark.session import borrowed_session
+
+    with borrowed_session("cbnet lab alpha", master=master, remote=remote) as spark:
+        yield spark
+
+
+def _bar_updater(bar: Progress, name: str) -> SetProgress:
+    """Return a function that updates a progress bar."""
+    task = bar.add_task(name, total=None)
+    return lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _print(
+    model: AdvantageModel,
+    table: pa.Table,
+    comparisons: Sequence[AdvantageComparison],
+    as_json: bool,
+    *,
+    bits: bool = False,
+) -> None:
+    if as_json:
+        for row in table.to_pylist():
+            print_json({"model": model.value, **row})
+        for comparison in comparisons:
+            print_json({"model": model.value, **asdict(comparison)})
+        return
+
+    console = results_console()
+    for grid in _general_grids(table, bits) if model is AdvantageModel.general else _specific_grids(table):
+        console.print(grid)
+    for comparison in comparisons:
+        console.print(
+            f"{_MARKS[comparison.holds]} {comparison.claim}: {comparison.ours} [dim](paper: {comparison.paper})[/]",
+            soft_wrap=True,
+        )
+    console.print()
+
+
+def _specific_grids(table: pa.Table) -> Iterator[Grid]:
+    """Yield a table for each scenario: the percentiles by both rules."""
+    from cbnet_lab.experiments.y2006.monte_carlo import PERCENTILES, RULES
+
+    for scenario, rows in _by_scenario(table).items():
+        sets = next(iter(rows.values()))["sets"]
+        heads = [f"{rule if name == 'p50' else ''}\n{name}" for rule in RULES for name in PERCENTILES]
+        grid = _grid(f"{scenario}: α over {plural(sets, 'set')}, by the pairwise and by the full rules", heads)
+        for count in dict.fromkeys(count for _, count in rows):
+            cells = [rows[rule, count][name] for rule in RULES for name in PERCENTILES]
+            add_cells(grid, f"{count:,}", *(f"{cell:.3f}" for cell in cells))
+        yield grid
+
+
+def _general_grids(table: pa.Table, bits: bool) -> Iterator[Grid]:
+    """Yield a table for each size of the universe: the medians by distribution and reading."""
+    from cbnet.routing.sizing.advantage import expected, in_bits
+    from cbnet_lab.experiments.y2006.monte_carlo import DISTRIBUTIONS, READINGS, SHARE, UNIVERSES
+
+    scenarios = _by_scenario(table)
+    for universe in UNIVERSES:
+        heads = [f"{distribution}\n{reading}" for distribution in DISTRIBUTIONS for reading in READINGS]
+        size = universe // SHARE
+        title = f"{universe:,} messages, predicates of {size:,}: median α{' in bits' if bits else ''}"
+        grid = _grid(title, ["\nnk/|M|", "closed\nform", *heads])
+        for _, count in (key for key in scenarios[f"uniform-{universe}"] if key[0] == READINGS[0]):
+            medians = [
+                scenarios[f"{distribution}-{universe}"][reading, count]["p50"]
+                for distribution in DISTRIBUTIONS
+                for reading in READINGS
+            ]
+            closed = expected(count, size, universe)
+            cells = (in_bits(closed, count, size, universe) if bits else closed, *medians)
+            add_cells(grid, f"{count:,}", f"{count / SHARE:.2f}", *(f"{cell:.3f}" for cell in cells))
+        yield grid
+
+
+def _by_scenario(table: pa.Table) -> dict[str, dict[tuple[str, int], dict[str, Any]]]:
+    """Return the rows of each scenario by rule and number of predicates."""
+    scenarios: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
+    for row in table.to_pylist():
+        scenarios.setdefault(row["scenario"], {})[row["rule"], row["predicates"]] = row
+    return scenarios
+
+
+def _grid(title: str, heads: Sequence[str]) -> Grid:
+    grid = new_grid(title, "\npredicates", *heads)
+    grid.columns[0].justify = "right"
+    grid.padding = (0, 0)  # so that 80 columns are enough
+    return grid

@@ -1,0 +1,141 @@
+"""`cbnet lab report`: results of other commands on one HTML page, or a reproduction as Markdown pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cbnet.cli.console import plural, print_note
+from cbnet.cli.options import output_option
+from cbnet.errors import InputError
+from cbnet.files import read_text, unreadable, unwritable
+
+if TYPE_CHECKING:
+    from cbnet_lab.report.page import Page, Section
+
+_MAX_ROWS = 10_000  # of a Parquet file
+
+
+def report(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="JSON Lines files (printed by --json), Parquet files, or one folder of lab reproduce or pipeline run."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        output_option(
+            "Page to write; a folder for Markdown pages of a reproduction.", metavar="PATH", show_default=True
+        ),
+    ] = Path("report.html"),
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of the page.")] = "Results of cbnet",
+) -> None:
+    """Show results of simulate, bench and pipeline run on one self-contained HTML page.
+
+    Example: cbnet lab report simulated.jsonl -o report.html
+    """
+    from cbnet_lab.report.page import Page
+
+    if len(paths) == 1 and paths[0].is_dir():
+        manifests = _pipeline_manifests(paths[0])
+        if not manifests:
+            _write_reproduction(paths[0], output)
+            return
+        from cbnet_lab.report.pipeline_page import pipeline_page
+
+        page = pipeline_page(str(paths[0]), manifests)
+    else:
+        page = Page(title, [], [section for path in paths for section in _sections(path)])
+    _write(page, output)
+
+
+def _write(page: Page, output: Path) -> None:
+    from cbnet_lab.report.page import html
+
+    try:
+        output.write_text(html(page), encoding="utf-8")
+    except OSError as error:
+        raise unwritable(output, error) from None
+    print_note(f"{output}: {plural(len(page.sections), 'section')}")
+
+
+def _pipeline_manifests(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the manifests of the stages in the folder of a pipeline run, by stage, in the order of their writing."""
+    if not any(folder.glob("*/*/_cbnet.json")):
+        return {}
+    from cbnet.pipeline.spark.results import read_result
+
+    results = [read_result(None, str(stage)) for stage in folder.iterdir() if stage.is_dir()]
+    manifests = sorted((result.manifest() for result in results if result is not None), key=itemgetter("written"))
+    return {manifest["stage"]: manifest for manifest in manifests}
+
+
+def _write_reproduction(results: Path, output: Path) -> None:
+    """Write the Markdown pages of the stored results of `cbnet lab reproduce`, of whatever version; run nothing."""
+    from cbnet_lab.experiments.markdown_pages import write_pages
+    from cbnet_lab.experiments.registry import EXPERIMENTS
+    from cbnet_lab.experiments.reproduce import stored_outcome
+
+    stored = [stored_outcome(EXPERIMENTS[name], results) for name in EXPERIMENTS]
+    outcomes = [outcome for outcome in stored if outcome is not None]
+    if not outcomes:
+        hint = "give the folder of `cbnet lab reproduce` or `cbnet pipeline run`"
+        raise InputError("no results in this folder", hint=hint, file=str(results))
+    if output.suffix == ".html":
+        raise InputError("a reproduction is written as several pages", hint="give --output FOLDER", file=str(output))
+    print_note(f"{output}: {plural(write_pages(outcomes, output), 'page')}")
+
+
+def _sections(path: Path) -> Iterator[Section]:
+    from cbnet_lab.report.result_sections import rows_section
+
+    if path.is_dir():
+        hint = "give a folder of `cbnet lab reproduce` or `cbnet pipeline run` alone"
+        raise InputError("this is a folder, not a file of rows", hint=hint, file=str(path))
+    rows = _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
+    if not rows:
+        raise InputError("there are no rows", file=str(path))
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:  # a command may print several kinds of rows
+        groups.setdefault(tuple(row), []).append(row)
+    for number, group in enumerate(groups.values(), 1):
+        yield rows_section(str(path) if number == 1 else f"{path}, part {number}", group)
+
+
+def _json_rows(path: Path) -> list[dict[str, Any]]:
+    rows = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if line.strip():
+            rows.append(_row(line, number, path))
+    return rows
+
+
+def _row(line: str, number: int, path: Path) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        hint = "use the output of a command with --json"
+        raise InputError("this line is not a JSON object", hint=hint, file=str(path), line=number)
+    return row
+
+
+def _parquet_rows(path: Path) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            batches = file.iter_batches(_MAX_ROWS)
+            first = next(batches, None)
+            rows: list[dict[str, Any]] = [] if first is None else first.to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from None
+    return rows

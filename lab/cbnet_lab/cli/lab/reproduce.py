@@ -1,0 +1,223 @@
+"""`cbnet lab reproduce`: run the figures, tables and examples of the papers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
+from cbnet.cli.options import Json, output_option, seed_option, topology_option
+from cbnet.cli.pipeline.spark_options import Master, Remote
+from cbnet.errors import CbnetError, InputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from cbnet_lab.experiments.claim import Finding
+    from cbnet_lab.experiments.experiment import AnyExperiment, ExperimentContext
+    from cbnet_lab.experiments.reproduce import ExperimentOutcome
+
+_MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "unmeasured": "magenta", "open": "dim"}
+
+
+class Scale(StrEnum):
+    """Size of the experiments."""
+
+    quick = "quick"
+    full = "full"
+    paper = "paper"
+
+
+# Spark's default of 200 shuffle partitions is too many for little data.
+_SPARK: dict[Scale, dict[str, str]] = {
+    Scale.quick: {"spark.sql.shuffle.partitions": "4"},
+    Scale.full: {"spark.sql.shuffle.partitions": "16"},
+    Scale.paper: {},
+}
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Experiments, or papers such as 2014; all by default.", show_default=False),
+    ] = None,
+    scale: Annotated[
+        Scale, typer.Option("--scale", help="quick takes minutes, full about an hour; paper uses the papers' ranges.")
+    ] = Scale.quick,
+    output: Annotated[Path | None, output_option("Folder for tables, charts and the page.")] = None,
+    topology: Annotated[
+        Path | None,
+        topology_option("Graph of the Internet.", show_default="a generated graph"),
+    ] = None,
+    traces: Annotated[
+        Path | None,
+        typer.Option("--traces", metavar="FOLDER", help="User traces.", show_default="models"),
+    ] = None,
+    seed: Annotated[int, seed_option()] = 0,
+    master: Master = None,
+    remote: Remote = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
+    json: Json = False,
+) -> None:
+    """Run the experiments of the papers, check each claim, and write a report page.
+
+    Example: cbnet lab reproduce 2014 --scale quick -o results
+    """
+    from cbnet_lab.experiments.registry import select_experiments
+
+    experiments = select_experiments(names or ())
+    if list_:
+        _print_list(experiments, as_json=json)
+        return
+    if output is None:
+        raise InputError("no output folder given", hint="give --output FOLDER")
+    from cbnet_lab.experiments.experiment import ExperimentContext
+
+    with progress_bar() as bar, _spark(scale, master, remote) as spark:
+        context = ExperimentContext(seed, topology, traces, progress=_part(bar), spark=spark)
+        outcomes = _run(experiments, scale, output, context, bar, as_json=json)
+    findings = _write(_with_stored(outcomes, output), output)
+    if not json:
+        _print_summary(findings, output)
+    failed = [outcome.experiment.name for outcome in outcomes if outcome.error is not None]
+    if failed:
+        raise CbnetError(f"{plural(len(failed), 'experiment')} could not be run: {', '.join(failed)}")
+
+
+def _run(
+    experiments: Sequence[AnyExperiment],
+    scale: Scale,
+    output: Path,
+    context: ExperimentContext,
+    bar: Progress,
+    *,
+    as_json: bool,
+) -> list[ExperimentOutcome]:
+    from cbnet_lab.experiments.reproduce import reproduce as run_all
+
+    outcomes = []
+    whole = bar.add_task("experiments", total=len(experiments))
+
+    def started(experiment: AnyExperiment) -> None:
+        bar.update(whole, description=experiment.name)
+        context.progress(1, 1, "")  # hides the bar of the previous experiment's part
+
+    for outcome in run_all(experiments, scale.value, output, context, started):
+        bar.advance(whole)
+        outcomes.append(outcome)
+        with _hidden(bar):
+            _print_outcome(outcome, as_json=as_json)
+    return outcomes
+
+
+@contextmanager
+def _hidden(bar: Progress) -> Iterator[None]:
+    """Hide the bars while a line is printed."""
+    if bar.disable:
+        yield
+        return
+    bar.stop()
+    yield
+    bar.start()
+
+
+def _part(bar: Progress) -> Callable[[int, int, str], None]:
+    """Return a function that shows the progress of a part of an experiment."""
+    part = bar.add_task("", total=None, visible=False)
+
+    def show(done: int, total: int, what: str) -> None:
+        bar.update(part, completed=done, total=total, description=f"  {what}", visible=done < total)
+
+    return show
+
+
+@contextmanager
+def _spark(scale: Scale, master: str | None, remote: str | None) -> Iterator[Callable[[], Any]]:
+    """Yield a function that returns the Spark session, which starts at the first call."""
+    with ExitStack() as stack:
+
+        @cache
+        def start() -> Any:
+            from cbnet.pipeline.spark.session import LazySession
+
+            name, conf = "cbnet lab reproduce", _SPARK[scale]
+            session = LazySession(name, master=master, remote=remote, conf=conf, progress=False, classic=True)
+            return stack.enter_context(session).start()
+
+        yield start
+
+
+def _with_stored(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[ExperimentOutcome]:
+    """Return these outcomes and those of earlier runs in the folder, in the order of the papers."""
+    from cbnet_lab.experiments.registry import EXPERIMENTS
+    from cbnet_lab.experiments.reproduce import stored_outcome
+
+    by_name = {outcome.experiment.name: outcome for outcome in outcomes}
+    earlier = ((name, stored_outcome(EXPERIMENTS[name], output)) for name in EXPERIMENTS if name not in by_name)
+    by_name |= {name: outcome for name, outcome in earlier if outcome is not None}
+    return [by_name[name] for name in EXPERIMENTS if name in by_name]
+
+
+def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]:
+    """Write the page and the findings, and return the findings."""
+    import json
+
+    from cbnet_lab.experiments.claim import claims
+    from cbnet_lab.experiments.page import all_findings, reproduction_page
+    from cbnet_lab.report.page import html
+
+    findings = all_findings(outcomes)
+    rows = [asdict(claims()[finding.claim]) | asdict(finding) for finding in findings]
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    (output / "claims.jsonl").write_text("".join(lines), encoding="utf-8")
+    (output / "report.html").write_text(html(reproduction_page(outcomes)), encoding="utf-8")
+    return findings
+
+
+def _print_outcome(outcome: ExperimentOutcome, *, as_json: bool) -> None:
+    if as_json:
+        for finding in outcome.findings:
+            print_json({"experiment": outcome.experiment.name, **asdict(finding)})
+        return
+    from rich.markup import escape
+
+    console = results_console()
+    took = "stored" if outcome.reused else f"{outcome.manifest.get('seconds', 0):,} s"
+    what = f"[red]{escape(outcome.error)}[/]" if outcome.error is not None else f"[dim]{took}[/]"
+    console.print(f"[bold]{outcome.experiment.name}[/]  {escape(outcome.experiment.title)}  {what}", soft_wrap=True)
+    for finding in outcome.findings if outcome.error is None else ():
+        mark = f"[{_MARKS[finding.verdict]}]{finding.label}[/]"
+        reason = f" [dim]({escape(finding.reason)})[/]" if finding.reason else ""
+        console.print(f"  {finding.claim:>2} {mark}: {escape(finding.ours)}{reason}", soft_wrap=True)
+
+
+def _print_summary(findings: Sequence[Finding], output: Path) -> None:
+    from cbnet_lab.experiments.claim import VERDICTS
+
+    counts = Counter(finding.verdict for finding in findings)
+    verdicts = ", ".join(f"{VERDICTS[verdict]} {counts[verdict]}" for verdict in VERDICTS)
+    print(f"\n{plural(len(findings), 'claim')}: {verdicts}\nreport: {output / 'report.html'}")
+
+
+def _print_list(experiments: Sequence[AnyExperiment], *, as_json: bool) -> None:
+    if as_json:
+        for experiment in experiments:
+            members = {"name": experiment.name, "title": experiment.title, "section": experiment.section}
+            print_json({**members, "claims": experiment.claims, "inputs": experiment.inputs})
+        return
+    from rich.console import Console
+
+    grid = new_grid("", "experiment", "title", "claims", tight=True)
+    for column in grid.columns:
+        column.justify = "left"
+    for experiment in experiments:
+        add_cells(grid, experiment.name, experiment.title, ", ".join(map(str, experiment.claims)))
+    Console().print(grid)

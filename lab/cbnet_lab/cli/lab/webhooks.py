@@ -1,0 +1,60 @@
+"""`cbnet lab webhooks`: example files of nested events and of rules over them."""
+
+from __future__ import annotations
+
+import json as json_text
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cbnet.cli.console import print_json, print_note
+from cbnet.cli.options import Json, seed_option
+from cbnet.files import unwritable
+
+# field of an event -> first word of the rule's name, team
+_KINDS = {"order": ("order", "shop"), "pull_request": ("pull-request", "code"), "detail": ("cluster", "cluster")}
+
+
+def webhooks(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the files.", show_default=False)
+    ],
+    rules: Annotated[int, typer.Option("--rules", metavar="N", min=1, help="Number of rules.")] = 200,
+    events: Annotated[int, typer.Option("--events", metavar="N", min=1, help="Number of events.")] = 10_000,
+    seed: Annotated[int, seed_option()] = 0,
+    json: Json = False,
+) -> None:
+    """Write webhooks of a shop, of a code host and of a cluster, and EventBridge rules over them.
+
+    Example: cbnet lab webhooks --output webhooks
+    """
+    from cbnet_lab.workload.events.webhooks import SMALL, event, many, pattern
+
+    written = {"events": output / "events.jsonl", "rules": output / "rules.jsonl"}
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        _write(written["events"], many(event, events, seed + 1, SMALL))
+        numbered = enumerate(many(pattern, rules, seed, SMALL))
+        _write(written["rules"], [{"dialect": "eventbridge"}, *map(_rule, numbered)])
+    except OSError as error:
+        raise unwritable(output, error) from None
+    if json:
+        print_json({name: str(path) for name, path in written.items()})
+    else:
+        print_note(f"wrote {events:,} events to {written['events']}, {rules:,} rules to {written['rules']}")
+
+
+def _rule(numbered: tuple[int, dict[str, Any]]) -> dict[str, Any]:
+    """Return a rule whose name contains the fields that it tests."""
+    number, pattern = numbered
+    field = next((field for field in _KINDS if field in pattern), "detail")  # `$or` stands above its fields
+    kind, team = _KINDS[field]
+    tested = [name for name in pattern.get(field, ()) if name not in ("base", "state")]  # these are in most rules
+    name = "-".join([kind, *tested, str(number)])
+    return {"name": name, "when": pattern, "priority": number % 3, "metadata": {"team": team}}
+
+
+def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    path.write_text("".join(json_text.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")

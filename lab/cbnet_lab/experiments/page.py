@@ -1,0 +1,176 @@
+"""The report page of a reproduction: facts of the run, a table of all claims, then the figures of each paper.
+
+Each claim is in the table once, with its verdict and its rule. A figure has links to its claims.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims
+from cbnet_lab.experiments.reproduce import ExperimentOutcome
+from cbnet_lab.report.page import Cell, Grid, Page, Section
+
+PAPERS = {
+    "2001": "Fast Forwarding for Content-Based Networking, November 2001",
+    "2002": "Fast Forwarding for Content-Based Networking, revised September 2002",
+    "2003": "Forwarding in a Content-Based Network, 2003",
+    "2006": "Understanding Content-Based Routing Schemes, 2006",
+    "2014": "Routing for Tag-Based Information-Centric Networking, 2014",
+}
+_SCALES = {
+    "quick": "quick: small sizes, not those of the papers",
+    "full": "full: the papers' sizes where two cores take minutes",
+    "paper": "paper: the papers' own ranges",
+}
+_PLURAL: Mapping[Verdict, str] = {
+    "holds": "hold",
+    "differs": "hold with a difference",
+    "fails": "do not hold",
+    "unmeasured": "are not measured at the paper's size",
+    "open": "are not decided",
+}
+
+
+def all_findings(outcomes: Sequence[ExperimentOutcome]) -> list[Finding]:
+    """Return a finding for each claim of the papers; claims whose experiment did not run are open."""
+    findings = {finding.claim: finding for outcome in outcomes for finding in outcome.findings}
+    not_run = "its experiment was not part of this run"
+    return [findings.get(number, Finding(number, "-", "open", not_run, missing="run")) for number in claims()]
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """Return what was reproduced, and the number of claims with each verdict."""
+    counts = Counter(finding.verdict for finding in findings)
+    verdicts = ", ".join(f"{counts[verdict]} {_PLURAL[verdict]}" for verdict in VERDICTS)
+    return (
+        "The figures, tables and worked examples of five papers on content-based networking, reproduced. Of "
+        f"{len(findings)} claims, {verdicts}."
+    )
+
+
+def reproduction_page(outcomes: Sequence[ExperimentOutcome]) -> Page:
+    """Return the report page of these outcomes."""
+    findings = all_findings(outcomes)
+    text = (
+        f"{summary(findings)} Verdicts are computed from the results of the run; every verdict other than "
+        f"“{VERDICTS['holds']}” has its reason below it.",
+    )
+    papers = [paper for paper in PAPERS if any(outcome.experiment.paper == paper for outcome in outcomes)]
+    sections = [_paper(paper, [each for each in outcomes if each.experiment.paper == paper]) for paper in papers]
+    return Page("The papers, reproduced", text, [_claims(findings, outcomes), *sections], _facts(outcomes))
+
+
+def _facts(outcomes: Sequence[ExperimentOutcome]) -> dict[str, str]:
+    """Return the scale, data, date, machine and code of a run; of several runs, all values that occur."""
+    manifests = [outcome.manifest for outcome in outcomes if outcome.error is None]
+    return {
+        "Scale": _joined(_SCALES[each["scale"]] for each in manifests),
+        "Internet graph": _joined(_file(each, "topology", "generated") for each in manifests),
+        "User traces": _joined(_file(each, "traces", "none: models of users") for each in manifests),
+        "Date": _joined(each.get("date", "") for each in manifests),
+        "Machine": _joined(_machine(each["machine"]) for each in manifests),
+        "Code": _joined(" ".join(filter(None, (f"cbnet {each['version']}", each.get("commit")))) for each in manifests),
+    }
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Return the different texts, in order of first appearance."""
+    return "; ".join(dict.fromkeys(text for text in texts if text)) or "unknown"
+
+
+def _file(manifest: Mapping[str, Any], name: str, without: str) -> str:
+    """Return the name of an input file; empty if the experiment has no such input."""
+    files = manifest.get("files", {})
+    return (files[name] or without) if name in files else ""
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB"
+
+
+def _claims(findings: Sequence[Finding], outcomes: Sequence[ExperimentOutcome]) -> Section:
+    experiments = {number: each.experiment.name for each in outcomes for number in each.experiment.claims}
+    heads = ("claim", "section", "statement of the paper", "paper", "ours", "verdict")
+    rows = [_claim_row(claims()[each.claim], each, experiments.get(each.claim, "")) for each in findings]
+    caption = "Claims of the papers, with their values and ours"
+    order = [*VERDICTS.values(), *sorted({finding.label for finding in findings} - {*VERDICTS.values()})]
+    labels = [label for label in order if any(finding.label == label for finding in findings)]
+    grid = Grid(caption, heads, rows, filter_by=5, filters=labels, rows_are="claims")
+    return Section("All claims", "claims", grids=[grid])
+
+
+def _claim_row(claim: Claim, finding: Finding, experiment: str) -> list[Cell | str]:
+    return [
+        Cell(str(claim.number), link=experiment, anchor=f"claim-{claim.number}"),
+        f"[{claim.paper} {claim.section}]",
+        Cell(claim.statement, note=f"Ours: {claim.method}."),
+        claim.value,
+        _ours_cell(finding),
+        _verdict_cell(finding),
+    ]
+
+
+def _ours_cell(finding: Finding) -> Cell:
+    return Cell(finding.ours, note=f"Holds if: {finding.rule}." if finding.rule else "")
+
+
+def _verdict_cell(finding: Finding) -> Cell:
+    return Cell(finding.label, mark=finding.verdict, note=finding.reason)
+
+
+def _paper(paper: str, outcomes: Sequence[ExperimentOutcome]) -> Section:
+    return Section(
+        f"[{paper}] {PAPERS[paper]}", f"paper-{paper}", sections=[experiment_section(each) for each in outcomes]
+    )
+
+
+def experiment_section(outcome: ExperimentOutcome) -> Section:
+    """Return the section of an experiment, with links to its claims."""
+    experiment = outcome.experiment
+    text = [f"[{experiment.paper} {experiment.section}] — {experiment.name}"]
+    if outcome.error is not None:
+        text.append(f"This experiment could not run: {outcome.error}")
+    return Section(
+        _heading(experiment.title, experiment.section),
+        experiment.name,
+        text,
+        list(outcome.grids),
+        # Charts of two experiments may have the same name.
+        [replace(chart, name=f"chart-{experiment.name}-{chart.name}") for chart in outcome.charts],
+        dict(_notes(outcome)),
+        links=[
+            Cell(f"{finding.claim} {finding.label}", finding.verdict, f"claim-{finding.claim}")
+            for finding in outcome.findings
+        ],
+    )
+
+
+def _heading(title: str, section: str) -> str:
+    """Return the title after the figures or the table that it is about, or else after its sections of the paper."""
+    start = max(section.find("Figure"), section.find("Table"), 0)
+    return title if title.startswith(section[start:]) else f"{section[start:]}: {title}"
+
+
+def _notes(outcome: ExperimentOutcome) -> Iterator[tuple[str, Sequence[str]]]:
+    if outcome.experiment.choices:
+        yield "Choices where the paper leaves something open", outcome.experiment.choices
+    if outcome.error is None:
+        yield "Parameters and machine", list(_run_facts(outcome.manifest))
+
+
+def _run_facts(manifest: Mapping[str, Any]) -> Iterator[str]:
+    yield f"scale {manifest['scale']}, seed {manifest['seed']}, {manifest['seconds']:,} s, cbnet {manifest['version']}"
+    yield ", ".join(f"{name.replace('_', ' ')} {_format(value)}" for name, value in manifest["parameters"].items())
+    machine = manifest["machine"]
+    yield f"{_machine(machine)}, {machine['system']}, Python {machine['python']}"
+    yield "tables: " + ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest["tables"].items())
+
+
+def _format(value: Any) -> str:
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_format, value)) + ")"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

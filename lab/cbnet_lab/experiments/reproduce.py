@@ -1,0 +1,230 @@
+"""Reproduction of experiments, reusing stored results.
+
+    OUT/2014-figure-4/curves.parquet     the tables of an experiment
+                      curves.svg, .png   its charts
+                      _cbnet.json        the manifest; written last, so a folder that has one is complete
+
+An experiment runs again only if its parameters, its seed, its inputs or any file of the package has changed. Findings
+are computed from the tables each time. An experiment that cannot run leaves its claims open, and the next one runs.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeAlias
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import cbnet
+from cbnet.errors import CbnetError, InputError
+from cbnet.processors import available_processors
+from cbnet_lab.experiments.claim import Finding
+from cbnet_lab.experiments.experiment import AnyExperiment, ExperimentContext, Scale, Tables
+from cbnet_lab.experiments.fingerprint import code_fingerprint, commit, fingerprint, input_fingerprint
+from cbnet_lab.report.chart import Chart, png, svg
+from cbnet_lab.report.page import Grid
+
+MANIFEST = "_cbnet.json"
+OnStart: TypeAlias = Callable[[AnyExperiment], None]
+
+
+@dataclass(frozen=True)
+class ExperimentOutcome:
+    """The result of an experiment, from this run or from an earlier one."""
+
+    experiment: AnyExperiment
+    manifest: Mapping[str, Any]
+    """Its parameters, seed, scale, input files, machine, date, version, commit, seconds and fingerprint."""
+    findings: tuple[Finding, ...]
+    charts: tuple[Chart, ...] = ()
+    grids: tuple[Grid, ...] = ()
+    error: str | None = None
+    reused: bool = False
+
+
+def reproduce(
+    experiments: Sequence[AnyExperiment],
+    scale: Scale,
+    out: Path,
+    context: ExperimentContext,
+    on_start: OnStart | None = None,
+) -> Iterator[ExperimentOutcome]:
+    """Run experiments, or read their stored results; yield the outcome of each.
+
+    on_start: called with each experiment before it runs.
+    """
+    _make_folder(out)
+    inputs = {"topology": context.topology, "traces": context.traces}
+    fingerprints = {name: input_fingerprint(path) for name, path in inputs.items() if path is not None}
+    code = code_fingerprint()
+    for experiment in experiments:
+        if on_start is not None:
+            on_start(experiment)
+        planned = _planned(experiment, scale, context.seed, fingerprints, code)
+        folder = out / experiment.name
+        stored = read_manifest(folder)
+        if stored is not None and stored["fingerprint"] == planned["fingerprint"]:
+            yield _outcome(experiment, stored, _read(folder, stored), scale, reused=True)
+        else:
+            yield _attempt(experiment, planned, scale, folder, context)
+
+
+def stored_outcome(experiment: AnyExperiment, out: Path) -> ExperimentOutcome | None:
+    """Return the stored outcome of an experiment, of whatever scale; None if there is none."""
+    manifest = read_manifest(out / experiment.name)
+    if manifest is None:
+        return None
+    scale: Scale = manifest["scale"]
+    if manifest["parameters"] != _plain(experiment.scales[scale]):  # another version; its tables may differ too
+        return None
+    return _outcome(experiment, manifest, _read(out / experiment.name, manifest), scale, reused=True)
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of the results in a folder; None if there are none, or if they are incomplete."""
+    file = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        manifest = {}
+    if not {"fingerprint", "scale", "parameters", "tables"} <= set(manifest):
+        raise InputError("not a manifest of results", hint="delete its folder to run it again", file=str(file))
+    return manifest
+
+
+def machine() -> dict[str, Any]:
+    """Return the hardware and software of this machine."""
+    return {
+        "processor": _processor(),
+        "cores": available_processors(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+def _attempt(
+    experiment: AnyExperiment, planned: Mapping[str, Any], scale: Scale, folder: Path, context: ExperimentContext
+) -> ExperimentOutcome:
+    """Run an experiment; return a failure as an outcome, unless it is a bug."""
+    try:
+        return _run(experiment, planned, scale, folder, context)
+    except (CbnetError, MemoryError) as error:
+        problem = str(error) or "out of memory"
+    except Exception as error:
+        if not _is_from_spark(error):
+            raise
+        from cbnet.pipeline.spark.failures import cause
+
+        problem = f"Spark failed: {cause(error)}"
+    findings = tuple(Finding(number, "-", "open", problem, missing="run") for number in experiment.claims)
+    return ExperimentOutcome(experiment, planned, findings, error=problem)
+
+
+def _with_declared_inputs(context: ExperimentContext, experiment: AnyExperiment) -> ExperimentContext:
+    """Hide the other inputs: results that depended on them would be reused after they have changed."""
+    return replace(
+        context,
+        topology=context.topology if "topology" in experiment.inputs else None,
+        traces=context.traces if "traces" in experiment.inputs else None,
+    )
+
+
+def _run(
+    experiment: AnyExperiment, planned: Mapping[str, Any], scale: Scale, folder: Path, context: ExperimentContext
+) -> ExperimentOutcome:
+    _make_folder(folder)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    start = monotonic()
+    tables = experiment.run(experiment.scales[scale], _with_declared_inputs(context, experiment))
+    manifest = {**planned, "seconds": round(monotonic() - start, 1), "machine": machine()}
+    files = {name: getattr(context, name) for name in experiment.inputs}
+    manifest |= {"files": {name: None if path is None else path.name for name, path in files.items()}}
+    manifest |= {"date": datetime.now(UTC).date().isoformat(), "commit": commit()}
+    manifest["tables"] = {name: table.num_rows for name, table in tables.items()}
+    outcome = _outcome(experiment, manifest, tables, scale)
+    for name, table in tables.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    for chart in outcome.charts:
+        (folder / f"{chart.name}.svg").write_text(svg(chart), encoding="utf-8")
+        (folder / f"{chart.name}.png").write_bytes(png(chart))
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return outcome
+
+
+def _outcome(
+    experiment: AnyExperiment, manifest: Mapping[str, Any], tables: Tables, scale: Scale, *, reused: bool = False
+) -> ExperimentOutcome:
+    parameters = experiment.scales[scale]
+    findings = experiment.findings(tables, parameters)
+    _check_findings(experiment, findings)
+    charts = experiment.charts(tables, parameters)
+    grids = experiment.grids(tables, parameters)
+    return ExperimentOutcome(experiment, manifest, tuple(findings), tuple(charts), tuple(grids), reused=reused)
+
+
+def _check_findings(experiment: AnyExperiment, findings: Sequence[Finding]) -> None:
+    """Check that each claim has one finding."""
+    numbers = sorted(finding.claim for finding in findings)
+    if numbers != sorted(experiment.claims):
+        raise AssertionError(f"{experiment.name} has findings about {numbers}, not about {sorted(experiment.claims)}")
+
+
+def _planned(
+    experiment: AnyExperiment, scale: Scale, seed: int, inputs: Mapping[str, str], code: str
+) -> dict[str, Any]:
+    """Return everything that the tables of an experiment depend on, with its fingerprint."""
+    facts = {
+        "experiment": experiment.name,
+        "scale": scale,
+        "parameters": _plain(experiment.scales[scale]),
+        "seed": seed,
+        "inputs": {name: inputs[name] for name in experiment.inputs if name in inputs},
+        "version": cbnet.__version__,
+        "code": code,
+    }
+    return {**facts, "fingerprint": fingerprint(facts)}
+
+
+def _is_from_spark(error: Exception) -> bool:
+    """Return whether Spark or its Java bridge raised an error, such as a lost worker, without importing Spark."""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def _plain(parameters: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(parameters)))
+    return plain
+
+
+def _read(folder: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:
+    try:
+        return {name: pq.read_table(folder / f"{name}.parquet") for name in manifest["tables"]}
+    except (OSError, pa.ArrowException) as error:
+        hint = "delete this folder to run it again"
+        raise InputError(f"damaged results: {error}", hint=hint, file=str(folder)) from None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot create this folder: {error.strerror}", file=str(folder)) from None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, None) or platform.processor()  # it starts a process

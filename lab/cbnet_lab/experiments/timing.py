@@ -1,0 +1,170 @@
+"""Matching times per message, by several methods on the same table and messages.
+
+The methods take turns, and every turn of every method is a row: its best pass over all messages, in CPU time. A
+disturbance of the machine affects all methods alike, so ratios within a turn are stable where times are not. First, the
+answers of the methods are compared with each other, and for a few messages with the reference. By default tables hold
+every filter, including covered ones.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from time import thread_time
+from typing import Any, TypeAlias
+
+from cbnet.errors import CbnetError
+from cbnet.language.message import Message
+from cbnet.matching import reference
+from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.storage.arrow_messages import encode_batch
+from cbnet_lab.bench.bench_input import BenchInput, bench_input
+from cbnet_lab.bench.engine_answer import EngineAnswer
+from cbnet_lab.bench.oracle import Oracle
+from cbnet_lab.workload import WorkloadParameters
+
+Row: TypeAlias = dict[str, Any]
+
+# A choice of every experiment that measures time.
+TIMES = (
+    "Times are CPU times, medians over several turns, of batches whose attribute names were looked up before. Other "
+    "machines give other times: compare shapes and ratios first. Pivot, our own engine, is shown beside the papers' "
+    "counting."
+)
+
+_CHECKED = 3  # messages per run that are checked against the reference
+_TRIED = 3_000  # filters that the reference tries per message, about; 30 µs each
+
+
+@dataclass(frozen=True)
+class MatchMethod:
+    """An engine; counting also has rounds of selectivity, and the short-circuit on or off."""
+
+    name: str
+    engine: str = "counting"
+    rounds: int = 0
+    short_circuit: bool = True
+
+
+COUNTING = MatchMethod("counting")
+SELECTIVE = MatchMethod("counting, 10 rounds", rounds=10)
+PIVOT = MatchMethod("pivot", "pivot")
+
+
+@dataclass(frozen=True)
+class MatchOutcome:
+    """The answers of one method to all messages, and its work counters."""
+
+    answer: EngineAnswer
+    work: Mapping[str, int]
+
+
+class TimedComparison:
+    """A table and messages, compiled for the engines of some methods."""
+
+    def __init__(
+        self,
+        data: BenchInput,
+        methods: Sequence[MatchMethod],
+        compiled: Mapping[str, CompiledTable] | None = None,
+        *,
+        reduce: bool = False,
+    ) -> None:
+        self.input = data
+        self.methods = methods
+        engines = dict.fromkeys(method.engine for method in methods)
+        self.compiled = compiled or {
+            engine: CompiledTable.build(data.columns, engine, reduce=reduce) for engine in engines
+        }
+        encoded = {engine: encode_batch(data.messages, table.symbols) for engine, table in self.compiled.items()}
+        self._batches = {engine: batch for engine, (batch, _) in encoded.items()}
+        self._buffers = [buffers for _, buffers in encoded.values()]  # the batches point into them
+
+    def with_messages(self, data: BenchInput) -> TimedComparison:
+        """Return the same tables with the messages of another input."""
+        return TimedComparison(data, self.methods, self.compiled)
+
+    def match(self, method: MatchMethod) -> MatchOutcome:
+        """Match all messages by a method."""
+        compiled, batch = self.compiled[method.engine], self._batches[method.engine]
+        if method.engine != "counting":
+            offsets, targets, touched = compiled.match_batch(batch)
+            return MatchOutcome(EngineAnswer(offsets, targets), {"postings": touched})
+        index = compiled.index.index
+        offsets, targets, work = index.match_batch(batch, 0, len(batch), method.rounds, method.short_circuit)
+        return MatchOutcome(EngineAnswer(offsets, targets), work)
+
+    def checked(self) -> list[MatchOutcome]:
+        """Match all messages by each method, and check the answers."""
+        outcomes = [self.match(method) for method in self.methods]
+        self._check([outcome.answer for outcome in outcomes])
+        return outcomes
+
+    def rows(self, turns: int, seconds: float) -> list[Row]:
+        """Return a row for each method and turn; a turn of a method lasts at least `seconds`."""
+        outcomes = self.checked()
+        count = len(self.input.members)
+        sizes = {
+            "filters": len(self.input.columns), "interfaces": len(self.input.columns.interfaces),
+            "constraints": len(self.input.columns.words), "messages": count,
+        }  # fmt: skip
+        work = [
+            {
+                "method": method.name,
+                "postings": outcome.work["postings"] / count,
+                "counters": outcome.work["counters"] / count if "counters" in outcome.work else None,
+                "matched": len(outcome.answer.targets) / count,
+            }
+            for method, outcome in zip(self.methods, outcomes, strict=True)
+        ]
+        times = _times([partial(self.match, method) for method in self.methods], turns, seconds)
+        return [
+            {**sizes, **work[number], "turn": turn, "us": spent / count * 1e6}
+            for turn, row in enumerate(times)
+            for number, spent in enumerate(row)
+        ]
+
+    def _check(self, answers: Sequence[EngineAnswer]) -> None:
+        if not all(answer.equals(answers[0]) for answer in answers):
+            raise CbnetError("the engines disagree on the interfaces of a message")
+        columns, members, oracle = self.input.columns, self.input.members, Oracle(self.input.filters)
+        for number in random.Random(0).sample(range(len(members)), min(_CHECKED, len(members))):
+            candidates = oracle.candidates(members[number])
+            owners = columns.targets[candidates]
+            parts = min(ceil(max(1, len(candidates)) / _TRIED), len(columns.interfaces))
+            tried = candidates[owners % parts == number % parts]  # all filters of each interface that is tried
+            expected = reference.match(oracle.predicates(tried), Message.from_dict(members[number]))
+            actual = answers[0].targets[answers[0].offsets[number] : answers[0].offsets[number + 1]]
+            if actual[actual % parts == number % parts].tolist() != sorted(expected):
+                raise CbnetError("an engine disagrees with the reference on the interfaces of a message")
+
+
+def timed(parameters: WorkloadParameters, methods: Sequence[MatchMethod], *, turns: int, seconds: float) -> list[Row]:
+    """Return a row for each method and turn on a generated table."""
+    return TimedComparison(bench_input(parameters, lambda _: None), methods).rows(turns, seconds)
+
+
+def _times(methods: Sequence[Callable[[], object]], turns: int, seconds: float) -> list[list[float]]:
+    """Return the seconds of each method in each turn: the best of as many passes as fill `seconds`."""
+    passes = [max(1, ceil(seconds / max(_cpu_seconds(method), 1e-9))) for method in methods]  # also warms up
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return [
+            [min(_cpu_seconds(method) for _ in range(count)) for method, count in zip(methods, passes, strict=True)]
+            for _ in range(turns)
+        ]
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _cpu_seconds(function: Callable[[], object]) -> float:
+    """Return the CPU time of a call, which excludes other processes."""
+    start = thread_time()
+    function()
+    return thread_time() - start

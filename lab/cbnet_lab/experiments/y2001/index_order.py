@@ -1,0 +1,228 @@
+"""Order of the constraint index, and value indexes that can be exchanged [2001 §3].
+
+    [2001]    type ─► name ─► operator ─► value index
+    [2002]    name ─► type ─► operator ─► value index
+
+[2001] notes that the value index of each operator can be any structure. Three are compared, all in Python, so that only
+their ratios count: sorted arrays as in the paper, a hash table for `=` beside them, and a scan. Every combination must
+select the same constraints.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import thread_time
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from cbnet.errors import CbnetError
+from cbnet_lab.bench.bench_input import bench_input
+from cbnet_lab.experiments.claim import Finding
+from cbnet_lab.experiments.curves import Row, as_table, grouped, median
+from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet_lab.experiments.inputs import dictionary
+from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
+from cbnet_lab.report.chart import Chart
+from cbnet_lab.workload import Forwarding2001
+
+Value: TypeAlias = Any  # a string, an integer or a bool
+Attribute: TypeAlias = tuple[str, str, Value]  # type, name and value
+_TYPES = ("string", "int", "bool")
+_TYPE_OF: Mapping[type, str] = {str: "string", int: "int", bool: "bool"}
+
+
+class ValueIndex(Protocol):
+    """The constants of one type, name and operator."""
+
+    def select(self, operator: str, value: Value) -> Sequence[Value]:
+        """Return the constants that a value satisfies."""
+
+
+@dataclass(frozen=True)
+class SortedIndex:
+    """A sorted array and a binary search, as in the paper."""
+
+    constants: list[Value]
+
+    def select(self, operator: str, value: Value) -> Sequence[Value]:
+        """Return a range of the array."""
+        low, high = bisect_left(self.constants, value), bisect_right(self.constants, value)
+        return self.constants[{"=": low, "<": high, ">": 0}[operator] : {"=": high, "<": None, ">": low}[operator]]
+
+
+@dataclass(frozen=True)
+class HashedIndex:
+    """A hash table for `=`, and a sorted array for the others."""
+
+    constants: list[Value]
+    hashed: frozenset[Value] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hashed", frozenset(self.constants))
+
+    def select(self, operator: str, value: Value) -> Sequence[Value]:
+        """Return the constant, or a range of the array."""
+        if operator == "=":
+            return [value] if value in self.hashed else []
+        return SortedIndex(self.constants).select(operator, value)
+
+
+@dataclass(frozen=True)
+class ScannedIndex:
+    """A list that is read to its end."""
+
+    constants: list[Value]
+
+    def select(self, operator: str, value: Value) -> Sequence[Value]:
+        """Return the constants that satisfy a test."""
+        tests: Mapping[str, Callable[[Value], bool]] = {
+            "=": lambda each: value == each, "<": lambda each: value < each, ">": lambda each: value > each
+        }  # fmt: skip
+        return [*filter(tests[operator], self.constants)]
+
+
+VALUE_INDEXES: Mapping[str, Callable[[list[Value]], ValueIndex]] = {
+    "sorted": SortedIndex, "hashed =": HashedIndex, "scanned": ScannedIndex
+}  # fmt: skip
+ORDERS = ("type, name", "name, type")
+
+
+class ConstraintIndex:
+    """An index in one of the orders, with one kind of value index; its names are searched in a sorted array."""
+
+    def __init__(
+        self, constraints: Iterable[tuple[Attribute, str]], order: str, new: Callable[[list[Value]], ValueIndex]
+    ) -> None:
+        constants: dict[tuple[str, str, str], set[Value]] = defaultdict(set)
+        for (kind, name, value), operator in constraints:
+            constants[kind, name, operator].add(value)
+        self._is_type_first = order == ORDERS[0]
+        self._branches: dict[Hashable, dict[str, ValueIndex]] = defaultdict(dict)
+        names: dict[str, set[str]] = defaultdict(set)
+        for (kind, name, operator), values in constants.items():
+            names[kind if self._is_type_first else ""].add(name)
+            self._branches[kind, name][operator] = new(sorted(values))
+        self._names = {kind: sorted(own) for kind, own in names.items()}
+        self.steps = 0  # of the searches for names
+
+    def select(self, attribute: Attribute) -> list[tuple[str, Value]]:
+        """Return the constraints that an attribute satisfies."""
+        kind, name, value = attribute
+        names = self._names.get(kind if self._is_type_first else "", [])
+        self.steps += len(names).bit_length()
+        place = bisect_left(names, name)
+        if place == len(names) or names[place] != name:
+            return []
+        branches = self._branches.get((kind, name), {})
+        return [(operator, each) for operator, index in branches.items() for each in index.select(operator, value)]
+
+
+@dataclass(frozen=True)
+class IndexOrderParameters:
+    """Filters, names, messages and turns."""
+
+    filters: int = 10_000
+    names: tuple[int, ...] = (100, 1000)
+    messages: int = 200
+    turns: int = 3
+
+
+def _run(parameters: IndexOrderParameters, context: ExperimentContext) -> dict[str, pa.Table]:
+    rows: list[Row] = []
+    for done, names in enumerate(parameters.names):
+        context.progress(done, len(parameters.names), f"{names:,} names")
+        mix = Forwarding2001(
+            N=parameters.messages, F=parameters.filters, A=names, dictionary=dictionary(context), seed=context.seed
+        )
+        data = bench_input(mix, lambda _: None)
+        constraints = [*_constraints(data.filters)]
+        for known, members in (
+            ("known names", data.members),
+            ("unknown names", with_unknown_attributes(data, 0).members),
+        ):
+            attributes = [
+                (_TYPE_OF[type(value)], name, value) for message in members for name, value in message.items()
+            ]
+            rows += [
+                {"names": names, "attributes": known, **row} for row in _compare(constraints, attributes, parameters)
+            ]
+    return {"times": as_table(rows)}
+
+
+def _constraints(filters: pa.Table) -> Iterator[tuple[Attribute, str]]:
+    for row in filters.to_pylist():
+        kind = next(kind for kind in _TYPES if row[kind] is not None)
+        yield (kind, row["name"], row[kind]), row["op"]
+
+
+def _compare(
+    constraints: Sequence[tuple[Attribute, str]], attributes: Sequence[Attribute], parameters: IndexOrderParameters
+) -> Iterator[Row]:
+    """Yield the steps and times of all combinations, in turns; check that all select the same."""
+    cases = {
+        (order, kind): ConstraintIndex(constraints, order, new)
+        for order in ORDERS
+        for kind, new in VALUE_INDEXES.items()
+    }
+    expected = None
+    for turn in range(parameters.turns):
+        for (order, kind), index in cases.items():
+            index.steps = 0
+            start = thread_time()
+            selected = [index.select(attribute) for attribute in attributes]
+            spent = thread_time() - start
+            found = [sorted(each) for each in selected]
+            expected = expected or found
+            if found != expected:
+                raise CbnetError(f"an index with {order} and {kind} values selects other constraints")
+            yield {
+                "order": order, "values": kind, "turn": turn, "us": spent / len(attributes) * 1e6,
+                "steps": index.steps / len(attributes), "selected": sum(map(len, selected)) / len(attributes),
+            }  # fmt: skip
+
+
+def _findings(_tables: Tables, _: IndexOrderParameters) -> list[Finding]:
+    return []
+
+
+def _charts(tables: Tables, _: IndexOrderParameters) -> list[Chart]:
+    bars = [
+        {"of": f"{names:,} names, {known}", "values": values, "order": order, "us": median(group)}
+        for (names, known, order, values), group in grouped(
+            tables["times"].to_pylist(), "names", "attributes", "order", "values"
+        ).items()
+    ]
+    return [
+        Chart(
+            "orders", "A look-up of one attribute, by order of the index and kind of value index", as_table(bars),
+            "values", "us", kind="bars", series="order", facet="of", x_title="value index", y_title="µs per attribute",
+            description="Time per attribute in Python, by order of type and name and by value index, for",
+        )
+    ]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="2001-index-order",
+    title="Order of the constraint index, and exchangeable value indexes",
+    paper="2001",
+    section="§3",
+    claims=(),
+    scales={
+        "quick": IndexOrderParameters(),
+        "full": IndexOrderParameters(100_000, turns=5),
+        "paper": IndexOrderParameters(1_000_000, messages=1000, turns=5),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    choices=(
+        "No claim of the paper: it has no numbers on the order, and only mentions other value indexes.",
+        "All structures are in Python and searched in turns: compare ratios only. Our engines look a name up in a hash "
+        "table, then branch by type and operator.",
+    ),
+    inputs=("traces",),
+)

@@ -1,0 +1,204 @@
+"""Monte Carlo estimates of the disjunction advantage α as more predicates are combined [2006 §4].
+
+`specific_advantages` is the model of Figures 6 and 7, by both rules of reduction; `general_advantages` is that of
+Figure 5, by both readings of "size k". Both return a row for each scenario, rule and number of predicates, such as the
+last one of `specific_advantages(["zipf-500"], max_predicates=100)` by the pairwise rules:
+
+    scenario  rule      predicates  min    p5     p50    p95    max    sets
+    zipf-500  pairwise  100         0.485  0.551  0.813  0.974  0.993  100
+
+A set of predicates is drawn once, and α is taken of its first one, two, five and so on. Each set has its own random
+stream, so results do not depend on the number of processes, nor on whether the sets are drawn on Spark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.language.relations.constraint_group import Rules
+from cbnet.processors import available_processors
+from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
+from cbnet_lab.workload.checks import check_at_least
+from cbnet_lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
+from cbnet_lab.workload.vocabulary.terms import terms as read_terms
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RULES: tuple[Rules, ...] = ("pairwise", "full")
+READINGS: tuple[Reading, ...] = get_args(Reading)
+DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
+UNIVERSES = (10**4, 10**5, 10**6)
+SHARE = 100  # a predicate of the general model selects one message in 100 [§4.1]
+GENERAL_COUNTS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # nk is up to five times the universe
+MAX_SETS = 10_000
+MAX_PREDICATES = 1_000_000
+_SMALL = 100_000  # predicates in all sets; fewer take no longer than starting processes
+PERCENTILES = {"min": 0, "p5": 5, "p50": 50, "p95": 95, "max": 100}
+SCHEMA = pa.schema(
+    [("scenario", pa.string()), ("rule", pa.string()), ("predicates", pa.int64())]
+    + [(name, pa.float64()) for name in PERCENTILES]
+    + [("sets", pa.int64())]
+)
+
+Curves: TypeAlias = dict[str, list[float]]  # rule -> α for each number of predicates
+Task: TypeAlias = tuple[str, Callable[[], Curves]]  # a scenario, and the function that draws one set of it
+SetProgress: TypeAlias = Callable[[int, int], None]  # sets done, sets in total
+
+
+def specific_advantages(
+    scenarios: Sequence[str] = tuple(SCENARIOS),
+    *,
+    sets: int = 100,
+    max_predicates: int = 10_000,
+    terms: Path | None = None,
+    seed: int = 0,
+    processes: int | None = None,
+    progress: SetProgress | None = None,
+    spark: SparkSession | None = None,
+) -> pa.Table:
+    """Return α in the specific model, for up to `max_predicates` predicates, by both rules.
+
+    processes: None for one per core, if the work is worth it.
+    terms: a file of terms and counts, readable on all executors; None for the built-in ones.
+    spark: draws the sets on a cluster instead of in processes.
+    """
+    _check_sets(sets)
+    scenarios = [*dict.fromkeys(scenarios)]  # a set must not be counted twice
+    for scenario in scenarios:
+        if scenario not in SCENARIOS:
+            raise InputError(f"unknown scenario {scenario!r}", hint=f"use one of {', '.join(SCENARIOS)}")
+    Disjunction2006(max_predicates, seed=seed)  # checks both
+    if max_predicates > MAX_PREDICATES:
+        raise InputError(f"a set has at most {MAX_PREDICATES:,} predicates, not {max_predicates:,}")
+    if not math.isfinite(sum(read_terms(terms).weights)):
+        raise InputError("the sum of the counts of the terms is too large", file=str(terms))
+    counts = counts_up_to(max_predicates)
+    tasks = [
+        (scenario, partial(_specific_set, scenario, counts, terms, seed, number))
+        for scenario in scenarios
+        for number in range(sets)
+    ]
+    if spark is None and processes is None and len(tasks) * max_predicates < _SMALL:
+        processes = 1
+    return _percentiles(tasks, counts, _run_tasks(tasks, processes, spark), progress)
+
+
+def general_advantages(
+    universes: Sequence[int] = UNIVERSES,
+    *,
+    sets: int = 10,
+    seed: int = 0,
+    processes: int | None = None,
+    progress: SetProgress | None = None,
+    spark: SparkSession | None = None,
+) -> pa.Table:
+    """Return α in the general model, for uniform and Zipf distributions, by both readings of "size k"."""
+    _check_sets(sets)
+    check_at_least(0, seed=seed)
+    universes = [*dict.fromkeys(universes)]
+    if min(universes, default=0) < SHARE:
+        raise InputError(f"a universe has at least {SHARE} messages; a predicate selects one in {SHARE}")
+    tasks = [
+        (f"{distribution}-{messages}", partial(_general_set, Universe(messages, distribution), seed, number))
+        for distribution in DISTRIBUTIONS
+        for messages in universes
+        for number in range(sets)
+    ]
+    return _percentiles(tasks, GENERAL_COUNTS, _run_tasks(tasks, processes, spark), progress)
+
+
+def advantages_in_bits(table: pa.Table) -> pa.Table:
+    """Return a table of `general_advantages` with α in bits: M(p) = min(|M|, |p| log |M|) [2006 §2.4]."""
+    rows = table.to_pylist()
+    for row in rows:
+        universe = int(row["scenario"].split("-")[1])
+        # Percentiles stay percentiles: α in bits never falls as α rises.
+        row |= {name: in_bits(row[name], row["predicates"], universe // SHARE, universe) for name in PERCENTILES}
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def counts_up_to(largest: int) -> tuple[int, ...]:
+    """Return 1, 2, 5, 10, ... up to a tenth of `largest`, and then every tenth of it."""
+    powers = [10**power for power in range(len(str(largest)))]
+    small = [step * power for power in powers for step in (1, 2, 5) if step * power < largest / 10]
+    return tuple(sorted({*small, *(max(1, largest * tenth // 10) for tenth in range(1, 11))}))
+
+
+def _specific_set(scenario: str, counts: Sequence[int], terms: Path | None, seed: int, number: int) -> Curves:
+    names, zipf = SCENARIOS[scenario]
+    drawn = Predicates(predicates(Disjunction2006(max(counts), names, zipf, terms, seed=seed, set=number)))
+    return {rules: drawn.advantages(counts, rules) for rules in RULES}
+
+
+def _general_set(universe: Universe, seed: int, number: int) -> Curves:
+    rng = np.random.default_rng([seed, number, universe.messages, DISTRIBUTIONS.index(universe.distribution)])
+    size = universe.messages // SHARE
+    return {reading: universe.advantages(size, GENERAL_COUNTS, reading, rng) for reading in READINGS}
+
+
+def _check_sets(sets: int) -> None:
+    if not 1 <= sets <= MAX_SETS:
+        raise InputError(f"the number of sets must be from 1 to {MAX_SETS:,}, not {sets:,}")
+
+
+def _percentiles(
+    tasks: Sequence[Task],
+    counts: Sequence[int],
+    results: Iterator[tuple[int, Curves]],
+    progress: SetProgress | None,
+) -> pa.Table:
+    """Return the percentiles over the sets of each scenario."""
+    curves: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for done, (number, result) in enumerate(results, 1):
+        for rule, curve in result.items():
+            curves[tasks[number][0], rule].append(curve)
+        if progress is not None:
+            progress(done, len(tasks))
+    rows: list[dict[str, Any]] = []
+    for scenario in dict.fromkeys(scenario for scenario, _ in tasks):
+        for rule in (rule for of, rule in curves if of == scenario):
+            values = np.percentile(curves[scenario, rule], list(PERCENTILES.values()), axis=0).T.tolist()
+            rows += [
+                {"scenario": scenario, "rule": rule, "predicates": count, "sets": len(curves[scenario, rule])}
+                | dict(zip(PERCENTILES, row, strict=True))
+                for count, row in zip(counts, values, strict=True)
+            ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _run_tasks(
+    tasks: Sequence[Task], processes: int | None, spark: SparkSession | None
+) -> Iterator[tuple[int, Curves]]:
+    """Yield the number and the result of each task, in any order."""
+    functions = [function for _, function in tasks]
+    if spark is not None:
+        from cbnet.pipeline.spark.parallelism import run_tasks
+
+        yield from enumerate(run_tasks(spark, functions))
+        return
+    workers = min(processes or available_processors(), len(tasks))
+    if workers == 1:
+        yield from ((number, function()) for number, function in enumerate(functions))
+        return
+    context = get_context("spawn")  # a fork would copy Arrow's threads in an unknown state
+    with ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN)) as pool:
+        futures = {pool.submit(function): number for number, function in enumerate(functions)}
+        try:
+            yield from ((futures[future], future.result()) for future in as_completed(futures))
+        except BrokenExecutor:
+            raise CbnetError("a worker process died, probably out of memory; use fewer sets or predicates") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

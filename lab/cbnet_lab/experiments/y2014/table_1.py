@@ -1,0 +1,199 @@
+"""Table 1 of [2014 §4.2.3]: the forwarding table of the most central router, for one tree.
+
+A population of user clusters has subscriptions and offers at the nodes of the graph. The descriptors behind each
+interface of the router are reduced to minimal ones. The share that is kept falls as the population grows, so several
+sizes are measured; the last one is compared with the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
+from cbnet_lab.experiments.claim import Finding
+from cbnet_lab.experiments.curves import Row, as_table
+from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
+from cbnet_lab.experiments.internet import PAPER_NODES, TABLE, graph_table, internet
+from cbnet_lab.experiments.y2014 import users
+from cbnet_lab.experiments.y2014.table_1_claims import of_clusters, paper_row, table_1_findings, table_1_grid
+from cbnet_lab.report.chart import Chart, PublishedValue
+from cbnet_lab.report.page import Grid
+
+if TYPE_CHECKING:
+    from cbnet.routing.sizing.edge_counts import EdgeCounts
+
+_ENGINES = ("tags", "bloom")
+
+
+@dataclass(frozen=True)
+class Table1Parameters:
+    """Sizes of the network and the population."""
+
+    nodes: int  # of a generated graph
+    clusters: tuple[int, ...]
+    roots: int  # to draw; one of their trees is chosen
+
+
+def _run(parameters: Table1Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
+    graph = internet(context, parameters.nodes)
+    trees = [_tree_row(graph, root) for root in _draw_distinct_roots(graph, parameters.roots, context.seed)]
+    chosen = min(trees, key=lambda row: (abs(row["interfaces"] - paper_row()["interfaces"]), row["root"]))
+    tree, router = shortest_path_tree(graph, chosen["root"]), chosen["router"]
+    models = users.models(context)
+    rows: list[Row] = []
+    bytes_rows: list[Row] = []
+    for done, clusters in enumerate(parameters.clusters):
+        context.progress(done, len(parameters.clusters), f"{clusters:,} clusters")
+        counted, sizes = _counted(
+            context, graph, tree, router, models, clusters, is_last=clusters == max(parameters.clusters)
+        )
+        rows += counted
+        bytes_rows += sizes
+    return {
+        TABLE: graph_table(graph, context),
+        "trees": as_table([{**row, "chosen": row is chosen} for row in trees]),
+        "interfaces": as_table(rows),
+        "sizes": as_table(bytes_rows),
+    }
+
+
+def _draw_distinct_roots(graph: Graph, count: int, seed: int) -> list[int]:
+    drawn: list[int] = draw_roots(root_classes(graph), count, seed=seed).tolist()
+    return list(dict.fromkeys(drawn))
+
+
+def _tree_row(graph: Graph, root: int) -> Row:
+    """Return the most central router of the tree of a root, and its interfaces."""
+    from cbnet.pipeline.tables.tree_centrality import most_central_routers
+
+    tree = shortest_path_tree(graph, root)
+    router = int(most_central_routers(tree)[0])
+    behind = [*tree.sizes[tree.children(router)].tolist()]
+    if router != root:
+        behind.append(len(graph) - int(tree.sizes[router]))
+    return {"root": root, "router": router, "interfaces": len(behind), "largest": max(behind)}
+
+
+def _counted(
+    context: ExperimentContext, graph: Graph, tree: Tree, router: int, models: Any, clusters: int, *, is_last: bool
+) -> tuple[list[Row], list[Row]]:
+    """Return a row per interface and one for all; for the last population also the bytes of the tables."""
+    from cbnet.pipeline.population.population import population
+    from cbnet.pipeline.tables.fib import forwarding_tables, node_predicates
+    from cbnet.pipeline.tables.table_1 import node_loads, table1
+    from cbnet.pipeline.tables.tree_counts import distinct_counts
+
+    firsts = users.first_clusters(context, graph, clusters)
+    descriptors = population(
+        context.spark(), models, firsts, applications=users.applications(), seed=context.seed
+    ).persist()
+    predicates = node_predicates(descriptors, len(graph)).persist()
+    fib = forwarding_tables(predicates, tree, [router]).persist()
+    try:
+        distinct = _distinct(tree, router, distinct_counts(descriptors, tree))
+        interfaces = table1(fib, node_loads(descriptors), tree, [router]).collect()
+        rows = [{"clusters": clusters, **row.asDict(), "distinct": distinct[row["interface"]]} for row in interfaces]
+        return rows, list(_sizes(fib, router)) if is_last else []
+    finally:
+        for frame in (fib, predicates, descriptors):
+            frame.unpersist()
+
+
+def _distinct(tree: Tree, router: int, counts: EdgeCounts) -> dict[int | None, int]:
+    """Return the distinct descriptors behind each interface, and their sum over all interfaces."""
+    distinct: dict[int | None, int] = {int(child): int(counts.below[child]) for child in tree.children(router)}
+    if tree.parents[router] >= 0:
+        distinct[int(tree.parents[router])] = int(counts.above[router])
+    distinct[None] = sum(distinct.values())
+    return distinct
+
+
+def _sizes(fib: Any, router: int) -> Iterator[Row]:
+    """Yield the file size of the router's table, by tag engine."""
+    from cbnet.pipeline.tables.compiled_tables import compile_tables
+
+    for engine in _ENGINES:
+        with TemporaryDirectory() as folder:
+            [names] = compile_tables(fib, [router], folder, engine=engine).values()
+            yield {"engine": engine, "bytes": sum(Path(folder, name).stat().st_size for name in names)}
+
+
+def _findings(tables: Tables, parameters: Table1Parameters) -> list[Finding]:
+    return table_1_findings(tables, max(parameters.clusters))
+
+
+def _grids(tables: Tables, parameters: Table1Parameters) -> list[Grid]:
+    return [table_1_grid(tables, max(parameters.clusters))]
+
+
+def _largest_published() -> PublishedValue:
+    paper = paper_row("largest")
+    label = f"{paper['descriptors']:,} → {paper['kept']:,} at the largest interface"
+    return PublishedValue(label, paper["descriptors"], paper["kept"])
+
+
+def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
+    shares = [
+        {"descriptors": row["descriptors"], "share": row[column] / row["descriptors"], "of": label}
+        for clusters in parameters.clusters
+        for row in [of_clusters(tables, clusters)["all"]]
+        for column, label in (("kept", "kept"), ("distinct", "distinct"))
+    ]
+    last = [row for row in tables["interfaces"].to_pylist() if row["clusters"] == max(parameters.clusters)]
+    single = [
+        {"descriptors": row["descriptors"], "kept": row["kept"]}
+        for row in last
+        if row["interface"] is not None and row["kept"]
+    ]
+    return [
+        Chart(
+            "share-kept", "Share of the descriptors at the most central router that are kept", as_table(shares),
+            "descriptors", "share", series="of", x_log=True, x_title="descriptors registered", y_title="share of them",
+            published=(PublishedValue("12.7 % of 85.5 million are kept", paper_row()["descriptors"], 0.127),),
+            description="The shares of distinct and of minimal descriptors, for growing populations.",
+        ),
+        Chart(
+            "interfaces-kept", "Descriptors behind each interface of the most central router: registered and kept",
+            as_table(single), "descriptors", "kept", "points", x_log=True, y_log=True, x_title="registered",
+            y_title="kept", published=(_largest_published(),),
+            description="Each point is an interface: descriptors registered behind it, and those kept.",
+        ),
+    ]  # fmt: skip
+
+
+_CHOICES = (
+    "Descriptors per cluster: chosen so that 2.5 million clusters have the paper's 85.5 million. The number per user "
+    "of its traces would give 169 million.",
+    "The tree: of 20 roots drawn by class, the one whose most central router has closest to 325 interfaces. The paper "
+    "does not state its tree, and a root among the largest ISPs gives thousands.",
+    "The most central router lies between the most pairs of nodes on the tree.",
+    "Clusters elect users, which come from a model fitted to a trace. Those of blogs and of the Web come from default "
+    "models; that of the Web follows the sizes of published crawls. The rare tags of the bookmarks were removed by "
+    "their publisher: with a model fitted to them, 1.4 % of all sets are kept with 2.5 million clusters.",
+    "Offers and subscriptions are reduced together, as in the paper.",
+)
+
+EXPERIMENT = Experiment(
+    name="2014-table-1",
+    title="Table 1: the forwarding table of the most central router",
+    paper="2014",
+    section="§4.2.3, Table 1",
+    claims=(84, 85, 86, 87, 88),
+    scales={
+        "quick": Table1Parameters(1_000, (100, 1_000), 20),
+        "full": Table1Parameters(5_000, (2_500, 25_000, 250_000), 20),
+        "paper": Table1Parameters(PAPER_NODES, (25_000, 250_000, users.PAPER_CLUSTERS), 20),
+    },
+    run=_run,
+    findings=_findings,
+    charts=_charts,
+    grids=_grids,
+    choices=_CHOICES,
+    inputs=("topology", "traces"),
+)

@@ -1,0 +1,103 @@
+"""The predicate generator of [2006 §4.2] and its parameters.
+
+A predicate is one filter. Half of the names have string values, half integers; which half is drawn
+for each set. Where the paper is silent: Zipf's exponent is 1; names are drawn independently, so a
+filter may repeat a name (otherwise the paper's rule for redundant constraints in a conjunction would
+never apply); strings are drawn by their counts in the corpus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from cbnet.language.constraint import Op
+from cbnet_lab.workload.checks import OperatorShares, check_at_least, check_zipf
+from cbnet_lab.workload.distributions import Ranks, distinct, uniform, weighted, zipf_weights
+from cbnet_lab.workload.filter_table import SCHEMA
+from cbnet_lab.workload.scenario import ValueDomain, draw_by_type
+from cbnet_lab.workload.vocabulary.terms import terms
+
+_SIZES = (10.0, 40.0, 30.0, 10.0, 5.0, 5.0)  # % of filters with 1, 2, ... constraints
+_STRING_OPERATORS: OperatorShares = (
+    (Op.EQ, 40.0), (Op.PREFIX, 10.0), (Op.SUFFIX, 10.0), (Op.SUBSTRING, 10.0), (Op.NE, 10.0), (Op.LT, 10.0),
+    (Op.GT, 10.0),
+)  # fmt: skip
+_INTEGER_OPERATORS: OperatorShares = ((Op.EQ, 40.0), (Op.LT, 25.0), (Op.GT, 25.0), (Op.NE, 10.0))
+_INTEGERS = range(-100, 101)
+_STRING, _INTEGER = 0, 1  # the types
+
+
+@dataclass(frozen=True)
+class Disjunction2006:
+    """The parameters of [2006 §4.2]: the number of predicates, of names |A|, and their distribution D."""
+
+    predicates: int = 10_000
+    names: int = 500
+    zipf: float = 0.0  # the exponent of D; 0 is uniform
+    terms: Path | None = None  # a term file; None: the default list
+    distinct_names: bool = False  # in a filter
+    seed: int = 0
+    set: int = 0  # the index of a set; sets with the same seed differ
+
+    def __post_init__(self) -> None:
+        check_at_least(0, seed=self.seed, set=self.set)
+        check_at_least(1, predicates=self.predicates)
+        check_at_least(len(_SIZES) if self.distinct_names else 2, names=self.names)
+        check_zipf(self.zipf)
+
+
+# The scenarios of [2006 Figs. 6 and 7]: the number of names, and the exponent of their distribution.
+SCENARIOS: dict[str, tuple[int, float]] = {
+    "zipf-500": (500, 1.0),
+    "zipf-5000": (5000, 1.0),
+    "uniform-50": (50, 0.0),
+    "uniform-500": (500, 0.0),
+}
+
+
+def predicates(parameters: Disjunction2006) -> pa.Table:
+    """Return predicates, an interface for each, as a table of filters."""
+    rng = np.random.default_rng([parameters.seed, parameters.set])
+    sizes = 1 + weighted(np.array(_SIZES))(rng, parameters.predicates)
+    names = _names(parameters, rng, sizes)
+    types = (rng.permutation(parameters.names) % 2).astype(np.int32)[names]
+    domains = _domains(parameters.terms)
+    operators = draw_by_type(rng, types, [domain.draw_operator for domain in domains])
+    ranks = draw_by_type(rng, types, [domain.draw for domain in domains])
+    filters = np.repeat(np.arange(len(sizes)), sizes)
+    columns = {
+        "interface": pa.array(filters),
+        "filter": pa.array(filters),
+        "name": _coded(names, [f"a{rank}" for rank in range(1, parameters.names + 1)]),
+        "op": _coded(operators.astype(np.int8), [op.value for op in Op]),
+        "string": _coded(ranks, domains[_STRING].values, types != _STRING),
+        "int": pa.array(ranks.astype(np.int64) + _INTEGERS.start, mask=types != _INTEGER),
+    }
+    rest = {field.name: pa.nulls(len(filters), field.type) for field in SCHEMA if field.name not in columns}
+    return pa.table(columns | rest, schema=SCHEMA)
+
+
+def _names(parameters: Disjunction2006, rng: Generator, sizes: Ranks) -> Ranks:
+    """Return the names of all constraints, by their rank."""
+    weights = zipf_weights(parameters.names, parameters.zipf)
+    if parameters.distinct_names:
+        return distinct(rng, weights, sizes.astype(np.int64))
+    return weighted(weights)(rng, int(sizes.sum()))
+
+
+def _domains(file: Path | None) -> tuple[ValueDomain, ValueDomain]:
+    words = terms(file)
+    return (
+        ValueDomain("string", 50.0, words.words, weighted(np.array(words.weights)), _STRING_OPERATORS),
+        ValueDomain("int", 50.0, _INTEGERS, uniform(len(_INTEGERS)), _INTEGER_OPERATORS),
+    )
+
+
+def _coded(indexes: Ranks | NDArray[np.int8], values: object, mask: NDArray[np.bool_] | None = None) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(indexes, mask=mask), pa.array(values))

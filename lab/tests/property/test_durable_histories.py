@@ -1,0 +1,165 @@
+"""Random histories of durable publishing: what was promised holds, and broken builds are found."""
+
+from functools import partial
+
+import pytest
+
+from cbnet.network.durable.history.followers import Follower
+from cbnet.network.durable.history.history_copy import HistoryCopy
+from cbnet.network.durable.history.replays import Replays
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.publishing import publications
+from cbnet.network.durable.publishing.publications import Publications
+from cbnet.network.durable.records.home_records import HomeRecords
+from cbnet.network.durable.storing import publisher_windows
+from cbnet.network.durable.storing.home import Home
+from cbnet.network.durable.storing.publisher_window import PublisherWindow
+from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.router.loss_notices import LossNotices
+from cbnet.network.simulation.memory_disk import MemoryDisk
+from cbnet_lab.bench.histories.history_check import check_history
+from cbnet_lab.bench.histories.simulated_history import SimulatedHistory
+from cbnet_lab.bench.routing import Routing
+
+HISTORIES = 40
+ROUTINGS = [Routing(1), Routing(2), Routing(None)]
+
+
+def check(seed, **options):
+    return check_history(SimulatedHistory(seed, ROUTINGS[seed % 3], **options).run())
+
+
+@pytest.mark.parametrize("seed", range(0, HISTORIES, 10))
+def test_what_a_receipt_promises_holds_under_faults(seed):
+    ten = [check(each) for each in range(seed, seed + 10)]
+    assert [each.violations for each in ten] == [{}] * 10
+    assert sum(each.due for each in ten) > 500
+    assert sum(each.replayed for each in ten) > 50
+    assert sum(each.faults.total() for each in ten) > 50
+
+
+def test_a_seed_gives_the_same_history_again():
+    assert SimulatedHistory(4, ROUTINGS[1]).run() == SimulatedHistory(4, ROUTINGS[1]).run()
+
+
+def is_found(kind, of="", seeds=range(HISTORIES), **options):
+    """Return whether the check of one of the histories finds this kind of violation; of: of such subscriptions."""
+    found = (check(seed, **options).violations.get(kind, ()) for seed in seeds)
+    return any(of in text for texts in found for text in texts)
+
+
+def test_a_disk_that_loses_what_it_has_confirmed_is_found():
+    assert is_found("lost", disk=partial(MemoryDisk, lies=True))
+
+
+def test_an_answer_before_the_message_is_on_disk_is_found(monkeypatch):
+    monkeypatch.setattr(JournalQueue, "after", lambda _, call: call())
+    assert is_found("lost")
+
+
+def test_a_build_that_sends_nothing_again_is_found(monkeypatch):
+    monkeypatch.setattr(Publications, "_repeat", lambda _self, _publication: None)
+    assert is_found("unanswered")
+
+
+def test_a_build_that_holds_nothing_back_is_found(monkeypatch):
+    """What comes too late is refused, to keep the order; without that, too, the order is wrong."""
+    monkeypatch.setattr(Home, "_follows", lambda _self, _window, _packet: True)
+    assert is_found("refused")
+    monkeypatch.setattr(PublisherWindow, "is_late", lambda _self, _sequence: False)
+    assert is_found("order")
+
+
+def test_a_build_that_stores_repetitions_is_found(monkeypatch):
+    monkeypatch.setattr(PublisherWindow, "add", lambda _self, _sequence: None)
+    assert is_found("stored twice")
+
+
+def test_a_home_that_forgets_publishers_too_early_is_found(monkeypatch):
+    monkeypatch.setattr(publisher_windows, "PUBLISHER_AGE", 0.5)
+    assert is_found("stored twice")
+
+
+def test_a_router_without_a_journal_that_answers_before_it_knows_the_homes_is_found(monkeypatch):
+    monkeypatch.setattr(HomeRecords, "is_synchronised", True)
+    assert is_found("lost")
+
+
+def test_a_build_that_shows_subscribers_the_numbers_of_publishers_is_found(monkeypatch):
+    monkeypatch.setattr(publications, "publisher_life", lambda number: number)
+    assert is_found("lost")
+
+
+# --- subscriptions from the past
+
+
+def test_a_reader_that_skips_a_message_at_the_seam_is_found(monkeypatch):
+    monkeypatch.setattr(Follower, "reached_end", lambda self, _: setattr(self, "cursor", self.cursor + 1))
+    assert is_found("gap", of="past")
+
+
+def test_a_copy_that_ends_before_messages_on_their_way_to_the_disk_is_found(monkeypatch):
+    end = HistoryCopy.reached_end
+    monkeypatch.setattr(HistoryCopy, "reached_end", lambda self, _: end(self, []))
+    assert is_found("gap", of="past")
+
+
+def test_a_reader_that_gets_messages_twice_is_found(monkeypatch):
+    take = Follower.take
+    monkeypatch.setattr(Follower, "take", lambda self, entry: take(self, entry) and take(self, entry))
+    assert is_found("repeated", of="past")
+
+
+def test_a_copy_that_gets_messages_twice_is_found(monkeypatch):
+    take = HistoryCopy.take
+    monkeypatch.setattr(HistoryCopy, "take", lambda self, entry: take(self, entry) and take(self, entry))
+    assert is_found("stored twice", of="past")
+
+
+def test_a_log_whose_readers_get_what_does_not_match_is_found(monkeypatch):
+    monkeypatch.setattr(Replays, "_matching", lambda self, _: list(self._readers))
+    assert is_found("spurious", of="past")
+
+
+def test_a_log_that_is_read_in_another_order_is_found(monkeypatch):
+    in_order = Replays._pass
+    swap = lambda self, key, reader, entries: in_order(self, key, reader, reversed([*entries]))  # noqa: E731
+    monkeypatch.setattr(Replays, "_pass", swap)
+    assert is_found("order", of="past")
+
+
+def test_a_reader_that_is_not_told_what_was_dropped_is_found(monkeypatch):
+    monkeypatch.setattr(Follower, "missed", lambda *_: None)
+    assert is_found("gap", of="past")
+
+
+# --- plain subscribers
+
+
+def test_a_router_that_delivers_repetitions_is_found(monkeypatch):
+    monkeypatch.setattr(Forwarder, "_is_new", lambda *_: True)
+    assert is_found("repeated", of="plain")
+
+
+def test_a_router_that_sends_messages_of_a_publisher_in_another_order_is_found(monkeypatch):
+    begin, check = Publications.begin, Publications.check
+
+    def begin_later(self, link, account, frame):
+        if frame.sequence % 2:
+            self.__dict__.setdefault("later", []).append((link, account, frame))
+        else:
+            begin(self, link, account, frame)
+
+    def check_later(self):
+        for each in self.__dict__.pop("later", ()):
+            begin(self, *each)
+        check(self)
+
+    monkeypatch.setattr(Publications, "begin", begin_later)
+    monkeypatch.setattr(Publications, "check", check_later)
+    assert is_found("order", of="plain")
+
+
+def test_a_router_that_does_not_tell_of_losses_is_found(monkeypatch):
+    monkeypatch.setattr(LossNotices, "_notify", lambda *_: None)
+    assert is_found("gap", of="plain", seeds=range(60, 100))

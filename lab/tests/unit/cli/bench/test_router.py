@@ -1,0 +1,44 @@
+"""Output of `cbnet bench router`; tests/network/test_bench_router.py measures a router."""
+
+import pytest
+
+from cbnet_lab.bench.router import comparison
+from cbnet_lab.bench.router.case_result import CaseResult, Round
+from cbnet_lab.bench.router.cases import CASES
+
+
+def measured(case, server, cpu, problem=None, filters=None):
+    rounds = [Round(100, 100, 0.5, [cpu * 100], [2_000_000], problem)]
+    return CaseResult(CASES[case], server, f"{server} 1.0", [f"run {server}"], filters, rounds, [50_000_000])
+
+
+@pytest.fixture
+def bench(cbnet, monkeypatch):
+    def run(*results):
+        monkeypatch.setattr(comparison, "compare", lambda _plan, _report: (each for each in results))
+        return cbnet("bench", "router", "--servers", "cbnet", "--cases", ",".join({r.case.name: 0 for r in results}))
+
+    return run
+
+
+def test_servers_are_compared_with_nats(bench):
+    outcome = bench(measured("probe", "cbnet", 3.0, filters=10_000), measured("probe", "nats", 0.5))
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[:4] == ["cbnet 1.0", "  run cbnet", "nats 1.0", "  run nats"]
+    rows = [line.split() for line in lines]
+    assert ["cbnet", "10,000", "3", "200", "6", "50", "2", "2"] in rows
+    assert ["nats", "–", "0.5", "200", "1", "50", "2", "2"] in rows
+    assert "every subscriber received every message once" in outcome.out
+
+
+def test_time_of_a_delivery_where_there_are_several(bench):
+    outcome = bench(measured("fanout-10", "nats", 3.0))
+    assert ["nats", "–", "3", "0.3", "200", "1", "50"] in [line.split() for line in outcome.out.splitlines()]
+
+
+def test_a_wrong_answer_ends_with_code_1(bench):
+    outcome = bench(measured("fanout-1", "cbnet", 3.0), measured("fanout-1", "nats", 1.0, problem="99 deliveries"))
+    assert outcome.code == 1
+    assert "answers: WRONG" in outcome.out
+    assert "wrong deliveries: fanout-1, nats: 99 deliveries" in outcome.err

@@ -1,0 +1,37 @@
+import json
+from collections import Counter
+from dataclasses import asdict
+
+import pytest
+
+from cbnet.errors import InputError
+from cbnet_lab.experiments.claim import claims
+from cbnet_lab.experiments.experiment import SCALES
+from cbnet_lab.experiments.registry import EXPERIMENTS, select_experiments
+
+
+def test_each_claim_belongs_to_exactly_one_experiment():
+    counts = Counter(number for experiment in EXPERIMENTS.values() for number in experiment.claims)
+    assert counts == dict.fromkeys(claims(), 1)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_is_complete(name):
+    experiment = EXPERIMENTS[name]
+    assert experiment.name == name
+    assert experiment.paper == name[:4]
+    assert {claims()[number].paper for number in experiment.claims} <= {experiment.paper}
+    assert set(experiment.scales) == set(SCALES)
+    for parameters in experiment.scales.values():
+        assert isinstance(json.loads(json.dumps(asdict(parameters))), dict)
+
+
+def test_unknown_names_are_rejected():
+    with pytest.raises(InputError, match="no experiment '2004-figure-1'"):
+        select_experiments(["2004-figure-1"])
+    with pytest.raises(KeyError):
+        EXPERIMENTS["2004-figure-1"]
+
+
+def test_no_names_select_all_experiments():
+    assert [experiment.name for experiment in select_experiments([])] == list(EXPERIMENTS)

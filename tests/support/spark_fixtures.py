@@ -1,0 +1,47 @@
+"""Fixtures of the tests on Spark; the session itself is in `conftest.py` of the repository."""
+
+from secrets import token_hex
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_session(spark):
+    """Start the shared session first, so that commands under test use it and start none of their own."""
+
+
+@pytest.fixture(scope="session")
+def frame(spark):
+    """Return a function that builds a DataFrame of rows in a number of partitions."""
+
+    def build(rows, schema, partitions=2):
+        return spark.createDataFrame([*rows], schema).repartition(partitions)
+
+    return build
+
+
+@pytest.fixture
+def small_blocks(spark):
+    """Let Spark split files into blocks of a few lines."""
+    settings = {"spark.sql.files.maxPartitionBytes": "400", "spark.sql.files.openCostInBytes": "1"}
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    yield
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+@pytest.fixture(params=["viewfs", "s3a"])
+def remote(request, spark, tmp_path):
+    """The URI of the test's folder on a file system that Python cannot read: a mount table of Hadoop.
+
+    With the scheme of an object store, files are written as there: without a rename.
+    """
+    name = f"mounted{token_hex(4)}"
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration.set(f"fs.viewfs.mounttable.{name}.link./here", tmp_path.as_uri())
+    if request.param != "viewfs":
+        overloaded = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
+        configuration.set(f"fs.{request.param}.impl", overloaded)
+    return f"{request.param}://{name}/here"
