@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cbnet import Message, parse
-from cbnet_lab.bench.door import door_trial
-from cbnet_lab.bench.door.door_traffic import KINDS, door_traffic
+from cbnet_lab.faults.door import door_trial
+from cbnet_lab.faults.door.door_traffic import KINDS, door_traffic
 
 
 def brute_force(subscribers, messages, seed):

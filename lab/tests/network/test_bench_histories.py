@@ -3,13 +3,13 @@
 import json
 
 from cbnet.network.transport.journal.sqlite_journal import FILE
-from cbnet_lab.bench.histories import histories, process_history
-from cbnet_lab.bench.histories.history_check import check_history
-from cbnet_lab.bench.histories.process_faults import ProcessFaults
-from cbnet_lab.bench.histories.process_history import run_process_history
-from cbnet_lab.bench.histories.process_plan import PlannedFault, PlannedSubscription, ProcessPlan
-from cbnet_lab.bench.histories.torn_write import committed_end
 from cbnet_lab.bench.routing import Routing
+from cbnet_lab.faults.histories import histories, process_history
+from cbnet_lab.faults.histories.history_check import check_history
+from cbnet_lab.faults.histories.process_faults import ProcessFaults
+from cbnet_lab.faults.histories.process_history import run_process_history
+from cbnet_lab.faults.histories.process_plan import PlannedFault, PlannedSubscription, ProcessPlan
+from cbnet_lab.faults.torn_write import committed_end
 
 HOME = PlannedSubscription("all", "r1", "k >= 0", ["c0"])
 READER = PlannedSubscription("log of r1", "r1", "k in (0, 2, 4)", ["reader"], is_durable=False)

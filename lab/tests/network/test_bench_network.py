@@ -5,9 +5,9 @@ import json
 import pytest
 
 import cbnet_lab.bench.network.broker_comparison as comparison
-import cbnet_lab.bench.network.failing_parts as parts
-import cbnet_lab.bench.network.failures as failures
 import cbnet_lab.bench.network.throughput as bench
+import cbnet_lab.faults.failing_parts as parts
+import cbnet_lab.faults.failures as failures
 from cbnet import Message, parse
 from cbnet_lab.bench.network.delivery_check import DeliveryCheck
 

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from cbnet.network.protocol.addresses import Address
-from cbnet_lab.bench.network.relay import Relay
+from cbnet_lab.faults.relay import Relay
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from cbnet.network.durable.storing.publisher_window import PublisherWindow
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.simulation.memory_disk import MemoryDisk
-from cbnet_lab.bench.histories.history_check import check_history
-from cbnet_lab.bench.histories.simulated_history import SimulatedHistory
 from cbnet_lab.bench.routing import Routing
+from cbnet_lab.faults.histories.history_check import check_history
+from cbnet_lab.faults.histories.simulated_history import SimulatedHistory
 
 HISTORIES = 40
 ROUTINGS = [Routing(1), Routing(2), Routing(None)]

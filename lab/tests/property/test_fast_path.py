@@ -14,7 +14,7 @@ from cbnet.network.link.counters import Event
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import Packet, Publish, Subscribe, TraceMark
 from cbnet.network.protocol.wire import encode
-from cbnet_lab.bench.soak.random_schedule import RandomSchedule
+from cbnet_lab.faults.soak.random_schedule import RandomSchedule
 
 
 @pytest.mark.parametrize("seed", range(8))

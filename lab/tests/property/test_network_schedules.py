@@ -15,7 +15,7 @@ from support.memory_networks import Lab
 
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import Subscribed
-from cbnet_lab.bench.soak.random_schedule import RandomSchedule
+from cbnet_lab.faults.soak.random_schedule import RandomSchedule
 
 SCHEDULES = int(os.environ.get("SCHEDULES", "150"))
 PARTS = 10

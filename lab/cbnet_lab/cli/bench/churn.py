@@ -15,7 +15,7 @@ from cbnet.errors import CbnetError
 from cbnet_lab.cli.bench.output.numbers import number, parse_numbers
 
 if TYPE_CHECKING:
-    from cbnet_lab.bench.churn.trial import PhaseResult
+    from cbnet_lab.faults.churn.trial import PhaseResult
 
 
 def churn(
@@ -34,7 +34,7 @@ def churn(
 
     Example: cbnet bench churn --filters 1000000 --vanishing 10000,100000
     """
-    from cbnet_lab.bench.churn.trial import ChurnPlan, checked_plan, run_churn
+    from cbnet_lab.faults.churn.trial import ChurnPlan, checked_plan, run_churn
 
     plan = checked_plan(ChurnPlan(filters, parse_numbers("--vanishing", vanishing), seed))
     signal.signal(signal.SIGTERM, _interrupt)  # so that no router is left behind
@@ -57,7 +57,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def _show(results: Sequence[PhaseResult]) -> None:
 
-    from cbnet_lab.bench.churn.longest_waits import MAX_MESSAGE, MAX_PING, LongestWaits
+    from cbnet_lab.faults.churn.longest_waits import MAX_MESSAGE, MAX_PING, LongestWaits
 
     console = results_console()
     heads = ("seconds", "CPU s: a", "b", "ping ms", "message ms", "connect ms", "prober late ms")

@@ -28,8 +28,8 @@ def door(
 
     Example: cbnet bench door --streams 500 --sockets 50 --messages 3000
     """
-    from cbnet_lab.bench.door.door_result import DoorPlan
-    from cbnet_lab.bench.door.door_trial import run_door_trial
+    from cbnet_lab.faults.door.door_result import DoorPlan
+    from cbnet_lab.faults.door.door_trial import run_door_trial
 
     with step_progress() as report:
         row = run_door_trial(DoorPlan(streams, sockets, messages, seed), report).members()

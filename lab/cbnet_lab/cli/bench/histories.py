@@ -12,7 +12,7 @@ from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
-    from cbnet_lab.bench.histories.history_results import HistoryTotals
+    from cbnet_lab.faults.histories.history_results import HistoryTotals
 
 
 def histories(
@@ -53,9 +53,9 @@ def histories(
 
     Example: cbnet bench histories --simulated --histories 100000 --output histories.jsonl --seconds 3600
     """  # fmt: skip
-    from cbnet_lab.bench.histories.histories import PROCESSES, SIMULATED, HistoriesPlan, run_histories
-    from cbnet_lab.bench.histories.history_results import ResultFile
     from cbnet_lab.bench.routing import Routing
+    from cbnet_lab.faults.histories.histories import PROCESSES, SIMULATED, HistoriesPlan, run_histories
+    from cbnet_lab.faults.histories.history_results import ResultFile
 
     if check is not None:
         _check(check, is_json=json)
@@ -99,8 +99,8 @@ def _show(kind: str, totals: HistoryTotals) -> None:
 
 
 def _check(path: Path, *, is_json: bool) -> None:
-    from cbnet_lab.bench.histories.history import read_history
-    from cbnet_lab.bench.histories.history_check import check_history
+    from cbnet_lab.faults.histories.history import read_history
+    from cbnet_lab.faults.histories.history_check import check_history
 
     checked = check_history(read_history(path))
     if is_json:

@@ -29,8 +29,8 @@ def month(
     Example: cbnet bench month --hours 1 --trees 1,4,pif
     """
     from cbnet_lab.bench.routing import Routing
-    from cbnet_lab.bench.soak.month import MonthPlan, bench_month
     from cbnet_lab.cli.bench.output.month import print_month
+    from cbnet_lab.faults.soak.month import MonthPlan, bench_month
 
     plan = MonthPlan(topology, hours, rate, seed)
     outcomes = []

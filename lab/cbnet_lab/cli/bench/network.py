@@ -134,8 +134,8 @@ def _compare(plan: ThroughputPlan, bindings: list[int], *, as_json: bool) -> Non
 
 
 def _fail(plans: list[ThroughputPlan], kind: str, seconds: float, *, as_json: bool) -> None:
-    from cbnet_lab.bench.network.failures import bench_failure
     from cbnet_lab.cli.bench.output.failures import print_failure
+    from cbnet_lab.faults.failures import bench_failure
 
     for plan in plans:
         with step_progress() as report:

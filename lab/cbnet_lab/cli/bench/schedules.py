@@ -13,7 +13,7 @@ from cbnet.errors import CbnetError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cbnet_lab.bench.soak.schedules import SchedulesOutcome
+    from cbnet_lab.faults.soak.schedules import SchedulesOutcome
 
 _KINDS = ("missed", "missed_confirmed", "twice", "spurious", "tables_differ", "packets_differ", "unsettled")
 
@@ -34,7 +34,7 @@ def schedules(
     Example: cbnet bench schedules --schedules 1000 --trees 1,3 --seed 5000
     """
     from cbnet_lab.bench.routing import Routing
-    from cbnet_lab.bench.soak.schedules import bench_schedules
+    from cbnet_lab.faults.soak.schedules import bench_schedules
 
     routings = Routing.from_text(trees)
     outcomes = []

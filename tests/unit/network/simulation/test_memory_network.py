@@ -7,7 +7,7 @@ from cbnet.errors import InputError
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Deliver, Ping
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet_lab.bench.soak.random_schedule import RandomSchedule
+from cbnet_lab.faults.soak.random_schedule import RandomSchedule
 
 
 def run(seed):

@@ -9,7 +9,7 @@ from cbnet.cli.console import add_cells, new_grid, plural, results_console
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-    from cbnet_lab.bench.network.failures import FailureOutcome, Missed
+    from cbnet_lab.faults.failures import FailureOutcome, Missed
 
 _FAILURES = {
     "link": "link {} cut: both ends notice at once",

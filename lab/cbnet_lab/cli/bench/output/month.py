@@ -10,7 +10,7 @@ from cbnet.cli.console import add_cells, new_grid, plural, results_console
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-    from cbnet_lab.bench.soak.month import MonthOutcome
+    from cbnet_lab.faults.soak.month import MonthOutcome
 
 
 def print_month(outcomes: Sequence[MonthOutcome]) -> None:
@@ -90,7 +90,7 @@ def _recoveries(outcomes: Sequence[MonthOutcome]) -> Grid:
 
 
 def _checked(outcomes: Sequence[MonthOutcome]) -> Iterator[str]:
-    from cbnet_lab.bench.soak.month import MAX_RECOVERY
+    from cbnet_lab.faults.soak.month import MAX_RECOVERY
 
     counts = [each.counts for each in outcomes]
     late = sum(each.since_last > MAX_RECOVERY for outcome in outcomes for each in outcome.recoveries)

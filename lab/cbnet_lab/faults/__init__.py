@@ -1,0 +1,1 @@
+"""Runs under faults: one record of what happened, one checker of it, and one driver of faults."""

@@ -1,0 +1,135 @@
+"""The check of one durable subscription, with what all kinds of subscriptions have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from cbnet.language.message import Message
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.parser import parse
+from cbnet_lab.faults.histories.history import (
+    AcknowledgeEvent,
+    FaultEvent,
+    LostEvent,
+    PublishEvent,
+    ReceiveEvent,
+    SubscribeEvent,
+)
+from cbnet_lab.faults.histories.history_findings import HistoryFindings, Identity
+
+
+class SubscriptionCheck:
+    """What all subscriptions have: a predicate, a home, and clients."""
+
+    def __init__(self, first: SubscribeEvent, findings: HistoryFindings) -> None:
+        self.name = first.subscription
+        self.home = first.home
+        self.since = first.at
+        self.confirmed = inf  # time when all routers had confirmed it
+        self.findings = findings
+        self.parts = {first.home}  # whose faults may be seen
+        self._predicate: Predicate = parse(first.predicate)
+
+    def fault(self, event: FaultEvent) -> None:
+        """Handle a fault."""
+
+    def matches(self, publish: PublishEvent) -> bool:
+        """Return whether it wants a message."""
+        return self._predicate.matches(Message(publish.message))
+
+    def is_due(self, event: ReceiveEvent, publish: PublishEvent | None) -> bool:
+        """Return whether a message that was received was published, and matches."""
+        if publish is not None and self.matches(publish):
+            return True
+        cause = "was not published" if publish is None else "does not match"
+        self.findings.violate("spurious", f"{self.text(event)}, {cause}")
+        return False
+
+    def text(self, event: ReceiveEvent) -> str:
+        """Return the description of a message that was received."""
+        return f"{self.name}, offset {event.offset}: {event.publisher} {event.number}, at {event.at:.2f}"
+
+
+@dataclass
+class _Stored:
+    """A message of a subscription, and its last delivery."""
+
+    identity: Identity
+    received: float
+    acknowledged: float = inf  # since
+
+
+class DurableCheck(SubscriptionCheck):
+    """The check of one durable subscription."""
+
+    def __init__(self, first: SubscribeEvent, findings: HistoryFindings, slack: float) -> None:
+        super().__init__(first, findings)
+        self._slack = slack
+        self._ack_wait = first.ack_wait - slack
+        self.is_past = first.age is not None  # whether it begins in the past
+        self.start: int | None = None  # offset in the log of its home where it begins, if that is known
+        self.is_told = False  # whether clients know that messages are missing
+        self._offsets: dict[int, _Stored] = {}
+        self._faults = -inf  # time of the last one, of its home or a client
+        self._home_faults = -inf
+        self._highest: dict[tuple[str, str], tuple[int, float]] = {}  # by client and publisher: offset, time
+
+    @property
+    def messages(self) -> dict[int, Identity]:
+        """The messages that were received, by offset."""
+        return {offset: stored.identity for offset, stored in self._offsets.items()}
+
+    def fault(self, event: FaultEvent) -> None:
+        """Handle a fault."""
+        if event.of in self.parts:
+            self._faults = event.at
+        if event.of == self.home:
+            self._home_faults = event.at
+            if self.confirmed == inf and not self._offsets:
+                self.start = None  # it may not have been on disk, and begin elsewhere when it is made again
+
+    def lost(self, event: LostEvent) -> None:
+        """Handle that messages are missing; if their number is not known, none of those that were stored is."""
+        self.is_told |= event.messages > 0
+
+    def receive(self, event: ReceiveEvent, publish: PublishEvent | None) -> None:
+        """Handle a message."""
+        if not self.is_due(event, publish):
+            return
+        stored, text = self._offsets.get(event.offset), self.text(event)
+        if stored is None:
+            self._check_order(event, text)
+            self._offsets[event.offset] = _Stored((event.publisher, event.number), event.at)
+            return
+        if stored.identity != (event.publisher, event.number):
+            other = " ".join(map(str, stored.identity))
+            self.findings.violate("stored twice", f"{text}, and {other} have one offset")
+        elif self._may_repeat(stored, event.at):
+            self.findings.repeated += 1
+        else:
+            before = f"received at {stored.received:.2f}, acknowledged {stored.acknowledged}"
+            self.findings.violate("repeated", f"{text}, {before}")
+        stored.received, stored.acknowledged = event.at, inf
+
+    def _may_repeat(self, stored: _Stored, now: float) -> bool:
+        """Return whether a message may come again: not acknowledged in time, or a fault since it came."""
+        if self._faults >= stored.received - self._slack:
+            return True
+        is_late = stored.acknowledged - stored.received >= self._ack_wait
+        return is_late and now - stored.received >= self._ack_wait
+
+    def _check_order(self, event: ReceiveEvent, text: str) -> None:
+        """Check that a client receives the messages of a publisher in order, unless this one was sent before."""
+        key = event.client, event.publisher
+        offset, at = self._highest.get(key, (0, -inf))
+        if event.offset > offset:
+            self._highest[key] = event.offset, event.at
+        elif event.deliveries == 1 and self._home_faults < at:
+            self.findings.violate("order", f"{text}, after offset {offset}")
+
+    def acknowledge(self, event: AcknowledgeEvent) -> None:
+        """Handle an acknowledgement."""
+        stored = self._offsets.get(event.offset)
+        if stored is not None:
+            stored.acknowledged = min(stored.acknowledged, event.at)
