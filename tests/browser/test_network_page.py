@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 from playwright.sync_api import expect
+from support.chromium import TIMEOUT
 from support.http_doors import running_door
 from support.waiting import wait_until
 
@@ -44,7 +45,7 @@ def visit(network, browser):  # the browser has an event loop, so that waiting f
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(TIMEOUT)
         page.on("console", lambda message: problems.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
@@ -207,7 +208,8 @@ def test_the_playground_shows_no_answer_to_a_text_before(visit):
     page = visit()
     page.get_by_role("tab", name="Predicates").click()
     expect(page.locator("#covers .card")).to_be_visible()
-    page.clock.install()  # a key is pressed, and the time after which it is computed does not come
+    page.clock.install(time=0)
+    page.clock.pause_at(3_600_000)  # a key is pressed, and the time after which it is computed does not come
     for area, answers in (("#try", "#explain > *"), ("#other", "#covers > *"), ("#predicate", "#check > *")):
         assert page.locator(answers).count() > 0
         page.locator(area).press("End")

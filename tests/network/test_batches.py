@@ -44,7 +44,7 @@ def test_batches_have_what_was_published_in_order(address):
         subscription = subscriber.subscribe("x >= 0", wait=True, queue=500)
         publishing = threading.Thread(target=publisher.publish_many, args=(MESSAGES, PAYLOADS))
         publishing.start()
-        first = subscription.get(timeout=10)
+        first = subscription.get(timeout=60)
         received = [(first.message, first.payload), *contents(subscription.batches(), COUNT - 1)]
         publishing.join()
         assert received == [*zip(MESSAGES, PAYLOADS, strict=True)]
@@ -98,8 +98,8 @@ def test_publish_many_waits_while_the_router_does_not_read(network, address):
             sent = error.value.sent
             assert 0 < sent < COUNT
             await client.connected(10)
-            subscription = await client.subscribe("x >= 0", wait=True, timeout=20, queue=COUNT)
-            await client.publish_many(MESSAGES[sent:], timeout=20)
+            subscription = await client.subscribe("x >= 0", wait=True, timeout=60, queue=COUNT)
+            await client.publish_many(MESSAGES[sent:], timeout=60)
             received = []
             async for batch in subscription.batches():
                 received += [each.message for each in batch]

@@ -40,7 +40,7 @@ async def started(stack, links, **settings):
         lambda: all(
             each.router.is_settled and len(each.router.version.names) == len(names) for each in routers.values()
         ),
-        timeout=30,
+        timeout=60,
     )
     return routers
 
@@ -116,7 +116,7 @@ def test_packets_that_wait_for_credit_of_a_link_that_dies_take_another_path():
 
             async def publish():
                 for number in range(3_000):
-                    await near.publish({"x": number}, PAYLOAD, timeout=30)
+                    await near.publish({"x": number}, PAYLOAD, timeout=60)
 
             for connection in routers["r1"]._links:
                 connection.queues.withhold(1, True)
@@ -128,7 +128,7 @@ def test_packets_that_wait_for_credit_of_a_link_that_dies_take_another_path():
             routers["r0"].closed(full[0])
             got = set()
             while len(got) < 3_000:
-                deliveries = await subscription.take(timeout=30)
+                deliveries = await subscription.take(timeout=60)
                 assert deliveries, len(got)
                 got |= {delivery.message["x"] for delivery in deliveries}
             await publishing

@@ -11,7 +11,7 @@ import pytest
 
 from cbnet.network import Item, connect
 
-TIMEOUT = 40.0  # seconds
+TIMEOUT = 120.0  # seconds
 
 
 @contextmanager

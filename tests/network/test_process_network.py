@@ -32,7 +32,7 @@ def at(network, name):
 def taken(subscription, count):
     """Return the payloads of `count` messages, and check that no more arrive."""
     payloads = []
-    while len(payloads) < count and (delivery := subscription.get(timeout=10)) is not None:
+    while len(payloads) < count and (delivery := subscription.get(timeout=60)) is not None:
         payloads.append(delivery.payload)
     assert subscription.get(timeout=0.2) is None
     return payloads
@@ -68,7 +68,7 @@ def test_delivery_equals_the_published_message(network):
     with connect(at(network, "0")) as publisher, connect(at(network, "5")) as subscriber:
         subscription = subscriber.subscribe("#t", wait=True)
         publisher.publish({"i": 1, "f": 2.0, "s": "é", "b": True, "#": ["t"]}, b"\0\xff", wait=True)
-        delivery = subscription.get(timeout=10)
+        delivery = subscription.get(timeout=60)
     assert delivery.message == {"i": 1, "f": 2.0, "s": "é", "b": True, "#": ["t"]}
     assert type(delivery.message["b"]) is bool
     assert (delivery.payload, delivery.source, delivery.id[0]) == (b"\0\xff", "0", "0")
@@ -79,7 +79,7 @@ def test_ended_subscription_receives_nothing(network):
         ended, active = subscriber.subscribe("x = 7"), subscriber.subscribe("x = 7", wait=True)
         ended.unsubscribe()
         publisher.publish({"x": 7}, b"m")
-        assert active.get(timeout=10).payload == b"m"
+        assert active.get(timeout=60).payload == b"m"
         assert list(ended) == []
 
 
@@ -106,7 +106,7 @@ def test_close_sends_messages_published_without_wait(network):
         with connect(at(network, "0")) as publisher:
             for x in range(3_000):
                 publisher.publish({"x": x}, b"m" * 50)
-        assert [subscription.get(timeout=10).message["x"] for _ in range(3_000)] == list(range(3_000))
+        assert [subscription.get(timeout=60).message["x"] for _ in range(3_000)] == list(range(3_000))
 
 
 def test_nested_messages_arrive_as_they_were_sent(network):
@@ -115,7 +115,7 @@ def test_nested_messages_arrive_as_they_were_sent(network):
         wanted = subscriber.subscribe('detail.state in ("on", "off") and not (name ^= "x") and #t', wait=True)
         publisher.publish({**event, "name": "xerox"})
         publisher.publish(event, b"payload")
-        delivery = wanted.get(timeout=10)
+        delivery = wanted.get(timeout=60)
     assert (delivery.message, delivery.payload) == (event, b"payload")
 
 
@@ -144,7 +144,7 @@ def test_unreachable_router_is_an_error():
 def test_addresses_where_nobody_listens_are_reported_soon():
     started = time.monotonic()
     with pytest.raises(NotConnected, match=r"no router listens on 127.0.0.1:1, 127.0.0.1:2"):
-        connect("127.0.0.1:1,127.0.0.1:2", timeout=30)
+        connect("127.0.0.1:1,127.0.0.1:2", timeout=60)
     assert time.monotonic() - started < 15
 
 
@@ -165,7 +165,7 @@ def test_trace_shows_every_router_on_the_path(network):
         dry = asking.trace({"k": 1}, is_dry=True)
         assert subscription.get(timeout=0.2) is None
         real = asking.trace({"k": 1}, b"p")
-        assert subscription.get(timeout=10).payload == b"p"
+        assert subscription.get(timeout=60).payload == b"p"
     assert (dry.missing, real.missing) == ([], [])
     assert [hop.router for hop in dry.hops] == [hop.router for hop in real.hops]
     assert dry.hops[0].router == "0"
@@ -179,11 +179,11 @@ def test_killed_router_is_routed_around_and_comes_back():
         with connect(str(ring.addresses["a"])) as publisher, connect(str(ring.addresses["c"])) as subscriber:
             subscription = subscriber.subscribe("x = 1", wait=True)
             publisher.publish({"x": 1}, b"before")
-            assert subscription.get(timeout=10).payload == b"before"
+            assert subscription.get(timeout=60).payload == b"before"
             assert ring.kill("b") < 0
             ring.wait()
             publisher.publish({"x": 1}, b"without b")
-            assert subscription.get(timeout=10).payload == b"without b"
+            assert subscription.get(timeout=60).payload == b"without b"
             ring.kill("d")
             ring.wait()  # a and c are apart
             alone = subscriber.subscribe("x = 2", wait=True)
@@ -194,7 +194,7 @@ def test_killed_router_is_routed_around_and_comes_back():
             assert whole.confirmation == (True, 4, [])
             for x in (1, 2, 3):
                 publisher.publish({"x": x}, b"%d" % x)
-            got = [each.get(timeout=10).payload for each in (subscription, alone, whole)]
+            got = [each.get(timeout=60).payload for each in (subscription, alone, whole)]
             assert got == [b"1", b"2", b"3"]
 
 
@@ -208,11 +208,11 @@ def test_client_restores_its_subscriptions_when_its_router_restarts():
             with pytest.raises(NotConnected, match="no router reachable"):
                 subscriber.publish({"x": 1}, wait=True, timeout=0.2)
             pair.start("b")
-            assert subscriber.subscribe("y = 1", wait=True, timeout=20).confirmation.routers >= 1
+            assert subscriber.subscribe("y = 1", wait=True, timeout=60).confirmation.routers >= 1
             pair.wait()
             assert subscriber.subscribe("z = 1", wait=True).confirmation.routers == 2
             publisher.publish({"x": 1}, b"again")
-            assert subscription.get(timeout=10).payload == b"again"
+            assert subscription.get(timeout=60).payload == b"again"
             assert subscriber.reconnects >= 1
 
 
@@ -226,7 +226,7 @@ def test_client_moves_to_another_router_of_its_list():
             pair.kill("a")
             wait_until(lambda: subscriber.status().router == "b")
             publisher.publish({"x": 1}, b"here")
-            assert subscription.get(timeout=10).payload == b"here"
+            assert subscription.get(timeout=60).payload == b"here"
 
 
 def test_routers_end_with_their_context():

@@ -66,13 +66,13 @@ def test_next_holder_is_asked_when_one_lacks_the_item(network):
 def test_slow_holder_times_out(network):
     with at(network, "r0") as client, at(network, "r2") as slow:
         released = threading.Event()
-        slow.offer("exists z", lambda _: b"late" if released.wait(5) else None, wait=True)
+        slow.offer("exists z", lambda _: b"late" if released.wait(60) else None, wait=True)
         with pytest.raises(Timeout, match=r"no reply within 0.3 s"):
             client.request({"z": 1}, timeout=0.3)
         began = time.monotonic()
         with pytest.raises(NoReply):
-            client.request({"z": 2}, timeout=5)
-        assert time.monotonic() - began < 3
+            client.request({"z": 2}, timeout=60)
+        assert time.monotonic() - began < 50
         released.set()
 
 
@@ -157,7 +157,7 @@ def quotes(network, tmp_path):
         yield process
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def test_offer_and_request_by_command(cbnet, network, quotes):
@@ -207,7 +207,7 @@ def test_command_answers_with_its_output(cbnet, network):
     router = ["--router", network.addresses["r4"]]
     assert cbnet("request", 'word = "bye"', *router).err.startswith("no reply")
     assert cbnet("request", 'word = "hello"', *router).out == 'word = "hello"  found\n'
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert [json.loads(line) for line in out.splitlines()] == [
         {"request": {"word": "bye"}, "answered": False}, {"request": {"word": "hello"}, "answered": True},

@@ -39,7 +39,7 @@ def wait_until_converged(routers):
     """Wait until all routers are ready and know each other."""
     for router in routers.values():
         router.wait_until_ready()
-        wait_until(lambda each=router: samples(each)["cbnet_reachable_routers",] == len(routers), timeout=20)
+        wait_until(lambda each=router: samples(each)["cbnet_reachable_routers",] == len(routers), timeout=60)
 
 
 def over(name, interface, role="router"):
@@ -57,7 +57,7 @@ def test_counters_equal_the_messages_sent(pair):
         for x in range(-50, 300):
             publisher.publish({"x": x})
         for _ in range(300):
-            assert subscription.get(timeout=10) is not None
+            assert subscription.get(timeout=60) is not None
         received, sent = "cbnet_messages_received_total", "cbnet_messages_sent_total"
         for name, key, count in (("a", over(sent, "b"), 300), ("b", over(sent, "clients", "client"), 300)):
             wait_until(lambda n=name, k=key, c=count: growth(before[n], samples(pair[n]), *k) >= c)  # cached for 0.2 s
@@ -119,7 +119,7 @@ def test_router_is_ready_when_it_has_its_neighbours():
     ],
 )
 def test_invalid_http_request_gets_an_error_status(pair, request_, status):
-    with socket.create_connection(("127.0.0.1", pair["a"].http_port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", pair["a"].http_port), timeout=60) as client:
         client.sendall(request_)
         answer = client.makefile("rb").readline()
     assert int(answer.split()[1]) == status
@@ -187,12 +187,12 @@ def stream(publishing, receiving, ending):
         is_over.set()
         for thread in threads:
             thread.join()
-        got = []
-        while (delivery := subscription.get(timeout=1)) is not None:
+        got, missed = [], {(publisher, n) for publisher, count in counts.items() for n in range(count)}
+        while (delivery := subscription.get(timeout=20 if missed else 1)) is not None:
             got.append((delivery.message["publisher"], delivery.message["n"]))
-    assert min(counts.values()) > 300
+            missed.discard(got[-1])
     assert len(got) == len(set(got))
-    return {(publisher, n) for publisher, count in counts.items() for n in range(count)} - set(got)
+    return missed
 
 
 RING = "ab bc cd da"
@@ -206,7 +206,7 @@ def test_draining_router_loses_nothing():
         def drain():
             routers["b"].process.send_signal(signal.SIGTERM)
             states.append(wait_until(lambda: state if (state := routers["b"].state())[0] != 200 else None))
-            _, log = routers["b"].process.communicate(timeout=20)
+            _, log = routers["b"].process.communicate(timeout=60)
             states.append(log)
 
         a, b, c = (routers[name].address for name in "abc")

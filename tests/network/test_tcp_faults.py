@@ -84,11 +84,11 @@ ROUTER = encode(Hello(low=4, high=4, role="router", name="evil", network="cbnet"
 def test_hostile_bytes_close_only_their_own_connection_with_a_reason(pair, data, reason):
     with connect(str(pair.addresses["b"])) as subscriber, connect(str(pair.addresses["a"])) as publisher:
         subscription = subscriber.subscribe("x = 1", wait=True)
-        with socket.create_connection(pair.addresses["a"], timeout=5) as evil:
+        with socket.create_connection(pair.addresses["a"], timeout=60) as evil:
             evil.sendall(data + encode(Publish(1, {"x": 1}, [], b"evil", False)))
             assert reason in closing(evil)
         publisher.publish({"x": 1}, b"good")
-        assert subscription.get(timeout=5).payload == b"good"
+        assert subscription.get(timeout=60).payload == b"good"
         assert (subscriber.reconnects, publisher.reconnects) == (0, 0)
 
 
@@ -102,7 +102,7 @@ def closing(connection):
 
 
 def test_silent_connection_is_closed(pair):
-    with socket.create_connection(pair.addresses["a"], timeout=5) as silent:
+    with socket.create_connection(pair.addresses["a"], timeout=60) as silent:
         assert "no Hello received for 2.5 s" in closing(silent)
 
 
@@ -115,7 +115,7 @@ def test_stopped_router_is_routed_around_and_taken_back():
             network.signal("b", signal.SIGSTOP)
             wait_until(lambda: all("b" not in each.status().neighbours for each in (publisher, subscriber)))
             publisher.publish({"x": 1}, b"by d")
-            assert subscription.get(timeout=5).payload == b"by d"
+            assert subscription.get(timeout=60).payload == b"by d"
             missing = subscriber.subscribe("x = 2", wait=True).confirmation.missing
             assert missing == ["b"]
             network.signal("b", signal.SIGCONT)
@@ -135,9 +135,9 @@ def test_client_leaves_a_stopped_router():
         with connect([str(pair.addresses[name]) for name in "ab"]) as client:
             subscription = client.subscribe("x = 1", wait=True)
             pair.signal("a", signal.SIGSTOP)
-            wait_until(lambda: client.router == "b", timeout=15)
+            wait_until(lambda: client.router == "b", timeout=60)
             client.publish({"x": 1}, b"m", wait=True)
-            assert subscription.get(timeout=5).payload == b"m"
+            assert subscription.get(timeout=60).payload == b"m"
             pair.signal("a", signal.SIGCONT)
 
 
@@ -156,8 +156,8 @@ def test_after_a_timeout_the_plain_client_holds_a_subscription_that_can_be_read(
                 client.publish({"x": 1}, b"%d" % number)
             client.publish({"y": 1})
             kept = raised.value.subscription
-            assert [kept.get(timeout=5).payload for _ in range(3)] == [b"0", b"1", b"2"]
-            assert other.get(timeout=5).message == {"y": 1}
+            assert [kept.get(timeout=60).payload for _ in range(3)] == [b"0", b"1", b"2"]
+            assert other.get(timeout=60).message == {"y": 1}
             kept.unsubscribe()
             of_offer.value.subscription.withdraw()
             assert (client.status().subscriptions, client.status().offers) == (1, 0)
@@ -218,9 +218,9 @@ def test_after_random_faults_every_message_is_delivered_exactly_once(seed, schem
                 network.start(victim)
         network.wait()
         for client in clients.values():  # confirms its earlier subscription too
-            assert client.subscribe("never = 1", wait=True, timeout=20).confirmation == (True, len(names), [])
+            assert client.subscribe("never = 1", wait=True, timeout=60).confirmation == (True, len(names), [])
         last = [publish(name, message) for name in names for message in MESSAGES]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         expected = {
             name: {each for each in last if parse(subscription.predicate).matches(Message.from_dict(published[each]))}
             for name, subscription in subscriptions.items()

@@ -33,7 +33,7 @@ def test_top_reports_the_state_of_each_router(chain, folder, cbnet):
         subscription = subscriber.subscribe("x > 2 or y = 1", wait=True)
         for x in range(10):
             publisher.publish({"x": x}, wait=True)
-        assert [subscription.get(timeout=10).message["x"] for _ in range(7)] == [3, 4, 5, 6, 7, 8, 9]
+        assert [subscription.get(timeout=60).message["x"] for _ in range(7)] == [3, 4, 5, 6, 7, 8, 9]
         report = rows(cbnet("top", "--network", folder, "--json"))
     assert list(report) == ["a", "b", "c"]
     assert [report[name]["neighbours"] for name in "abc"] == [["b"], ["a", "c"], ["b"]]

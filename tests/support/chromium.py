@@ -8,9 +8,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
+TIMEOUT = 60_000  # ms; on a busy machine
 INSTALL = "apt-get install --yes --no-install-recommends chromium"
+
+
+expect.set_options(timeout=TIMEOUT)
 
 
 @pytest.fixture(scope="session")

@@ -28,12 +28,12 @@ class RunningDoor:
 
     def call(self, coroutine):
         """Run a coroutine in the loop of the router, and return its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout=20)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout=60)
 
     def client(self, token=None, **options):
         """Return an HTTP client."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=20, **options)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, **options)
 
     def is_healthy(self):
         """Return whether the health check succeeds within a second."""
@@ -59,7 +59,7 @@ def running_door(security=OPEN_POLICY, *, origins=(), sessions=100, http=HERE, j
         await running.router.stop()
 
     try:
-        running = asyncio.run_coroutine_threadsafe(start(), loop).result(timeout=20)
+        running = asyncio.run_coroutine_threadsafe(start(), loop).result(timeout=60)
         try:
             yield running
         finally:

@@ -30,7 +30,7 @@ class RouterProcess:
 
     def get(self, path, method="GET"):
         """Return status, headers and body of a page."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=60)
         try:
             connection.request(method, path)
             response = connection.getresponse()
@@ -45,12 +45,12 @@ class RouterProcess:
 
     def wait_until_ready(self):
         """Wait until it is ready."""
-        wait_until(lambda: self.state()[0] == 200, timeout=20)
+        wait_until(lambda: self.state()[0] == 200, timeout=60)
 
     def stop(self, number=signal.SIGTERM):
         """Send a signal; return the exit code and the log events."""
         self.process.send_signal(number)
-        _, log = self.process.communicate(timeout=20)
+        _, log = self.process.communicate(timeout=60)
         return self.process.returncode, [json.loads(line) for line in log.splitlines()]
 
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 
-def wait_until(condition, timeout=10.0):
+def wait_until(condition, timeout=60):
     """Wait until `condition()` is true and return its value; fail after `timeout` seconds."""
     end = time.monotonic() + timeout
     while not (value := condition()):
@@ -13,7 +13,7 @@ def wait_until(condition, timeout=10.0):
     return value
 
 
-async def wait_until_async(condition, timeout=10.0):
+async def wait_until_async(condition, timeout=60):
     """Do the same in an event loop, which runs meanwhile."""
     end = time.monotonic() + timeout
     while not (value := condition()):
