@@ -49,8 +49,8 @@ clean:
 	@$(call step,Installing cbnet and what the demo needs (PySpark alone is 450 MB),$(PIP) --editable '.[$(DEMO)]')
 	@touch $@
 
-.venv/dev: .venv/demo lab/pyproject.toml
-	@$(call step,Installing the laboratory and the development tools,$(PIP) --editable '.[$(DEV)]' --editable ./lab)
+.venv/dev: $(SOURCES) lab/pyproject.toml | .venv/bin/python
+	@$(call step,Installing cbnet with the laboratory and the development tools,$(PIP) --editable '.[$(DEV)]' --editable ./lab)
 	@touch $@
 
 # Tests start Spark in little more than half of the time with it.

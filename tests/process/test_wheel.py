@@ -32,7 +32,10 @@ def collected(tmp_path_factory):
 
 
 def test_wheel_has_every_file_of_the_package_and_no_source_of_a_kernel(check, collected):
-    kernels = {f"cbnet/_kernels/{name}.cpython-311-x86_64-linux-gnu.so" for name in check["expected_kernels"]()}
+    kernels = {
+        f"cbnet/_kernels/{name}.cpython-311-x86_64-linux-gnu.so"
+        for name in check["expected_kernels"](ROOT / "src/cbnet")
+    }
     assert check["faults"](collected | kernels) == []
     assert not [name for name in collected if re.search(r"(?<![a-z])(bench|rival|fault|workload|experiment)", name)]
     assert {"cbnet/py.typed", "cbnet/_kernels/pivot_table.pyi", "cbnet/network/door/openapi.json"} <= collected
