@@ -47,7 +47,11 @@ def bench_input(parameters: WorkloadParameters, report: Report, conditions: floa
     if conditions:
         table = with_conditions(table, conditions)
     report("generating messages")
-    batch = messages(parameters)
+    return input_of(table, messages(parameters), report)
+
+
+def input_of(table: pa.Table, batch: pa.RecordBatch, report: Report) -> BenchInput:
+    """Return filters and messages in every form."""
     members = as_messages(batch)
     report("reading constraints")
     start = perf_counter()

@@ -36,6 +36,11 @@ class ExpectedMatches:
         """Return the number of interfaces in all answers; with none, the check proves little."""
         return sum(map(len, self.answers.values()))
 
+    def summary(self, messages: int) -> str:
+        """Return a line about the check; messages: how many there are."""
+        count = "all" if len(self.answers) == messages else f"{len(self.answers):,}"
+        return f"The reference matched {count} of {messages:,} messages: {self.deliveries:,} deliveries."
+
 
 def expected_matches(given: BenchInput, report: Callable[[str], None]) -> ExpectedMatches:
     """Match all messages, or a sample, with the reference."""

@@ -4,7 +4,7 @@ It decodes the Arrow table of filters itself, for `matching.reference`, and uses
 share (words, columns, encoded messages), so an error there shows too.
 
 Trying all filters of a large table is too slow. But a constraint holds only if the message has its
-attribute, so only filters whose names all occur in the message, the *candidates*, can match. All of
+attribute or tag, so only filters whose names all occur in the message, the *candidates*, can match. All of
 them are tried, so the answer is complete and distinguishes missed interfaces from spurious ones.
 """
 
@@ -18,9 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.filter import Filter
+from cbnet.language.filter import Descriptor, Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse_filter
+from cbnet.language.values import RESERVED_NAME
 
 _VALUES = ("string", "int", "float", "bool")
 
@@ -38,9 +39,10 @@ class Oracle:
         self._ends = np.append(self._starts[1:], len(filter))
 
     def candidates(self, members: Mapping[str, Any]) -> NDArray[np.int64]:
-        """Return the indexes of the filters all of whose names occur in the message."""
+        """Return the indexes of the filters all of whose names and tags occur in the message."""
         present = np.zeros(len(self._names) + 1, bool)
-        present[[self._names[name] for name in members if name in self._names]] = True
+        own = (*members, *members.get(RESERVED_NAME, ()))
+        present[[self._names[name] for name in own if name in self._names]] = True
         present[-1] = True
         return np.flatnonzero(np.logical_and.reduceat(present[self._codes], self._starts))
 
@@ -69,5 +71,7 @@ def _part(columns: dict[str, list[Any]], row: int) -> Filter:
         return Filter()
     if columns["op"][row] == "text":
         return parse_filter(columns["string"][row])
+    if columns["op"][row] == "#":
+        return Descriptor([columns["name"][row]])
     value = next(columns[kind][row] for kind in _VALUES if columns[kind][row] is not None)
     return Filter([Constraint(columns["name"][row], Op(columns["op"][row]), value)])

@@ -31,6 +31,14 @@ def passes(work: Callable[[], object]) -> Passes:
     return run
 
 
+@contextmanager
+def stopwatch() -> Iterator[Callable[[], float]]:
+    """Yield a function that returns the seconds since the block began; after the block, the seconds that it took."""
+    start, end = perf_counter(), None
+    yield lambda: (end or perf_counter()) - start
+    end = perf_counter()
+
+
 def best_of_rounds(methods: Mapping[str, Passes], seconds: float) -> dict[str, float]:
     """Return the seconds of one pass of each method; a measurement lasts at least `seconds`."""
     start = perf_counter()

@@ -10,24 +10,28 @@ all acknowledged messages are read, and must be there, once, in order.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.durable.durable_delivery import DurableDelivery
-from cbnet_lab.bench.acknowledged.jetstream import PROGRAM, JetStreamLink, JetStreamServer, NatsPlainLink
+from cbnet_lab.bench.acknowledged.jetstream import JetStreamLink, NatsPlainLink, jetstream_server, stored_in_stream
 from cbnet_lab.bench.acknowledged.publishing_run import PublishingLink, PublishingRun, number_of, publish
 from cbnet_lab.bench.acknowledged.router_link import PREDICATE, AcknowledgedLink, PlainLink
 from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.cpu import cpu_nanoseconds
+from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.router.servers import SERVERS
+
+if TYPE_CHECKING:
+    from cbnet_lab.bench.plans import DurablePlan
 
 _NAME = "bench"  # of the durable subscription
 _PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is no failure
@@ -35,14 +39,19 @@ _WAIT = 20.0  # seconds for the next stored message
 
 
 @dataclass(frozen=True)
-class AcknowledgedPlan:
-    """What to measure."""
+class PublishingResult:
+    """Measurements of one way of publishing."""
 
+    name: str
+    servers: int
+    is_acknowledged: bool
+    messages_per_s: int  # of the best round
+    cpu_us_per_message: float  # of all servers, in the best round
+    p50_ms: float  # of messages that are sent one at a time
+    p99_ms: float
+    loaded_p50_ms: float  # with many messages in flight
     messages: int
-    window: int
-    payload: int  # bytes
-    rounds: int
-    probes: int  # messages of the latency of single ones
+    problem: str | None
 
 
 @dataclass
@@ -57,59 +66,52 @@ class AcknowledgedRival:
     stored: Callable[[int], list[int]] | None  # returns the numbers of so many messages
     published: int = 0
     rounds: list[tuple[PublishingRun, float]] = field(default_factory=list)  # and CPU µs for each message
-    latencies: list[float] = field(default_factory=list)
-    problem: str | None = None
+    latencies: list[float] = field(default_factory=list)  # seconds, of messages that are sent one at a time
 
-    def run(self, plan: AcknowledgedPlan) -> None:
+    def run(self, plan: DurablePlan) -> None:
         """Measure one round: many messages in flight, then one at a time."""
         before = sum(map(cpu_nanoseconds, self.pids))
-        run = self._publish(plan.messages, plan.window, plan.payload)
+        run = self._publish(plan.messages, plan.window, plan.payload_bytes)
         used = sum(map(cpu_nanoseconds, self.pids)) - before
         self.rounds.append((run, used / 1000 / plan.messages))
-        self.latencies += self._publish(plan.probes, 1, plan.payload).latencies
+        self.latencies += self._publish(plan.probes, 1, plan.payload_bytes).latencies
 
     def _publish(self, count: int, window: int, size: int) -> PublishingRun:
         run = publish(self.link, self.published + 1, count, window, size)
         self.published += count
         return run
 
-    def check(self) -> None:
-        """Read all acknowledged messages."""
-        if self.stored is not None:
-            numbers = self.stored(self.published)
-            if numbers != list(range(1, self.published + 1)):
-                self.problem = f"{len(numbers):,} of {self.published:,} messages stored, or not in order"
-
     def close(self) -> None:
         """Close the connections."""
         self.link.publisher.close()
         self.link.answers.close()
 
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        p50, p99 = (float(np.percentile(self.latencies, percent)) * 1000 for percent in (50, 99))
+    def result(self) -> PublishingResult:
+        """Read all acknowledged messages, and return the measurements."""
+        numbers = range(1, self.published + 1)
+        stored = list(numbers) if self.stored is None else self.stored(self.published)
+        wrong = f"{self.name}: {len(stored):,} of {self.published:,} messages stored, or not in order"
         loaded = [each for run, _ in self.rounds for each in run.latencies]
-        return {
-            "name": self.name,
-            "servers": self.servers,
-            "is_acknowledged": self.is_acknowledged,
-            "messages_per_s": round(max(run.messages / run.seconds for run, _ in self.rounds)),
-            "cpu_us_per_message": round(min(cpu for _, cpu in self.rounds), 2),
-            "p50_ms": round(p50, 3),
-            "p99_ms": round(p99, 3),
-            "loaded_p50_ms": round(float(np.percentile(loaded, 50)) * 1000, 3),
-            "messages": self.published,
-            "problem": self.problem,
-        }
+        return PublishingResult(
+            name=self.name,
+            servers=self.servers,
+            is_acknowledged=self.is_acknowledged,
+            messages_per_s=round(max(run.messages / run.seconds for run, _ in self.rounds)),
+            cpu_us_per_message=min(cpu for _, cpu in self.rounds),
+            p50_ms=float(np.percentile(self.latencies, 50)) * 1000,
+            p99_ms=float(np.percentile(self.latencies, 99)) * 1000,
+            loaded_p50_ms=float(np.percentile(loaded, 50)) * 1000,
+            messages=self.published,
+            problem=None if stored == list(numbers) else wrong,
+        )
 
 
-def compare_acknowledged(plan: AcknowledgedPlan, report: Report) -> list[AcknowledgedRival]:
-    """Measure all; nats-server only where it is installed."""
+def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
+    """Measure all in turn."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-")))
         rivals = [rival for size in (1, 3) for rival in _routers(stack, size, folder / str(size))]
-        if shutil.which(PROGRAM) is not None:
-            rivals += _nats(stack)
+        rivals += _nats(stack)
         for rival in rivals:
             stack.callback(rival.close)
         for number in range(plan.rounds):
@@ -118,8 +120,22 @@ def compare_acknowledged(plan: AcknowledgedPlan, report: Report) -> list[Acknowl
                 rival.run(plan)
         for rival in rivals:
             report(f"checking {rival.name}")
-            rival.check()
-        return rivals
+            yield rival.result()
+
+
+def tables(plan: DurablePlan, rows: Sequence[PublishingResult]) -> Iterator[str | ResultTable[PublishingResult]]:
+    """Yield the speed and latency of each way."""
+    yield f"{SERVERS['nats'].version()}: answers before it syncs its file"
+    title = f"{plan.messages:,} messages of {plan.payload_bytes:,} bytes, best of {plan.rounds} rounds"
+    yield ResultTable(title, rows, {
+        "server": "name",
+        "answered when": lambda row: "stored" if row.is_acknowledged else "delivered",
+        "messages/s": "messages_per_s",
+        "CPU µs/message": "cpu_us_per_message",
+        "p50 ms": "p50_ms",
+        "p99 ms": "p99_ms",
+        f"p50 ms of {plan.window}": "loaded_p50_ms",
+    })  # fmt: skip
 
 
 def _routers(stack: ExitStack, size: int, folder: Path) -> Iterator[AcknowledgedRival]:
@@ -156,11 +172,11 @@ def _stored(address: str, count: int) -> list[int]:
 
 
 def _nats(stack: ExitStack) -> list[AcknowledgedRival]:
-    server = stack.enter_context(JetStreamServer())
-    stream = JetStreamLink(server.port)
+    server = stack.enter_context(jetstream_server())
+    plain, stream = NatsPlainLink(server.port), JetStreamLink(server.port)
     return [
-        AcknowledgedRival("nats, 1 server", 1, False, NatsPlainLink(server.port), [server.pid], None),
+        AcknowledgedRival("nats, 1 server", 1, False, plain, [server.pid], None),
         AcknowledgedRival(
-            "JetStream, 1 server", 1, True, stream, [server.pid], lambda count: stream.stored(server.port, count)
+            "JetStream, 1 server", 1, True, stream, [server.pid], lambda count: stored_in_stream(server.port, count)
         ),
     ]

@@ -7,12 +7,11 @@ receives, their number, and the content of all that it reads.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient, connect_async
@@ -21,6 +20,11 @@ from cbnet.network.client.blocking.client import Client, connect
 from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.client.peer import PAYLOAD, POOL, ClientPeer, content
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable
+from cbnet_lab.bench.worker_process import SPAWN
+
+if TYPE_CHECKING:
+    from cbnet_lab.bench.plans import ClientsPlan
 
 _TIMEOUT = 60.0  # seconds; the peer may be slower than the client
 _CONTENTS = [content(number) for number in range(POOL)]
@@ -33,22 +37,29 @@ class ClientSpeed:
     way: str
     client: str  # asyncio or synchronous
     messages: int
-    rounds_cpu_us: list[float]  # per message
-
-    @property
-    def cpu_us(self) -> float:
-        """µs per message in the best round."""
-        return min(self.rounds_cpu_us)
+    cpu_us_per_message: float  # in the best round
+    rounds_cpu_us_per_message: list[float]
+    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong message ends the run
 
 
-def measure_clients(messages: int, rounds: int, report: Report) -> Iterator[ClientSpeed]:
+def run(plan: ClientsPlan, report: Report) -> Iterator[ClientSpeed]:
     """Measure every way in several rounds, all in one process beside this one."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-        for (way, client), run in WAYS.items():
+    with ProcessPoolExecutor(1, SPAWN) as executor:
+        for (way, client), work in WAYS.items():
             report(f"{way}, {client}")
-            expected = messages if way.startswith("publish") else 0
-            cpu_us = [_round(executor, run, messages, expected) for _ in range(rounds)]
-            yield ClientSpeed(way, client, messages, cpu_us)
+            expected = plan.messages if way.startswith("publish") else 0
+            cpu_us = [_round(executor, work, plan.messages, expected) for _ in range(plan.rounds)]
+            yield ClientSpeed(way, client, plan.messages, min(cpu_us), cpu_us)
+
+
+def tables(plan: ClientsPlan, rows: Sequence[ClientSpeed]) -> Iterator[ResultTable[ClientSpeed]]:
+    """Yield the processor time of each way."""
+    yield ResultTable(f"Processor time of a client, {plan.messages:,} messages, best of {plan.rounds} rounds", rows, {
+        "way": "way",
+        "client": "client",
+        "µs / message": "cpu_us_per_message",
+        "messages / processor second": lambda row: 1e6 / row.cpu_us_per_message,
+    })  # fmt: skip
 
 
 def _round(executor: Executor, run: Callable[[str, int], float], messages: int, expected: int) -> float:

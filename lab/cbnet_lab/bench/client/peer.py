@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Any, Final, Self
 
 from cbnet.errors import CbnetError
@@ -25,6 +23,7 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.protocol.wire import FrameReader, encode
+from cbnet_lab.bench.worker_process import WorkerProcess
 
 POOL: Final = 500  # different messages
 PAYLOAD: Final = bytes(100)
@@ -43,34 +42,18 @@ class ClientPeer:
 
     def __init__(self, messages: int) -> None:
         """Start the process; messages: to be delivered to a client that subscribes."""
-        context = get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, messages), daemon=True)
-        self._process.start()
-        theirs.close()
-        self.address = f"127.0.0.1:{self._receive()}"
+        self._worker = WorkerProcess("the peer of the client", _serve, messages)
+        self.address = f"127.0.0.1:{self._worker.receive()}"
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._process.kill()
-        self._process.join()
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
 
     def published(self) -> int:
         """Return the number of messages that the client has published, after it has closed its connection."""
-        count = self._receive()
-        if count is None:
-            raise CbnetError("the peer received another message than was published")
-        return int(count)
-
-    def _receive(self) -> Any:
-        try:
-            return self._pipe.recv()
-        except EOFError:
-            raise CbnetError("the peer of the client died") from None
+        return int(self._worker.receive())
 
 
 def _serve(pipe: Connection, messages: int) -> None:
@@ -83,8 +66,7 @@ def _serve(pipe: Connection, messages: int) -> None:
     for frame in _frames(link):
         if isinstance(frame, Publish):
             if (frame.attributes, frame.payload) != (content(published), PAYLOAD):
-                pipe.send(None)
-                return
+                raise CbnetError("it received another message than was published")
             published += 1
             if frame.wants_answer:
                 link.sendall(encode(Published(frame.number)))

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -72,7 +73,7 @@ def largest_run(job: Job) -> Run:
 
 def _tag(job: Job, count: int) -> float | None:
     """Return the seconds of a query with the first rules, or None if it does not end in time."""
-    import duckdb
+    import duckdb  # here only: its binding reports leaks at the end of every process that loads it
 
     cases = ", ".join(f"case when {rule} then {number} end" for number, rule in enumerate(job.rules[:count]))
     query = f"select *, list_filter([{cases}], lambda x: x is not null) as rules from read_parquet('{job.rows}')"
@@ -88,14 +89,8 @@ def _tag(job: Job, count: int) -> float | None:
         timer.cancel()
         connection.close()
     seconds = perf_counter() - start
-    _replace(f"{job.output}.new", job.output)
+    Path(f"{job.output}.new").replace(job.output)
     return seconds
-
-
-def _replace(new: str, path: str) -> None:
-    from pathlib import Path
-
-    Path(new).replace(path)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ every rule.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
-from time import perf_counter
+from typing import TYPE_CHECKING
 
 from cbnet.language import Message, parse
 from cbnet.matching.compiled_table import CompiledTable
@@ -18,10 +18,14 @@ from cbnet.matching.files.message_files import read_encoded
 from cbnet.matching.reference import match
 from cbnet.matching.storage.columns import columns_of
 from cbnet.matching.table import Table
-from cbnet_lab.bench.timing import best_of_rounds, passes
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable
+from cbnet_lab.bench.timing import best_of_rounds, passes, stopwatch
 from cbnet_lab.workload.events.webhooks import event, many, pattern
 
-Report = Callable[[str], None]
+if TYPE_CHECKING:
+    from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.plans import EventsPlan
+
 _LINES, _DICTS, _DECODE = "JSON Lines", "dicts", "json.loads"
 
 
@@ -42,28 +46,26 @@ class EventsResult:
     us_reference: float  # every rule in turn
     checked: int
     equal: bool
+    problem: str | None = field(default=None, metadata=HIDDEN)
 
 
-def events(rules: int, count: int, sample: int, seed: int, seconds: float, report: Report) -> EventsResult:
-    """Measure rules over events; `sample` events are compared with the reference."""
+def run(plan: EventsPlan, report: Report) -> Iterator[EventsResult]:
+    """Measure rules over events; a sample of the events is compared with the reference."""
     report("generating rules and events")
-    patterns = dict(enumerate(many(pattern, rules, seed)))
-    members = many(event, count, seed + 1)
+    patterns = dict(enumerate(many(pattern, plan.rules, plan.seed)))
+    members = many(event, plan.events, plan.seed + 1)
     lines = b"".join(json.dumps(each).encode() + b"\n" for each in members)
     report("compiling rules")
-    start = perf_counter()
-    predicates = {number: parse(each, dialect="eventbridge") for number, each in patterns.items()}
-    columns = columns_of(predicates)
-    compiled = CompiledTable.build(columns)
-    build_s = perf_counter() - start
+    with stopwatch() as build_s:
+        predicates = {number: parse(each, dialect="eventbridge") for number, each in patterns.items()}
+        compiled = CompiledTable.build(columns_of(predicates))
     report("checking answers")
     table = Table[int](compiled, predicates)
     answers = [table.match(each) for each in members]
-    equal = _line_answers(compiled, lines) == answers
-    checked = members[:sample]
-    start = perf_counter()
-    equal &= [match(predicates, Message(each)) for each in checked] == answers[:sample]
-    reference_s = perf_counter() - start
+    checked = members[: plan.sample]
+    with stopwatch() as reference_s:
+        expected = [match(predicates, Message(each)) for each in checked]
+    equal = _line_answers(compiled, lines) == answers and expected == answers[: plan.sample]
     report("timing")
     texts = lines.splitlines()
     best = best_of_rounds(
@@ -72,24 +74,45 @@ def events(rules: int, count: int, sample: int, seed: int, seconds: float, repor
             _DICTS: passes(lambda: [table.match(each) for each in members] and None),
             _DECODE: passes(lambda: [json.loads(text) for text in texts] and None),
         },
-        seconds,
+        plan.seconds,
     )
     filters = [filter for predicate in predicates.values() for filter in predicate.filters]
-    return EventsResult(
-        rules=rules,
+    yield EventsResult(
+        rules=plan.rules,
         filters=len(filters),
         conditions=sum(bool(filter.conditions) for filter in filters),
-        events=count,
-        bytes_per_event=len(lines) / count,
-        matched=sum(map(len, answers)) / count,
-        build_s=build_s,
-        us_lines=best[_LINES] / count * 1e6,
-        us_match=best[_DICTS] / count * 1e6,
-        us_json_loads=best[_DECODE] / count * 1e6,
-        us_reference=reference_s / max(1, len(checked)) * 1e6,
+        events=plan.events,
+        bytes_per_event=len(lines) / plan.events,
+        matched=sum(map(len, answers)) / plan.events,
+        build_s=build_s(),
+        us_lines=best[_LINES] / plan.events * 1e6,
+        us_match=best[_DICTS] / plan.events * 1e6,
+        us_json_loads=best[_DECODE] / plan.events * 1e6,
+        us_reference=reference_s() / max(1, len(checked)) * 1e6,
         checked=len(checked),
         equal=equal,
+        problem=None if equal else "events; please report this",
     )
+
+
+def tables(_plan: EventsPlan, rows: Sequence[EventsResult]) -> Iterator[ResultTable[EventsResult]]:
+    """Yield the measurements."""
+    yield ResultTable("EventBridge rules over nested events, in µs per event", rows, {
+        "rules": "rules",
+        "filters": "filters",
+        "filters with conditions": "conditions",
+        "events": "events",
+        "bytes of an event": "bytes_per_event",
+        "matching rules": "matched",
+        "compile s": "build_s",
+        "from JSON Lines": "us_lines",
+        "from dicts": "us_match",
+        "json.loads alone": "us_json_loads",
+        "every rule in turn": "us_reference",
+        "every rule in turn / from dicts": lambda row: row.us_reference / row.us_match,
+        "events checked": "checked",
+        "right": "equal",
+    }, is_list=True)  # fmt: skip
 
 
 def _match_lines(compiled: CompiledTable, lines: bytes) -> None:

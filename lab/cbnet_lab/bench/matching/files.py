@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +25,14 @@ from cbnet.language import Message
 from cbnet.matching import Table, reference
 from cbnet.processors import available_processors
 from cbnet_lab.bench.matching.duckdb_rival import Job, Run, sql_conditions
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable
+from cbnet_lab.bench.timing import stopwatch
 from cbnet_lab.workload.events.trades import trades, write_trades
 from cbnet_lab.workload.standing_rules import Records, standing_filters
 
-Report = Callable[[str], None]
+if TYPE_CHECKING:
+    from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.plans import FilesPlan
 
 _RECORDS = 50_000  # from which rules are drawn
 _MAX_SHARE = 0.01  # of rows that a rule matches, about
@@ -39,7 +42,7 @@ _POLL = 0.05  # seconds between two readings of a process's memory
 
 @dataclass(frozen=True)
 class FilesResult:
-    """The measurements. DuckDB's are None if it is not installed."""
+    """The measurements."""
 
     rows: int
     rules: int
@@ -49,18 +52,13 @@ class FilesResult:
     rows_per_second: float
     peak_mb: float
     matches_per_row: float
-    duckdb_rules: int | None
-    duckdb_seconds: float | None
-    duckdb_peak_mb: float | None
+    duckdb_rules: int  # of the largest query that ended in time; 0 if none did
+    duckdb_seconds: float
+    duckdb_peak_mb: float
     checked: int  # rows
     equal: bool
-
-    @property
-    def speedup(self) -> float | None:
-        """How many times more tests of a rule on a row per second than DuckDB."""
-        if not self.duckdb_rules or not self.duckdb_seconds:
-            return None
-        return (self.rules / self.seconds) / (self.duckdb_rules / self.duckdb_seconds)
+    speedup: float | None  # rules per second of `cbnet match`, over those of DuckDB
+    problem: str | None = field(default=None, metadata=HIDDEN)
 
 
 @dataclass(frozen=True)
@@ -70,54 +68,70 @@ class _Process:
     peak_mb: float
 
 
-def files(rows: int, rules: int, sample: int, seconds: float, seed: int, report: Report) -> FilesResult:
-    """Measure; seconds: the time for a query of DuckDB."""
+def run(plan: FilesPlan, report: Report) -> Iterator[FilesResult]:
+    """Measure both, and check a sample of their answers."""
+    rows, rules = plan.rows, plan.rules
     with TemporaryDirectory(prefix="cbnet-") as name:
         folder = Path(name)
         data, table_file = folder / "trades.parquet", folder / "rules.cbt"
-        report(f"generating {rows:,} rows and {rules:,} rules")
-        write_trades(data, rows, seed)
-        filters = standing_filters([Records(trades(0, _RECORDS, seed).drop_columns(_UNUSED))], rules, _MAX_SHARE, seed)
-        start = perf_counter()
-        table = Table.from_arrow(filters)
-        compile_s = perf_counter() - start
-        table.save(table_file)
         tagged, rival_tagged = folder / "tagged.parquet", folder / "duckdb.parquet"
+        report(f"generating {rows:,} rows and {rules:,} rules")
+        write_trades(data, rows, plan.seed)
+        records = Records(trades(0, _RECORDS, plan.seed).drop_columns(_UNUSED))
+        filters = standing_filters([records], rules, _MAX_SHARE, plan.seed)
+        with stopwatch() as compile_s:
+            table = Table.from_arrow(filters)
+        table.save(table_file)
         report("matching with cbnet")
         own = _run(["-m", "cbnet", "match", "--rules", str(table_file), str(data), "-o", str(tagged), "--json"])
-        rival, rival_process = _duckdb(data, rival_tagged, filters, seconds, report)
+        report(f"matching with DuckDB, {plan.seconds:.0f} s for a query")
+        job = Job(str(data), str(rival_tagged), sql_conditions(filters), plan.seconds, available_processors())
+        duckdb = _run(["-m", "cbnet_lab.bench.matching.duckdb_rival"], json.dumps(asdict(job)))
+        rival = Run(**json.loads(duckdb.output))
         report("checking a sample")
-        chosen = np.unique(np.linspace(0, rows - 1, min(sample, rows)).astype(np.int64))
+        chosen = np.unique(np.linspace(0, rows - 1, min(plan.sample, rows)).astype(np.int64))
         expected = _expected(data, chosen, table)
         equal = _answers(tagged, chosen) == expected
         if rival.rules:
-            equal &= _answers(rival_tagged, chosen) == [
-                [rule for rule in row if rule < rival.rules] for row in expected
-            ]
-        return FilesResult(
+            known = [[rule for rule in row if rule < rival.rules] for row in expected]
+            equal &= _answers(rival_tagged, chosen) == known
+        yield FilesResult(
             rows=rows,
             rules=rules,
             file_mb=data.stat().st_size / 1e6,
-            compile_s=compile_s,
+            compile_s=compile_s(),
             seconds=own.seconds,
             rows_per_second=rows / own.seconds,
             peak_mb=own.peak_mb,
             matches_per_row=json.loads(own.output)["matches"] / rows,
-            duckdb_rules=rival.rules if rival_process else None,
-            duckdb_seconds=rival.seconds if rival_process else None,
-            duckdb_peak_mb=rival_process.peak_mb if rival_process else None,
+            duckdb_rules=rival.rules,
+            duckdb_seconds=rival.seconds,
+            duckdb_peak_mb=duckdb.peak_mb,
             checked=len(chosen),
             equal=equal,
+            speedup=(rules / own.seconds) / (rival.rules / rival.seconds) if rival.rules else None,
+            problem=None if equal else "rows of the sample; please report this",
         )
 
 
-def _duckdb(data: Path, output: Path, filters: pa.Table, seconds: float, report: Report) -> tuple[Run, _Process | None]:
-    if find_spec("duckdb") is None:
-        return Run(), None
-    report(f"matching with DuckDB, {seconds:.0f} s for a query")
-    job = Job(str(data), str(output), sql_conditions(filters), seconds, available_processors())
-    process = _run(["-m", "cbnet_lab.bench.matching.duckdb_rival"], json.dumps(asdict(job)))
-    return Run(**json.loads(process.output)), process
+def tables(_plan: FilesPlan, rows: Sequence[FilesResult]) -> Iterator[ResultTable[FilesResult]]:
+    """Yield the measurements."""
+    yield ResultTable("`cbnet match` on a Parquet file, beside DuckDB", rows, {
+        "rows": "rows",
+        "MB of the file": "file_mb",
+        "matches per row": "matches_per_row",
+        "rules": "rules",
+        "compile s": "compile_s",
+        "cbnet: seconds": "seconds",
+        "cbnet: rows per second": "rows_per_second",
+        "cbnet: MB at the peak": "peak_mb",
+        "DuckDB: rules in time": "duckdb_rules",
+        "DuckDB: seconds": "duckdb_seconds",
+        "DuckDB: MB at the peak": "duckdb_peak_mb",
+        "rules per second, cbnet / DuckDB": "speedup",
+        "rows checked by the reference": "checked",
+        "right": "equal",
+    }, is_list=True)  # fmt: skip
 
 
 def _run(arguments: list[str], text: str = "") -> _Process:

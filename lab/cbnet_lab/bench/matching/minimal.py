@@ -7,13 +7,15 @@ set of the sample.
 from __future__ import annotations
 
 import resource
-from dataclasses import dataclass
-from time import perf_counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cbnet.matching.minimal_sets import minimal
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, percent
+from cbnet_lab.bench.timing import stopwatch
 from cbnet_lab.workload.tag_traffic import tag_sets
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.plans import MinimalPlan
 
 _WORD_BITS = 64  # sets of the sample tested together, one per bit
 _ROWS = 2_000_000  # sets tested together
@@ -37,22 +40,39 @@ class MinimalResult:
     megabytes: int  # peak memory of the process, including the sets
     checked: int  # sets
     equal: bool
+    problem: str | None = field(default=None, metadata=HIDDEN)
 
 
-def minimal_sets(sets: int, tags: int, sample: int, seed: int, report: Report) -> MinimalResult:
+def run(plan: MinimalPlan, report: Report) -> Iterator[MinimalResult]:
     """Find the minimal sets among generated ones, and check a sample of the answer."""
     report("generating sets")
-    column = tag_sets(sets, tags=tags, seed=seed)
+    column = tag_sets(plan.sets, tags=plan.tags, seed=plan.seed)
     report("finding the minimal sets")
-    start = perf_counter()
-    kept = minimal(column)
-    seconds = perf_counter() - start
+    with stopwatch() as seconds:
+        kept = minimal(column)
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     report("checking a sample")
-    rows = _sample_rows(sets, kept, sample, seed)
-    is_kept = np.isin(rows, kept)
-    equal = bool((are_minimal(column, rows) == is_kept).all())
-    return MinimalResult(sets, len(column.values), len(kept), seconds, megabytes, len(rows), equal)
+    rows = _sample_rows(plan.sets, kept, plan.sample, plan.seed)
+    equal = bool((are_minimal(column, rows) == np.isin(rows, kept)).all())
+    problem = None if equal else "sets of the sample; please report this"
+    yield MinimalResult(
+        plan.sets, len(column.values), len(kept), seconds(), megabytes, len(rows), equal, problem
+    )  # fmt: skip
+
+
+def tables(_plan: MinimalPlan, rows: Sequence[MinimalResult]) -> Iterator[ResultTable[MinimalResult]]:
+    """Yield the measurements."""
+    yield ResultTable("Minimal sets", rows, {
+        "sets": "sets",
+        "tags of a set": lambda row: row.tags / row.sets,
+        "minimal": "kept",
+        "share": lambda row: percent(row.kept / row.sets),
+        "seconds": "seconds",
+        "µs per set": lambda row: row.seconds / row.sets * 1e6,
+        "MB at the peak, including the sets": "megabytes",
+        "sets checked": "checked",
+        "right": "equal",
+    }, is_list=True)  # fmt: skip
 
 
 def _sample_rows(sets: int, kept: NDArray[np.int64], count: int, seed: int) -> NDArray[np.int64]:

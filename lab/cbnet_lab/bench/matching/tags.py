@@ -7,35 +7,29 @@ path, and with the reference on a sample; the Bloom table must not miss an inter
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cbnet.language.values import RESERVED_NAME
-from cbnet.matching.compiled_table import CompiledTable
-from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet.matching.storage.arrow_messages import encode_batch
-from cbnet.matching.table import Table
-from cbnet_lab.bench.engine_answer import EngineAnswer, differences
-from cbnet_lab.bench.expected_matches import ExpectedMatches
+from cbnet_lab.bench.bench_input import BenchInput, Report, input_of
+from cbnet_lab.bench.engine_rival import EngineRival
+from cbnet_lab.bench.expected_matches import ExpectedMatches, expected_matches
 from cbnet_lab.bench.matching.false_positives import FalsePositives, false_positives
-from cbnet_lab.bench.matching.tag_expected import expected_tag_matches
-from cbnet_lab.bench.timing import best_of_rounds, passes
-from cbnet_lab.workload.message_batch import as_messages
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
+from cbnet_lab.bench.timing import passes
+from cbnet_lab.workload.tag_traffic import TagTraffic
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from cbnet.matching.storage.columns import Columns
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.workload.tag_traffic import TagTraffic
+    from cbnet_lab.bench.engine_answer import EngineAnswer
+    from cbnet_lab.bench.plans import TagsPlan
 
 TABLES = ("tags", "bloom", "pivot")
 _BLOOM, _JSON = "bloom", "json.loads"
 _BATCH = 500  # messages; small, so that the memory of answers is reused: allocating it would dominate
-_SAMPLE = 1000  # messages that a table may sample when it is built
 # Not needed for matching: the texts of tags, which every table has, and the source of a Bloom table.
 _NOT_COUNTED = ("symbol_", "aside_")
 
@@ -56,126 +50,130 @@ class TagResult:
     matched: float  # interfaces of a message
     hashes: int | None = None
     by_tags: tuple[FalsePositives, ...] | None = None
-    differences: tuple[str, ...] = ()  # what disagrees; empty if equal
-
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        members = asdict(self)
-        del members["differences"]
-        return {name: round(value, 3) if isinstance(value, float) else value for name, value in members.items()}
+    problem: str | None = field(default=None, metadata=HIDDEN)
+    checked: str = field(default="", metadata=HIDDEN)
 
 
-@dataclass(frozen=True)
-class TagOutcome:
-    """The results of a run, one per table, and the expected answers."""
-
-    results: list[TagResult]
-    messages: int
-    expected: ExpectedMatches
-
-
-@dataclass(frozen=True)
-class _TagInput:
-    filters: pa.Table
-    columns: Columns
-    messages: pa.RecordBatch
-    members: list[dict[str, Any]]
+def run(plan: TagsPlan, report: Report) -> Iterator[TagResult]:
+    """Measure all tables on each workload."""
+    runs = [
+        TagTraffic(count, own, plan.messages, seed=plan.seed) for count in plan.descriptors for own in plan.interfaces
+    ]
+    for traffic in runs:
+        yield from _measured(traffic, plan.seconds, report)
 
 
-def tag_tables(traffic: TagTraffic, seconds: float, report: Report) -> TagOutcome:
-    """Measure all tables on a workload; a measurement lasts at least `seconds`."""
+def _measured(traffic: TagTraffic, seconds: float, report: Report) -> Iterator[TagResult]:
     report("generating descriptors and messages")
-    filters, messages = traffic.filters(), traffic.message_batch()
-    given = _TagInput(filters, columns_from_arrow(filters), messages, as_messages(messages))
-    expected = expected_tag_matches(filters, given.members, report)
-    rivals = [_Rival(table, given, report) for table in TABLES]
+    given = input_of(traffic.filters(), traffic.message_batch(), report)
+    expected = expected_matches(given, report)
+    rivals = [EngineRival(table, given, report) for table in TABLES]
     exact = rivals[0]
-    differing = [tuple(rival.differences(exact, expected, report)) for rival in rivals]
+    wrong = {}
+    for rival in rivals:
+        report(f"{rival.engine}: checking its answers")
+        wrong[rival.engine] = _differences(rival, exact, expected)
     report("timing")
-    best = _times(rivals, given, seconds)
-    results = [rival.result(exact, best, differs, report) for rival, differs in zip(rivals, differing, strict=True)]
-    return TagOutcome(results, len(given.members), expected)
-
-
-def _times(rivals: list[_Rival], given: _TagInput, seconds: float) -> dict[str, float]:
-    """Return the microseconds per message of each table, singly and in batches, and of `json.loads`."""
-    texts = [json.dumps(message) for message in given.members]
-    methods = {name: passes(work) for rival in rivals for name, work in rival.methods().items()}
-    methods[_JSON] = passes(lambda: [json.loads(text) for text in texts] and None)
-    return {name: best / len(texts) * 1e6 for name, best in best_of_rounds(methods, seconds).items()}
-
-
-class _Rival:
-    """A table, built on the input that all tables of a run share."""
-
-    def __init__(self, table: str, given: _TagInput, report: Report) -> None:
-        self._given = given
-        self.compiled = self._build(table, lambda step: report(f"{table}: {step}"))
-        self.batch, self._kept = encode_batch(given.messages, self.compiled.symbols)
-        self.answer = EngineAnswer(*self.compiled.match_batch(self.batch)[:2])
-
-    def _build(self, table: str, report: Report, *, reduce: bool = True) -> CompiledTable:
-        sample = self._given.members[:_SAMPLE]
-        return CompiledTable.build(self._given.columns, table, report, reduce=reduce, sample=sample)
-
-    def differences(self, exact: _Rival, expected: ExpectedMatches, report: Report) -> Iterator[str]:
-        """Yield the sources that disagree with the answers: another path, the reference, or an exact table."""
-        report(f"{self.compiled.engine}: checking its answers")
-        first = exact.answer
-        if self.compiled.engine == _BLOOM:  # it may add interfaces, the same by all paths
-            if not is_within(first, self.answer):
-                yield f"{exact.compiled.engine}, whose answers it should contain"
-            first, expected = self.answer, ExpectedMatches({})
-        yield from differences(self.answer, self.compiled, self.batch, self._given.members, expected, first)
-
-    def methods(self) -> dict[str, Callable[[], object]]:
-        """Return the work to time: all messages, singly and in batches."""
-        match, index, count = Table[Any](self.compiled).match, self.compiled.index, len(self.batch)
-
-        def in_batches() -> None:
-            for first in range(0, count, _BATCH):
-                index.match_batch(self.batch, first, min(count, first + _BATCH))
-
-        def one_by_one() -> None:
-            for message in self._given.members:
-                match(message)
-
-        return {f"{self.compiled.engine}, single": one_by_one, f"{self.compiled.engine}, batch": in_batches}
-
-    def result(self, exact: _Rival, best: dict[str, float], differing: tuple[str, ...], report: Report) -> TagResult:
-        """Return the measurements, with the size of the table and its false positives."""
-        table, about = self.compiled.engine, self.compiled.metadata
-        is_bloom = table == _BLOOM
+    methods = {f"{rival.engine}, {name}": work for rival in rivals for name, work in _methods(rival).items()}
+    methods[_JSON] = lambda: [json.loads(text) for text in given.texts] and None
+    best = exact.microseconds({name: passes(work) for name, work in methods.items()}, seconds)
+    for rival in rivals:
+        table, about = rival.engine, rival.compiled.metadata
         report(f"{table}: measuring its size")
-        return TagResult(
-            table, about["filters"], about["interfaces"],
-            best[f"{table}, single"], best[f"{table}, batch"], self._bytes() / about["filters"],
-            len(self.answer.targets) - len(exact.answer.targets), not differing, best[_JSON],
-            matched=len(exact.answer.targets) / len(self.batch),
-            hashes=self.compiled.index.hashes if is_bloom else None,
-            by_tags=tuple(self._by_tags(exact)) if is_bloom else None,
-            differences=differing,
-        )  # fmt: skip
+        yield TagResult(
+            table=table,
+            descriptors=about["filters"],
+            interfaces=about["interfaces"],
+            us_single=best[f"{table}, single"],
+            us_batch=best[f"{table}, batch"],
+            bytes_per_descriptor=_bytes(rival) / about["filters"],
+            false_positives=len(rival.answer.targets) - len(exact.answer.targets),
+            equal=not wrong[table],
+            us_json_loads=best[_JSON],
+            matched=len(exact.answer.targets) / len(rival.batch),
+            hashes=rival.compiled.index.hashes if table == _BLOOM else None,
+            by_tags=tuple(_by_tags(rival, exact, given)) if table == _BLOOM else None,
+            problem=f"{table} differs from {', '.join(wrong[table])}" if wrong[table] else None,
+            checked=expected.summary(len(given.members)),
+        )
 
-    def _bytes(self) -> int:
-        """Return the bytes needed for matching, with all filters, including covered ones."""
-        compiled = self.compiled
-        if compiled.metadata["covered"]:
-            compiled = self._build(compiled.engine, lambda _: None, reduce=False)
-        return sum(array.nbytes for name, array in compiled.arrays.items() if not name.startswith(_NOT_COUNTED))
 
-    def _by_tags(self, exact: _Rival) -> list[FalsePositives]:
-        symbols = self.compiled.symbols
-        known = [[symbols.symbol(tag, True) for tag in members[RESERVED_NAME]] for members in self._given.members]
-        messages = [np.array([symbol for symbol in found if symbol >= 0], np.int64) for found in known]
-        return false_positives(self.compiled, exact.compiled, self.batch, messages)
+def _differences(rival: EngineRival, exact: EngineRival, expected: ExpectedMatches) -> tuple[str, ...]:
+    """Return the sources that disagree; a Bloom table may add interfaces, the same by all paths."""
+    if rival.engine != _BLOOM:
+        return rival.differences(expected, exact.answer)
+    missed = () if is_within(exact.answer, rival.answer) else (f"{exact.engine}, whose answers it should contain",)
+    return missed + rival.differences(ExpectedMatches({}), rival.answer)
+
+
+def _methods(rival: EngineRival) -> dict[str, Callable[[], object]]:
+    index, batch = rival.compiled.index, rival.batch
+
+    def in_batches() -> None:
+        for first in range(0, len(batch), _BATCH):
+            index.match_batch(batch, first, min(len(batch), first + _BATCH))
+
+    return {"single": rival.match_singly, "batch": in_batches}
+
+
+def _bytes(rival: EngineRival) -> int:
+    """Return the bytes needed for matching, with all filters, including covered ones."""
+    arrays = rival.unreduced().arrays
+    return sum(array.nbytes for name, array in arrays.items() if not name.startswith(_NOT_COUNTED))
+
+
+def _by_tags(bloom: EngineRival, exact: EngineRival, given: BenchInput) -> list[FalsePositives]:
+    symbols = bloom.compiled.symbols
+    known = [[symbols.symbol(tag, True) for tag in members[RESERVED_NAME]] for members in given.members]
+    messages = [np.array([symbol for symbol in found if symbol >= 0], np.int64) for found in known]
+    return false_positives(bloom.compiled, exact.compiled, bloom.batch, messages)
 
 
 def is_within(few: EngineAnswer, many: EngineAnswer) -> bool:
     """Return whether every target of a message in `few` is also in `many`."""
     rows = [np.repeat(np.arange(len(answer.offsets) - 1), np.diff(answer.offsets)) for answer in (few, many)]
     pairs = [row << 32 | answer.targets for row, answer in zip(rows, (few, many), strict=True)]
-    indexes = np.searchsorted(pairs[1], pairs[0])
-    return len(pairs[0]) == 0 or (
-        bool(indexes[-1] < len(pairs[1])) and bool((pairs[1][np.minimum(indexes, len(pairs[1]) - 1)] == pairs[0]).all())
-    )
+    return bool(np.isin(pairs[0], pairs[1]).all())
+
+
+def tables(
+    plan: TagsPlan, rows: Sequence[TagResult]
+) -> Iterator[str | ResultTable[TagResult] | ResultTable[FalsePositives]]:
+    """Yield the times and sizes of the tables of each run, and the false positives by number of tags."""
+    for (descriptors, interfaces), group in groupby(rows, lambda row: (row.descriptors, row.interfaces)):
+        run = list(group)
+        first = run[0]
+        matched = f"a message matches {first.matched:.3g} of them"
+        yield f"tags, seed {plan.seed}: {descriptors:,} descriptors, {interfaces:,} interfaces; {matched}\n"
+        yield _times(run)
+        for row in run:
+            if row.by_tags is not None:
+                yield _rates(row)
+        correct = "The exact tables agree on every call path, and bloom misses nothing."
+        yield correct if all(row.equal for row in run) else "The answers DIFFER."
+        yield f"{first.checked}\n"
+
+
+def _times(rows: Sequence[TagResult]) -> ResultTable[TagResult]:
+    return ResultTable("Microseconds per message, size, and false positives", rows, {
+        "table": "table",
+        "single": "us_single",
+        "batch": "us_batch",
+        "json.loads": "us_json_loads",
+        "batch / json": lambda row: ratio(row.us_batch, row.us_json_loads),
+        f"batch / {rows[0].table}": lambda row: ratio(row.us_batch, rows[0].us_batch),
+        "bytes / descriptor": "bytes_per_descriptor",
+        "false positives": "false_positives",
+    })  # fmt: skip
+
+
+def _rates(bloom: TagResult) -> ResultTable[FalsePositives]:
+    """Return the false positives by number of tags in the message."""
+    return ResultTable(f"False positives of {bloom.table}, with {bloom.hashes} hashes per tag", bloom.by_tags or (), {
+        "tags in message": "tags",
+        "messages": "messages",
+        "one, predicted": "predicted_per_descriptor",
+        "one, measured": "measured_per_descriptor",
+        "any of all, predicted": "predicted_per_predicate",
+        "any of all, measured": "measured_per_predicate",
+    })  # fmt: skip

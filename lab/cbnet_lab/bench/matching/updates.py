@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -21,11 +21,15 @@ from cbnet.matching.live_table import LiveTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.table import Table
 from cbnet_lab import workload
+from cbnet_lab.bench.result_table import ResultTable, percent
+
+if TYPE_CHECKING:
+    from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.plans import UpdatesPlan
 
 _TICK = 0.01  # seconds between bursts of updates
 _IDLE_SECONDS = 3.0
 _CHECKED_MESSAGES = 5
-Report = Callable[[str], None]
 
 
 @dataclass
@@ -42,6 +46,12 @@ class UpdatesResult:
     merges: int = 0
     checks: int = 0
     equal: bool = True
+    speed_kept: float = 0.0  # of matching, with updates
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong, if an answer is."""
+        return None if self.equal else "the table under updates; please report this"
 
 
 @dataclass
@@ -81,33 +91,45 @@ class _History:
             del self.added[item]
 
 
-def bench_updates(
-    filters: int = 1_000_000,
-    rate: int = 10_000,
-    seconds: float = 60.0,
-    seed: int = 0,
-    report: Report = lambda _: None,
-) -> UpdatesResult:
+def run(plan: UpdatesPlan, report: Report) -> Iterator[UpdatesResult]:
     """Run the benchmark on a table of the [2002] mix, one filter per interface."""
     report("generating the workload")
-    parameters = workload.mix("2002", filters=filters, messages=500, seed=seed)
+    parameters = workload.mix("2002", filters=plan.filters, messages=500, seed=plan.seed)
     columns = columns_from_arrow(workload.filters(parameters))
     messages = workload.as_messages(workload.messages(parameters))
     report("compiling the table")
     original = Table[Any](CompiledTable.build(columns))
     report("preparing the updates")
-    history = _prepare(columns, original, filters, int(rate * (seconds + 1) / 2) + 1, seed)
-    result = UpdatesResult(filters)
+    history = _prepare(columns, original, plan.filters, int(plan.rate * (plan.seconds + 1) / 2) + 1, plan.seed)
+    result = UpdatesResult(plan.filters)
     history.table.match(messages[0])
     report("matching without updates")
     result.us_match_idle = _match_for(history.table, messages, _IDLE_SECONDS)
-    _run(history, original, messages, rate, seconds, result, report)
+    _run(history, original, messages, plan, result, report)
     history.table.wait()
     _check(history, original, messages, result)
     result.merges = history.table.merges
     result.us_update = history.spent / max(1, history.updates) * 1e6
     result.updates = history.updates
-    return result
+    result.speed_kept = result.us_match_idle / result.us_match_busy
+    yield result
+
+
+def tables(plan: UpdatesPlan, rows: Sequence[UpdatesResult]) -> Iterator[ResultTable[UpdatesResult]]:
+    """Yield the measurements."""
+    yield ResultTable("Updates of a live table of the [2002] mix, one filter per interface", rows, {
+        "filters": "filters",
+        "updates": "updates",
+        "seconds": "seconds",
+        f"updates per second, of {plan.rate:,}": "updates_per_second",
+        "µs per update, including waits for the interpreter": "us_update",
+        "µs per message without updates": "us_match_idle",
+        "µs per message with updates": "us_match_busy",
+        "speed kept": lambda row: percent(row.speed_kept),
+        "merges": "merges",
+        "answers compared": "checks",
+        "right": "equal",
+    }, is_list=True)  # fmt: skip
 
 
 def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, seed: int) -> _History:
@@ -135,21 +157,20 @@ def _run(
     history: _History,
     original: Table[Any],
     messages: list[Any],
-    rate: int,
-    seconds: float,
+    plan: UpdatesPlan,
     result: UpdatesResult,
     report: Report,
 ) -> None:
     """Update and match concurrently, in periods of a few seconds, with a check after each."""
-    turns = max(1, round(seconds / 10))
+    turns = max(1, round(plan.seconds / 10))
     spent_matching = []
     for turn in range(turns):
         report(f"matching with updates, {turn + 1} of {turns}")
         ended = threading.Event()
-        updater = threading.Thread(target=_update_at, args=(history, rate, ended))
+        updater = threading.Thread(target=_update_at, args=(history, plan.rate, ended))
         start, before = time.perf_counter(), history.updates
         updater.start()
-        spent_matching.append(_match_for(history.table, messages, seconds / turns))
+        spent_matching.append(_match_for(history.table, messages, plan.seconds / turns))
         ended.set()
         updater.join()
         result.seconds += time.perf_counter() - start

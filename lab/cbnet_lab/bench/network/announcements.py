@@ -11,9 +11,9 @@ frames for each router, and every router holds all filters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,40 +25,15 @@ from cbnet.language.syntax.parser import parse
 from cbnet.topology import Graph, topology
 from cbnet_lab.bench.network.filter_population import filter_population
 from cbnet_lab.bench.network.traffic import expected_deliveries
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.result_table import Cell, ResultTable, ratio
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.delivery_check import DeliveryCheck
+    from cbnet_lab.bench.plans import AnnouncementsPlan
+    from cbnet_lab.bench.routing import Routing
 
-_MEGABYTE = 1e6
-
-
-@dataclass(frozen=True)
-class AnnouncementPlan:
-    """The parameters of a run."""
-
-    topology: str = "powerlaw:20"
-    filters: int = 1_000  # of each client
-    population: str = "random"
-    routing: Routing = field(default_factory=lambda: Routing(1))
-    messages: int = 300
-    is_in_memory: bool = False
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class MinMedianMax:
-    """The least, the median and the greatest of some numbers, one for each router."""
-
-    least: float
-    median: float
-    most: float
-
-    @classmethod
-    def of(cls, numbers: Sequence[float]) -> MinMedianMax:
-        """Return the spread of some numbers."""
-        return cls(*np.percentile(numbers, (0, 50, 100)).tolist())
+_SPREAD = (0, 50, 100)  # per cent
 
 
 @dataclass(frozen=True)
@@ -85,53 +60,154 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class AnnouncementOutcome:
+class AnnouncementResult:
     """A run, and what flooding would have cost."""
 
-    plan: AnnouncementPlan
+    topology: str
     routers: int
     links: int
+    trees: str
+    population: str
+    filters: int  # of each client
     distinct: int  # filters of all clients
-    measured: Measured
-    flooding: AnnouncementCost
+    seed: int
+    memory: bool
+    seconds: float
+    cpu_s: float
+    cpu_max_s: float  # of the busiest process
+    simulated_s: float | None
+    frames: int
+    filters_sent: int
+    bytes: int
+    held_min: float  # different filters, of a router
+    held_median: float
+    held_max: float
+    rss_mb_min: float
+    rss_mb_median: float
+    rss_mb_max: float
+    messages: int
+    deliveries: int
+    expected: int
+    missing: int
+    twice: int
+    spurious: int
+    flooding_frames: int
+    flooding_filters_sent: int
+    flooding_bytes: int
+    flooding_held: int
+    reconnects: int
 
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        plan, measured, verdict = self.plan, self.measured, self.measured.verdict
-        held, memory = MinMedianMax.of(measured.cost.held), MinMedianMax.of(measured.memory)
-        return {
-            "topology": plan.topology, "routers": self.routers, "links": self.links, "trees": str(plan.routing),
-            "population": plan.population, "filters": plan.filters, "distinct": self.distinct, "seed": plan.seed,
-            "memory": plan.is_in_memory, "seconds": round(measured.seconds, 3),
-            "cpu_s": round(sum(measured.cpu), 3), "cpu_max_s": round(max(measured.cpu), 3),
-            "simulated_s": measured.simulated and round(measured.simulated, 3),
-            "frames": measured.cost.frames, "filters_sent": measured.cost.filters, "bytes": measured.cost.bytes,
-            "held_min": held.least, "held_median": held.median, "held_max": held.most,
-            "rss_mb_min": round(memory.least / _MEGABYTE, 1), "rss_mb_median": round(memory.median / _MEGABYTE, 1),
-            "rss_mb_max": round(memory.most / _MEGABYTE, 1), "messages": plan.messages,
-            "deliveries": verdict.right, "expected": verdict.expected, "missing": verdict.missing,
-            "twice": verdict.twice, "spurious": verdict.spurious, "flooding_frames": self.flooding.frames,
-            "flooding_filters_sent": self.flooding.filters, "flooding_bytes": self.flooding.bytes,
-            "flooding_held": self.flooding.held[0], "reconnects": measured.reconnects,
-        }  # fmt: skip
+    @property
+    def problem(self) -> str | None:
+        """The wrong deliveries, if there are any."""
+        if not (self.missing or self.twice or self.spurious):
+            return None
+        wrong = f"{self.missing:,} missing, {self.twice:,} duplicate, {self.spurious:,} spurious"
+        return f"{self.population}, trees {self.trees}: {wrong}"
 
 
-def bench_announcements(plan: AnnouncementPlan, report: Report) -> AnnouncementOutcome:
-    """Subscribe at every router, wait for all confirmations, and check deliveries."""
+def run(plan: AnnouncementsPlan, report: Report) -> Iterator[AnnouncementResult]:
+    """Subscribe at every router, wait for all confirmations, and check deliveries; for each population and routing."""
+    for population in plan.population:
+        for routing in plan.trees:
+            yield _measured(plan, population, routing, report)
+
+
+def _measured(plan: AnnouncementsPlan, population: str, routing: Routing, report: Report) -> AnnouncementResult:
     from cbnet_lab.bench.network.announcement_runs import measure_in_memory, measure_processes
 
     graph = topology(plan.topology, plan.seed)
     report("generating filters and messages")
-    traffic = filter_population(plan.population, len(graph), plan.filters, plan.messages, plan.seed)
+    traffic = filter_population(population, len(graph), plan.filters, plan.messages, plan.seed)
     report("computing the expected deliveries")
     expected = expected_deliveries(traffic)
-    measure = measure_in_memory if plan.is_in_memory else measure_processes
-    measured = measure(graph, plan.routing, traffic, expected, report)
+    measure = measure_in_memory if plan.memory else measure_processes
+    measured = measure(graph, routing, traffic, expected, report)
     report("computing the cost of flooding")
     clients = [[filter for text in texts for filter in parse(text)] for texts in traffic.subscribers]
-    distinct = len({_encoded(filter) for filters in clients for filter in filters})
-    flooding = flooding_cost(graph, clients)
-    return AnnouncementOutcome(plan, len(graph), graph.edge_count, distinct, measured, flooding)
+    flooding, cost, verdict = flooding_cost(graph, clients), measured.cost, measured.verdict
+    held, memory = np.percentile(cost.held, _SPREAD), np.percentile(measured.memory, _SPREAD) / 1e6
+    return AnnouncementResult(
+        topology=plan.topology,
+        routers=len(graph),
+        links=graph.edge_count,
+        trees=str(routing),
+        population=population,
+        filters=plan.filters,
+        distinct=len({_encoded(filter) for filters in clients for filter in filters}),
+        seed=plan.seed,
+        memory=plan.memory,
+        seconds=measured.seconds,
+        cpu_s=sum(measured.cpu),
+        cpu_max_s=max(measured.cpu),
+        simulated_s=measured.simulated,
+        frames=cost.frames,
+        filters_sent=cost.filters,
+        bytes=cost.bytes,
+        held_min=held[0],
+        held_median=held[1],
+        held_max=held[2],
+        rss_mb_min=memory[0],
+        rss_mb_median=memory[1],
+        rss_mb_max=memory[2],
+        messages=plan.messages,
+        deliveries=verdict.right,
+        expected=verdict.expected,
+        missing=verdict.missing,
+        twice=verdict.twice,
+        spurious=verdict.spurious,
+        flooding_frames=flooding.frames,
+        flooding_filters_sent=flooding.filters,
+        flooding_bytes=flooding.bytes,
+        flooding_held=flooding.held[0],
+        reconnects=measured.reconnects,
+    )
+
+
+def tables(
+    plan: AnnouncementsPlan, rows: Sequence[AnnouncementResult]
+) -> Iterator[str | ResultTable[AnnouncementResult]]:
+    """Yield what was sent, what routers hold, and what flooding would have cost."""
+    first = rows[0]
+    size = f"{first.routers:,} routers, {first.links:,} links; a client with {first.filters:,} filters at each router"
+    yield f"{plan.topology}, seed {plan.seed}: {size}\n"
+    named: dict[str, Cell[AnnouncementResult]] = {"population": "population", "trees": "trees"}
+    yield ResultTable("Until all subscriptions are confirmed", rows, {
+        **named,
+        "seconds": "seconds",
+        "CPU s": "cpu_s",
+        "frames": "frames",
+        "filters sent": "filters_sent",
+        "MB": lambda row: row.bytes / 1e6,
+        "flooding: frames": "flooding_frames",
+        "flooding: filters": "flooding_filters_sent",
+        "flooding: MB": lambda row: row.flooding_bytes / 1e6,
+        "filters, flooding / sent": lambda row: ratio(row.flooding_filters_sent, row.filters_sent),
+    })  # fmt: skip
+    yield ResultTable("Different filters that a router holds, and its memory", rows, {
+        **named,
+        "filters min": "held_min",
+        "filters median": "held_median",
+        "filters max": "held_max",
+        "flooding": "flooding_held",
+        "MB min": "rss_mb_min",
+        "MB median": "rss_mb_median",
+        "MB max": "rss_mb_max",
+        "reconnects": "reconnects",
+        "deliveries": "deliveries",
+        "expected": "expected",
+    })  # fmt: skip
+    yield (
+        "Flooding is computed for the same filters, not measured: each router sends its predicate, reduced, once; on n"
+        f" routers with m links it passes 2m - n + 1 = {2 * first.links - first.routers + 1} times over a link. Every"
+        " router holds all filters."
+    )
+    if plan.memory:
+        yield "In memory: seconds of this process; its memory is divided by the number of routers."
+    if any(row.reconnects for row in rows):
+        yield "Clients timed out and subscribed again, so more was sent: the machine is too busy."
+    is_right = all(row.problem is None for row in rows)
+    yield f"deliveries: {'each exactly once, as in the reference' if is_right else 'WRONG'}."
 
 
 def flooding_cost(graph: Graph, clients: Sequence[Sequence[Filter]]) -> AnnouncementCost:

@@ -9,16 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from signal import SIG_IGN, SIGINT, signal
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from cbnet.errors import CbnetError
 from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming
+from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 _START_TIMEOUT = 900.0  # seconds
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
@@ -50,55 +47,35 @@ class LoadProcesses:
     """One publishing process and several receiving ones."""
 
     def __init__(self, publisher: tuple[Role, Sequence[Any]], receivers: Sequence[tuple[Role, Sequence[Any]]]) -> None:
-        """Create the processes from importable functions and their first arguments."""
-        context = get_context("spawn")  # a fork would copy threads in an unknown state
-        self._shared = context.RawArray("q", len(receivers))
+        """Prepare the processes; they run importable functions, given with their first arguments."""
+        self._roles = [*((role, (*arguments, index)) for index, (role, arguments) in enumerate(receivers)), publisher]
+        self._shared = SPAWN.RawArray("q", len(receivers))
         self._tally = DeliveryCount(self._shared)
-        roles = [*((role, (*arguments, index)) for index, (role, arguments) in enumerate(receivers)), publisher]
-        self._pipes: list[Connection] = []
-        self._processes = []
-        for role, arguments in roles:
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_run, args=(role, arguments, self._shared, theirs), daemon=True)
-            self._pipes.append(ours)
-            self._processes.append((process, theirs))
+        self._workers: list[WorkerProcess] = []
 
     def __enter__(self) -> Self:
         try:
-            for process, theirs in self._processes:
-                process.start()
-                theirs.close()
-            for pipe in self._pipes:
-                _answer(pipe, _START_TIMEOUT)
+            for role, arguments in self._roles:
+                self._workers.append(WorkerProcess("a client process", _run, role, arguments, self._shared))
+            for worker in self._workers:
+                worker.receive(_START_TIMEOUT)
         except BaseException:
             self.close()
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Stop all processes."""
-        for pipe in self._pipes:
-            try:
-                pipe.send("end")
-            except OSError:
-                continue  # it has already ended
-        for process, _ in self._processes:
-            if process.pid is not None:
-                process.join(_SETTLE * 10)
-                process.terminate()
-                process.join()
-        for pipe in self._pipes:
-            pipe.close()
+        for worker in self._workers:
+            worker.close()
 
     @property
     def pids(self) -> tuple[int, list[int]]:
         """The publishing process, and the receiving ones."""
-        *receiving, publishing = [process.pid or 0 for process, _ in self._processes]
+        *receiving, publishing = [worker.pid for worker in self._workers]
         return publishing, receiving
 
     def run(
@@ -112,15 +89,15 @@ class LoadProcesses:
 
         meanwhile: called after publishing has started. quiet: seconds without a delivery before the wait ends.
         """
-        *receiving, publishing = self._pipes
+        *receiving, publishing = self._workers
         before = self._tally.total()
         publishing.send(order)
         meanwhile()
-        published: PublishTiming = _answer(publishing, None)
+        published: PublishTiming = publishing.receive()
         self._wait(before + expected, quiet)
-        for pipe in receiving:
-            pipe.send("report")
-        reports: list[Deliveries] = [_answer(pipe, _START_TIMEOUT) for pipe in receiving]
+        for worker in receiving:
+            worker.send("report")
+        reports: list[Deliveries] = [worker.receive(_START_TIMEOUT) for worker in receiving]
         return _received(published, reports)
 
     def _wait(self, expected: int, quiet: float) -> None:
@@ -149,29 +126,13 @@ def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> Receiv
     )
 
 
-def _answer(pipe: Connection, timeout: float | None) -> Any:
-    try:
-        if not pipe.poll(timeout):
-            raise CbnetError("a client process did not answer in time")
-        answer = pipe.recv()
-    except (EOFError, OSError):
-        raise CbnetError("a client process died") from None
-    if isinstance(answer, Exception):
-        raise CbnetError(f"a client process failed: {answer}")
-    return answer
-
-
-def _run(role: Role, arguments: Sequence[Any], shared: Any, pipe: Connection) -> None:
+def _run(pipe: Connection, role: Role, arguments: Sequence[Any], shared: Any) -> None:
     """Run a role in this process until it ends."""
-    signal(SIGINT, SIG_IGN)  # on Ctrl-C the parent stops this process
 
     def next_command() -> Any:
         try:
             return pipe.recv() if pipe.poll() else None
-        except (EOFError, OSError):  # the parent has ended
+        except (EOFError, OSError):  # the parent has ended, or closed the pipe
             return "end"
 
-    try:
-        role(*arguments, DeliveryCount(shared), next_command, pipe.send)
-    except (CbnetError, OSError) as error:
-        pipe.send(CbnetError(str(error)))
+    role(*arguments, DeliveryCount(shared), next_command, pipe.send)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet_lab.bench.router.cases import Case
+if TYPE_CHECKING:
+    from cbnet_lab.bench.router.cases import Case
+    from cbnet_lab.bench.router.rivals import RivalServer
 
 
 @dataclass(frozen=True)
@@ -36,65 +38,62 @@ class Round:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """All rounds of a case on a server, or on two routers in a row."""
+    """Measurements of a case on a server, or on two routers in a row."""
 
-    case: Case
+    case: str
     server: str
     version: str
     configurations: Sequence[str]  # of each process
     filters: int | None
-    rounds: Sequence[Round]
-    memory: Sequence[int]  # bytes of each process, afterwards
-
-    @property
-    def best(self) -> Round:
-        """The round with the least processor time per message."""
-        return min(self.rounds, key=lambda each: each.cpu_per_message)
-
-    @property
-    def messages_per_s(self) -> float:
-        """Messages per second of the fastest round."""
-        return max(each.messages_per_s for each in self.rounds)
-
-    @property
-    def problem(self) -> str | None:
-        """The first wrong delivery, if there was one."""
-        return next((each.problem for each in self.rounds if each.problem is not None), None)
-
-    def latency(self, percent: float) -> float | None:
-        """Return a percentile of the latency of the probe in all rounds, in ms; None without a probe."""
-        latencies = list(chain.from_iterable(each.latencies for each in self.rounds))
-        return float(np.percentile(latencies, percent)) / 1e6 if latencies else None
-
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        load, best = self.case.load, self.best
-        return {
-            "case": self.case.name,
-            "server": self.server,
-            "version": self.version,
-            "configurations": list(self.configurations),
-            "filters": self.filters,
-            "tls": self.case.is_tls,
-            "subscribers": load.subscribers,
-            "publishers": load.publishers,
-            "batch": load.batch,
-            "payload": load.payload,
-            "window": load.window,
-            "messages": best.messages,
-            "deliveries": best.deliveries,
-            "cpu_us_per_message": round(best.cpu_per_message, 3),
-            "cpu_us_per_delivery": round(best.cpu_per_message / load.subscribers, 4),
-            "process_cpu_us_per_message": [round(each / max(1, best.messages), 3) for each in best.cpu],
-            "rounds_cpu_us_per_message": [round(each.cpu_per_message, 3) for each in self.rounds],
-            "messages_per_s": round(self.messages_per_s),
-            "rounds_messages_per_s": [round(each.messages_per_s) for each in self.rounds],
-            "probe_p50_ms": _rounded(self.latency(50)),
-            "probe_p99_ms": _rounded(self.latency(99)),
-            "rss_mb": [round(each / 1e6, 1) for each in self.memory],
-            "problem": self.problem,
-        }
+    tls: bool
+    subscribers: int
+    publishers: int
+    batch: int
+    payload: int
+    window: int
+    messages: int  # of the best round, with the least processor time per message
+    deliveries: int
+    cpu_us_per_message: float
+    cpu_us_per_delivery: float
+    process_cpu_us_per_message: Sequence[float]
+    rounds_cpu_us_per_message: Sequence[float]
+    messages_per_s: int  # of the fastest round
+    rounds_messages_per_s: Sequence[int]
+    probe_p50_ms: float | None  # in all rounds
+    probe_p99_ms: float | None
+    rss_mb: Sequence[float]  # of each process, afterwards
+    problem: str | None  # the first wrong delivery, if there was one
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+def case_result(case: Case, rival: RivalServer, rounds: Sequence[Round], megabytes: Sequence[float]) -> CaseResult:
+    """Return the measurements of all rounds."""
+    load, best = case.load, min(rounds, key=lambda each: each.cpu_per_message)
+    speeds = [round(each.messages_per_s) for each in rounds]
+    latencies = list(chain.from_iterable(each.latencies for each in rounds))
+    p50, p99 = np.percentile(latencies, (50, 99)) / 1e6 if latencies else (None, None)
+    problem = next((each.problem for each in rounds if each.problem is not None), None)
+    return CaseResult(
+        case=case.name,
+        server=rival.kind.name,
+        version=rival.kind.version(),
+        configurations=[str(server.setup) for server in rival.servers],
+        filters=rival.filters,
+        tls=case.is_tls,
+        subscribers=load.subscribers,
+        publishers=load.publishers,
+        batch=load.batch,
+        payload=load.payload,
+        window=load.window,
+        messages=best.messages,
+        deliveries=best.deliveries,
+        cpu_us_per_message=best.cpu_per_message,
+        cpu_us_per_delivery=best.cpu_per_message / load.subscribers,
+        process_cpu_us_per_message=[each / max(1, best.messages) for each in best.cpu],
+        rounds_cpu_us_per_message=[each.cpu_per_message for each in rounds],
+        messages_per_s=max(speeds),
+        rounds_messages_per_s=speeds,
+        probe_p50_ms=p50,
+        probe_p99_ms=p99,
+        rss_mb=[round(each, 1) for each in megabytes],
+        problem=problem and f"{case.name}, {rival.key}: {problem}",
+    )

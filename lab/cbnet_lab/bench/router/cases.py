@@ -50,12 +50,9 @@ CASES: Final = {
 }
 
 
-def parse_cases(text: str) -> list[Case]:
-    """Return the cases of a comma-separated list of names."""
-    return [_case(name.strip()) for name in text.split(",")]
-
-
-def _case(name: str) -> Case:
-    if name not in CASES:
-        raise InputError(f"unknown case {name!r}", hint=f"use some of {', '.join(CASES)}")
-    return CASES[name]
+def chosen_cases(names: Sequence[str]) -> list[Case]:
+    """Return the cases of these names."""
+    for name in names:
+        if name not in CASES:
+            raise InputError(f"unknown case {name!r}", hint=f"use some of {', '.join(CASES)}")
+    return [CASES[name] for name in names]

@@ -8,47 +8,52 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cbnet_lab.bench.bench_input import Report
-from cbnet_lab.bench.router.case_result import CaseResult, Round
-from cbnet_lab.bench.router.cases import Case
+from cbnet_lab.bench.result_table import Cell, ResultTable, cell, ratio
+from cbnet_lab.bench.router.case_result import CaseResult, Round, case_result
+from cbnet_lab.bench.router.cases import Case, chosen_cases
 from cbnet_lab.bench.router.generators import Generators
 from cbnet_lab.bench.router.load import Until
 from cbnet_lab.bench.router.rivals import RivalServer, start_rivals
+from cbnet_lab.bench.router.servers import SERVERS, chosen_servers
+
+if TYPE_CHECKING:
+    from cbnet_lab.bench.plans import RouterPlan
+
+_BASE = "nats"  # that the others are compared with
 
 
-@dataclass(frozen=True)
-class RouterPlan:
-    """What to compare."""
-
-    cases: Sequence[Case]
-    servers: Sequence[str]
-    filters: Sequence[int]
-    until: Until
-    rounds: int
-    seed: int
+def notes(plan: RouterPlan) -> Iterator[str]:
+    """Yield the servers that are not measured."""
+    chosen_cases(plan.cases)
+    for kind in SERVERS.values() if plan.servers is None else ():
+        if not kind.is_installed:
+            yield f"{kind.name} is not installed, so it is not measured: apt-get install {kind.package}"
 
 
-def compare(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
+def run(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
     """Measure all servers in each case; they run until the iterator ends or is closed."""
+    cases, servers = chosen_cases(plan.cases), chosen_servers(plan.servers)
     with ExitStack() as stack:
         generators = stack.enter_context(Generators())
         shared: list[RivalServer] = []  # by the cases without servers of their own
-        for case in plan.cases:
+        for case in cases:
             if case.has_own_servers:
                 with ExitStack() as own:
-                    rivals = start_rivals(own, case, plan.servers, plan.filters, plan.seed, report)
+                    rivals = start_rivals(own, case, servers, plan.filters, plan.seed, report)
                     yield from _case_results(case, plan, rivals, generators, report)
             else:
-                shared = shared or start_rivals(stack, case, plan.servers, plan.filters, plan.seed, report)
+                shared = shared or start_rivals(stack, case, servers, plan.filters, plan.seed, report)
                 yield from _case_results(case, plan, shared, generators, report)
 
 
 def _case_results(
     case: Case, plan: RouterPlan, rivals: Sequence[RivalServer], generators: Generators, report: Report
 ) -> Iterator[CaseResult]:
-    load = replace(case.load, seed=plan.seed)
+    load, until = replace(case.load, seed=plan.seed), Until(plan.messages, plan.seconds)
     for rival in rivals:
         report(f"{case.name}: connecting clients of {rival.key}")
         generators.open(rival.key, *rival.targets, load, has_probe=case.has_probe)
@@ -58,14 +63,11 @@ def _case_results(
             report(f"{case.name}: round {number + 1} of {plan.rounds}, {rival.key}")
             own = rounds[rival.key]
             if not any(each.problem for each in own):
-                own.append(_round(rival, case, plan.until, generators))
+                own.append(_round(rival, case, until, generators))
     for rival in rivals:
-        memory = [server.memory() for server in rival.servers]
+        memory = rival.megabytes()
         generators.close(rival.key, has_probe=case.has_probe)
-        yield CaseResult(
-            case, rival.name, rival.servers[0].kind.version(), [server.configuration for server in rival.servers],
-            rival.filters, rounds[rival.key], memory,
-        )  # fmt: skip
+        yield case_result(case, rival, rounds[rival.key], memory)
 
 
 def _round(rival: RivalServer, case: Case, until: Until, generators: Generators) -> Round:
@@ -75,3 +77,34 @@ def _round(rival: RivalServer, case: Case, until: Until, generators: Generators)
     seconds = (received.ended - sent.began) / 1e9
     problems = filter(None, (sent.problem, received.problem, rival.check_holder()))
     return Round(sent.messages, received.deliveries, seconds, cpu, latencies, "; ".join(problems) or None)
+
+
+def tables(plan: RouterPlan, rows: Sequence[CaseResult]) -> Iterator[str | ResultTable[CaseResult]]:
+    """Yield the configurations, and the processor time of each server in each case."""
+    seen = {(row.version, row.tls, len(row.configurations)): row for row in reversed(rows)}
+    for (version, is_tls, _), row in reversed(seen.items()):
+        yield f"{version}, TLS" if is_tls else version
+        yield from ("  " + configuration.replace("\n", "\n  ") for configuration in row.configurations)
+    yield f"\nprocessor time of the server: best of {plan.rounds} rounds, all servers in turn; seed {plan.seed}"
+    for case in chosen_cases(plan.cases):
+        yield _table(case, [row for row in rows if row.case == case.name])
+    is_right = all(row.problem is None for row in rows)
+    yield f"answers: {'every subscriber received every message once, in order and byte by byte' if is_right else 'WRONG'}."
+
+
+def _table(case: Case, rows: Sequence[CaseResult]) -> ResultTable[CaseResult]:
+    base = next((row.cpu_us_per_message for row in rows if row.server == _BASE), None)
+    columns: dict[str, Cell[CaseResult]] = {
+        "server": "server",
+        "filters": "filters",
+        "µs/message": "cpu_us_per_message",
+        "µs/delivery": "cpu_us_per_delivery",
+        "messages/s": "messages_per_s",
+        f"× {_BASE}": lambda row: ratio(row.cpu_us_per_message, base),
+        "MB": lambda row: " + ".join(map(cell, row.rss_mb)),
+    }
+    if case.is_transit:
+        columns["µs of each router"] = lambda row: " + ".join(map(cell, row.process_cpu_us_per_message))
+    if case.has_probe:
+        columns |= {"p50 ms": "probe_p50_ms", "p99 ms": "probe_p99_ms"}
+    return ResultTable(f"{case.name}: {case.text}", rows, columns)

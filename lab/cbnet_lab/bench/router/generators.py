@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from signal import SIG_IGN, SIGINT, signal
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from cbnet.errors import CbnetError
@@ -15,10 +12,9 @@ from cbnet_lab.bench.router.load import Load, LoadProgress, Received, SentLoad, 
 from cbnet_lab.bench.router.probe import PROBE, Probe
 from cbnet_lab.bench.router.publisher import Publisher
 from cbnet_lab.bench.router.receiver import Receiver
+from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 Latencies = Sequence[int]  # ns, of the probe's messages
-
-_END_TIMEOUT = 0.5  # seconds; a run is not waited for
 
 
 class Generator(Protocol):
@@ -33,39 +29,19 @@ class GeneratorProcess:
 
     def __init__(self, kind: Callable[..., Generator], shared: Any) -> None:
         """Start the process; kind: the class of its generators."""
-        context = get_context("spawn")  # a fork would copy threads in an unknown state
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(kind, shared, theirs), daemon=True)
-        self._process.start()
-        theirs.close()
+        self._worker = WorkerProcess("a load generator", _serve, kind, shared)
+        self.result, self.close = self._worker.receive, self._worker.close
 
     def begin(self, key: str, method: str, *arguments: Any) -> None:
-        """Begin a call; "open" creates a generator."""
-        self._pipe.send((key, method, arguments))
-
-    def result(self) -> Any:
-        """Wait for the result of the call."""
-        try:
-            answer = self._pipe.recv()
-        except (EOFError, OSError):
-            raise CbnetError("a load generator died") from None
-        if isinstance(answer, Exception):
-            raise CbnetError(f"a load generator failed: {answer}")
-        return answer
-
-    def close(self) -> None:
-        """End the process."""
-        self._pipe.close()
-        self._process.join(_END_TIMEOUT)
-        self._process.kill()
-        self._process.join()
+        """Begin a call, whose result `result` waits for; "open" creates a generator."""
+        self._worker.send((key, method, arguments))
 
 
 class Generators:
     """A publishing, a receiving and a probing process; a context manager."""
 
     def __init__(self) -> None:
-        shared = get_context("spawn").RawArray("q", 2)
+        shared = SPAWN.RawArray("q", 2)
         self._progress = LoadProgress(shared)
         self._receiver = GeneratorProcess(Receiver, shared)
         self._publisher = GeneratorProcess(Publisher, shared)
@@ -74,9 +50,7 @@ class Generators:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in (self._publisher, self._receiver, self._probe):
             process.close()
 
@@ -108,15 +82,11 @@ class Generators:
         process.result()
 
 
-def _serve(kind: Callable[..., Generator], shared: Any, pipe: Connection) -> None:
+def _serve(pipe: Connection, kind: Callable[..., Generator], shared: Any) -> None:
     """Carry out calls until the other end of the pipe closes."""
-    signal(SIGINT, SIG_IGN)  # on Ctrl-C the parent ends this process
     generators: dict[str, Generator] = {}
     while True:
-        try:
-            key, method, arguments = pipe.recv()
-        except (EOFError, OSError):
-            return
+        key, method, arguments = pipe.recv()
         try:
             if method == "open":
                 generators[key] = kind(*arguments, LoadProgress(shared))

@@ -23,29 +23,29 @@ class RawLink:
     def __init__(self, port: int, authority: str | None = None) -> None:
         """Connect; authority: file of the certificate to trust, if the server uses TLS."""
         self._context = None if authority is None else ssl.create_default_context(cafile=authority)
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._waste = bytearray(_DISCARD)
 
     def fileno(self) -> int:
         """Return the file descriptor."""
-        return self._socket.fileno()
+        return self.socket.fileno()
 
     @property
     def is_tls(self) -> bool:
         """Whether TLS has begun."""
-        return isinstance(self._socket, ssl.SSLSocket)
+        return isinstance(self.socket, ssl.SSLSocket)
 
     def begin_tls(self) -> None:
         """Begin TLS, if the server uses it."""
         if self._context is not None:
-            self._socket = self._context.wrap_socket(self._socket, server_hostname="127.0.0.1")
+            self.socket = self._context.wrap_socket(self.socket, server_hostname="127.0.0.1")
 
     # --- greeting: blocking
 
     def ask(self, data: bytes, end: bytes = b"") -> bytes:
         """Send bytes and return all that arrives until it contains `end`, or anything."""
-        self._socket.sendall(data)
+        self.socket.sendall(data)
         answer = b""
         while not answer or end not in answer:
             answer += self.receive()
@@ -53,14 +53,14 @@ class RawLink:
 
     def receive(self) -> bytes:
         """Wait for bytes."""
-        data = self._socket.recv(_DISCARD)
+        data = self.socket.recv(_DISCARD)
         if not data:
             raise CbnetError("the server closed a connection during the greeting")
         return data
 
     def end_greeting(self) -> Self:
         """Stop blocking."""
-        self._socket.setblocking(False)
+        self.socket.setblocking(False)
         return self
 
     # --- load: never blocking, but for `send`
@@ -69,7 +69,7 @@ class RawLink:
         """Send all bytes, waiting while the server does not read."""
         while data:
             try:
-                data = data[self._socket.send(data) :]
+                data = data[self.socket.send(data) :]
             except (BlockingIOError, ssl.SSLWantWriteError):
                 self._wait(select.POLLOUT)
             except ssl.SSLWantReadError:
@@ -80,7 +80,7 @@ class RawLink:
         received = 0
         while received < len(space):
             try:
-                count = self._socket.recv_into(space[received:])
+                count = self.socket.recv_into(space[received:])
             except (BlockingIOError, ssl.SSLWantReadError):
                 break
             if not count:
@@ -96,10 +96,10 @@ class RawLink:
 
     def close(self) -> None:
         """Close the connection."""
-        self._socket.close()
+        self.socket.close()
 
     def _wait(self, event: int) -> None:
         poll = select.poll()
-        poll.register(self._socket, event)
+        poll.register(self.socket, event)
         if not poll.poll(_SEND_TIMEOUT * 1000):
             raise CbnetError(f"the server has read nothing for {_SEND_TIMEOUT:g} s")

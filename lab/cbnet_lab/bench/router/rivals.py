@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import psutil
+
+from cbnet.network.service.process_network import free_ports
 from cbnet_lab.bench.bench_input import Report
+from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.router.cases import Case
 from cbnet_lab.bench.router.certificate import new_certificate
 from cbnet_lab.bench.router.load import Load, Target
 from cbnet_lab.bench.router.message_pool import random_filters
 from cbnet_lab.bench.router.probe import PROBE
 from cbnet_lab.bench.router.raw_link import RawLink
-from cbnet_lab.bench.router.servers import ServerProcess
+from cbnet_lab.bench.router.servers import SERVERS, Options, ServerKind
 from cbnet_lab.bench.router.wire_formats import CbnetFormat
+from cbnet_lab.bench.server_process import ServerProcess
 
 _PER_SUBSCRIPTION = 50  # filters
 _SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a million
@@ -27,28 +32,32 @@ _SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a
 class RivalServer:
     """One or two servers to measure: publishers are at the first one, subscribers at the last one."""
 
+    kind: ServerKind
     servers: Sequence[ServerProcess]
+    authority: str | None  # file of the certificate to trust; None: without TLS
     filters: int | None = None  # content filters that a router holds; None for a broker
     holder: RawLink | None = None  # the client of all but the subscribers' filters
 
     @property
-    def name(self) -> str:
-        """The name of the server."""
-        return self.servers[0].kind.name
-
-    @property
     def key(self) -> str:
         """A name that no other rival of a case has."""
-        return self.name if self.filters is None else f"{self.name}, {self.filters:,} filters"
+        return self.kind.name if self.filters is None else f"{self.kind.name}, {self.filters:,} filters"
 
     @property
     def targets(self) -> tuple[Target, Target]:
         """The servers of publishers and of subscribers."""
-        return self.servers[0].target, self.servers[-1].target
+        first, last = (
+            Target(self.kind.name, server.port, self.authority) for server in (self.servers[0], self.servers[-1])
+        )
+        return first, last
 
     def cpu(self) -> list[int]:
         """Return the processor time of each server, in ns."""
-        return [server.cpu() for server in self.servers]
+        return [cpu_nanoseconds(server.pid) for server in self.servers]
+
+    def megabytes(self) -> list[float]:
+        """Return the resident memory of each server."""
+        return [psutil.Process(server.pid).memory_info().rss / 1e6 for server in self.servers]
 
     def check_holder(self) -> str | None:
         """Return what is wrong if the client of the other filters has received anything."""
@@ -66,18 +75,18 @@ def start_rivals(
     if case.is_tls:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-"))
         certificate = new_certificate(Path(folder))
+    authority = None if certificate is None else certificate.file
     rivals = []
-    for name in servers:
-        if name != "cbnet" and case.is_transit:
-            continue
-        for count in case.filters(filters) if name == "cbnet" else [None]:
-            report(f"{case.name}: starting {name}" + (f", {count:,} filters" if count else ""))
-            started = [stack.enter_context(ServerProcess(name, certificate))]
-            if case.is_transit:
-                first = started[0].target.port
-                started.append(stack.enter_context(ServerProcess(name, certificate, neighbour=first)))
-            holder = hold_filters(stack, started[-1].target, count - _SUBSCRIBERS, seed) if count else None
-            rivals.append(RivalServer(started, count, holder))
+    for kind in (SERVERS[name] for name in servers if name == "cbnet" or not case.is_transit):
+        for count in case.filters(filters) if kind.name == "cbnet" else [None]:
+            report(f"{case.name}: starting {kind.name}" + (f", {count:,} filters" if count else ""))
+            started: list[ServerProcess] = []
+            for port in free_ports(2 if case.is_transit else 1):
+                options = Options(port, certificate, started[0].port if started else None)
+                started.append(stack.enter_context(ServerProcess(kind.setup(options), port)))
+            last = Target(kind.name, started[-1].port, authority)
+            holder = hold_filters(stack, last, count - _SUBSCRIBERS, seed) if count else None
+            rivals.append(RivalServer(kind, started, authority, count, holder))
     return rivals
 
 

@@ -6,10 +6,11 @@ folder, so that a second run starts measuring at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.pipeline.spark.session import borrowed_session
 from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
 from cbnet_lab.bench.spark.match_rivals import RivalTime, compare
 from cbnet_lab.bench.spark.match_speed import KEY, Pass, bare_pass, read_kinds, same_answers, spark_pass, write_records
 from cbnet_lab.bench.spark.standing_limit import fitted_limit
@@ -29,7 +31,10 @@ from cbnet_lab.workload.standing_rules import Records, standing_filters
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Report = Callable[[str], None]
+    from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.plans import SparkPlan
+
+_MASTERS = ("local[1]", "local[2]")
 
 _MATCHES = 10.0  # per record
 _SAMPLE = 10_000  # records used to fit the filters
@@ -39,40 +44,44 @@ _ROUNDS = 2
 
 
 @dataclass(frozen=True)
-class SparkBenchInput:
-    """Input files, the working folder, and the configuration of Spark."""
+class SpeedBound:
+    """The check of the passes, and the upper bound of the speed-up with two cores."""
 
-    flights: str | None
-    quotes: str | None
-    folder: Path
-    conf: Mapping[str, str]
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Speed:
-    """The best rounds over the same records and table: without Spark, and on Spark with several masters."""
-
-    filters: int
+    two_processes: float  # speed-up of two independent processes over one
     checked: int  # matches compared individually
-    bare: Pass
-    on_spark: Mapping[str, Pass]  # by master
-    two_processes: float  # speed-up of two independent processes over one: the upper bound
+    problem: str | None = field(default=None, metadata=HIDDEN)
+
+
+Result = Pass | SpeedBound | RivalTime
+
+
+def run(plan: SparkPlan, report: Report) -> Iterator[Result]:
+    """Measure the speed of matching, then the rivals."""
+    with TemporaryDirectory(prefix="cbnet-bench-") as own:
+        given = replace(plan, folder=plan.folder or own)
+        if plan.records:
+            yield from speed(given, _MASTERS, report)
+        if plan.rival_records:
+            yield from rivals(given, _MASTERS[-1], report)
 
 
 @contextmanager
-def _session(given: SparkBenchInput, master: str) -> Iterator[SparkSession]:
+def _session(given: SparkPlan, master: str) -> Iterator[SparkSession]:
     with borrowed_session("cbnet bench", master=master, conf=given.conf) as spark:
         yield spark
 
 
-def _kinds(given: SparkBenchInput, master: str) -> list[pa.Table]:
+def _folder(given: SparkPlan) -> Path:
+    return Path(given.folder or ".")
+
+
+def _kinds(given: SparkPlan, master: str) -> list[pa.Table]:
     """Return the records of each kind, read by Spark once and kept in the folder."""
     if given.flights is None and given.quotes is None:
         raise InputError("no records to match", hint="give --flights, --quotes or both")
-    given.folder.mkdir(parents=True, exist_ok=True)
+    _folder(given).mkdir(parents=True, exist_ok=True)
     names = [name for name, path in (("flights", given.flights), ("quotes", given.quotes)) if path is not None]
-    files = [given.folder / f"{name}.parquet" for name in names]
+    files = [_folder(given) / f"{name}.parquet" for name in names]
     if not all(file.exists() for file in files):
         with _session(given, master) as spark:
             for file, kind in zip(files, read_kinds(spark, given.flights, given.quotes), strict=True):
@@ -80,16 +89,16 @@ def _kinds(given: SparkBenchInput, master: str) -> list[pa.Table]:
     return [pq.read_table(file) for file in files]
 
 
-def _records(given: SparkBenchInput, kinds: list[pa.Table], count: int) -> Path:
-    folder = given.folder / f"records-{count}"
+def _records(given: SparkPlan, kinds: list[pa.Table], count: int) -> Path:
+    folder = _folder(given) / f"records-{count}"
     if not (folder / "done").exists():
         write_records(kinds, count, folder, given.seed)
         (folder / "done").touch()
     return folder
 
 
-def _filters(given: SparkBenchInput, kinds: list[pa.Table], count: int) -> pa.Table:
-    file = given.folder / f"filters-{count}-{given.seed}.parquet"
+def _filters(given: SparkPlan, kinds: list[pa.Table], count: int) -> pa.Table:
+    file = _folder(given) / f"filters-{count}-{given.seed}.parquet"
     if not file.exists():
         together = pa.concat_tables(kinds, promote_options="default")
         rows = np.random.default_rng(given.seed).integers(together.num_rows, size=_SAMPLE)
@@ -100,35 +109,34 @@ def _filters(given: SparkBenchInput, kinds: list[pa.Table], count: int) -> pa.Ta
     return pq.read_table(file)
 
 
-def _table(given: SparkBenchInput, kinds: list[pa.Table], count: int) -> Path:
-    file = given.folder / f"table-{count}-{given.seed}.cbt"
+def _table(given: SparkPlan, kinds: list[pa.Table], count: int) -> Path:
+    file = _folder(given) / f"table-{count}-{given.seed}.cbt"
     if not file.exists():
         Table.from_arrow(_filters(given, kinds, count)).save(file)
     return file
 
 
-def speed(given: SparkBenchInput, count: int, filters: int, masters: Sequence[str], report: Report) -> Speed:
-    """Measure records per second on Spark and without it."""
+def speed(given: SparkPlan, masters: Sequence[str], report: Report) -> Iterator[Pass | SpeedBound]:
+    """Measure records per second without Spark, then on Spark with each master."""
     report("generating records and filters")
     kinds = _kinds(given, masters[0])
-    records, table = _records(given, kinds, count), _table(given, kinds, filters)
-    bare, found = [], {}
+    records, table = _records(given, kinds, given.records), _table(given, kinds, given.filters)
     opened: Table[int] = Table.open(table)
     checked = 0
     for master in masters:
+        bare, passes = [], []
         with _session(given, master) as spark:
             report(f"{master}: comparing answers")
-            checked = same_answers(spark, records, table, min(_CHECKED, count))
-            passes = []
+            checked = same_answers(spark, records, table, min(_CHECKED, given.records))
             for index in range(_ROUNDS):
                 report(f"{master}: round {index + 1} of {_ROUNDS}")
-                passes.append(spark_pass(spark, records, table))
+                passes.append(spark_pass(spark, master, given.filters, records, table))
                 if master == masters[0]:
                     report(f"without Spark: round {index + 1} of {_ROUNDS}")
-                    bare.append(bare_pass(records, opened))
-            found[master] = min(passes, key=lambda one: one.seconds)
+                    bare.append(bare_pass(given.filters, records, opened))
+        yield from (min(rounds, key=lambda one: one.seconds) for rounds in (bare, passes) if rounds)
     report("two independent processes")
-    return Speed(filters, checked, min(bare, key=lambda one: one.seconds), found, _calibrate(records, table))
+    yield SpeedBound(_calibrate(records, table), checked)
 
 
 def _calibrate(records: Path, table: Path) -> float:
@@ -138,15 +146,45 @@ def _calibrate(records: Path, table: Path) -> float:
     return best[ONE] / best[TWO]
 
 
-def rivals(
-    given: SparkBenchInput, count: int, filters: Sequence[int], master: str, budget: float, report: Report
-) -> list[RivalTime]:
+def rivals(given: SparkPlan, master: str, report: Report) -> Iterator[RivalTime]:
     """Measure `match` beside plain Spark SQL, for several numbers of filters."""
     kinds = _kinds(given, master)
-    folder = _records(given, kinds, count)
-    results = []
+    folder = _records(given, kinds, given.rival_records)
     with _session(given, master) as spark:
         records = spark.read.parquet(str(folder)).cache()
-        for number in filters:
-            results += compare(spark, records, _filters(given, kinds, number), budget, report)
-    return results
+        for number in given.rival_filters:
+            yield from compare(spark, records, _filters(given, kinds, number), given.budget, report)
+
+
+def tables(_plan: SparkPlan, rows: Sequence[Result]) -> Iterator[str | ResultTable[Pass] | ResultTable[RivalTime]]:
+    """Yield the speed of each pass, and the times of the rivals."""
+    passes = [row for row in rows if isinstance(row, Pass)]
+    if passes:
+        first = passes[0]
+        matches = f"{first.matches / first.records:.1f} matches each"
+        yield ResultTable(f"{first.records:,} records, {first.filters:,} filters, {matches}", passes, {
+            "": "way",
+            "records/s": "per_second",
+            "× without Spark": lambda row: row.per_second / first.per_second,
+            "seconds": "seconds",
+            "CPU s Java": "java_s",
+            "CPU s Python": "python_s",
+            "records/CPU s": "per_cpu_second",
+            "× without Spark, CPU": lambda row: row.per_cpu_second / first.per_cpu_second,
+            "kernel µs": "us_kernel",
+        })  # fmt: skip
+    for bound in (row for row in rows if isinstance(row, SpeedBound)):
+        yield f"Two independent processes are {bound.two_processes:.2f} times as fast as one: the bound for two cores."
+        yield f"{bound.checked:,} matches were compared one by one and are equal."
+    times = [row for row in rows if isinstance(row, RivalTime)]
+    if times:
+        ours = {row.filters: row.us_record for row in times if row.method == "cbnet"}
+        yield ResultTable("Compared with plain Spark SQL, same answers", times, {
+            "method": "method",
+            "filters": "filters",
+            "records": "records",
+            "seconds": "seconds",
+            "µs/record": "us_record",
+            "× cbnet": lambda row: ratio(row.us_record, ours[row.filters]),
+            "failure": "failure",
+        })  # fmt: skip

@@ -6,7 +6,7 @@ In this process pyarrow reads the same Parquet files. Processor time is measured
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING
@@ -21,14 +21,16 @@ from cbnet.matching import Table
 from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match.dataframe_matcher import match_shipped
-from cbnet.pipeline.match.match_counts import MatchCounts, new_observation, observe_counts, observed_counts
+from cbnet.pipeline.match.match_counts import new_observation, observe_counts, observed_counts
 from cbnet.pipeline.match.shipped_tables import ship_tables
-from cbnet_lab.bench.cpu import ProcessTreeTime, process_tree_time
+from cbnet_lab.bench.cpu import process_tree_time
+from cbnet_lab.bench.result_table import HIDDEN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 KEY = "id"
+WITHOUT_SPARK = "without Spark"
 _BATCH = 10_000  # rows, as Spark passes them to Python
 _FILES = 8
 
@@ -37,6 +39,8 @@ _FILES = 8
 class Pass:
     """The cost of one pass over all records."""
 
+    way: str  # a Spark master, or without Spark
+    filters: int
     records: int
     matches: int
     seconds: float
@@ -44,6 +48,8 @@ class Pass:
     python_s: float  # processor time of Python, including the kernel
     encode_s: float
     kernel_s: float
+    us_kernel: float  # per record
+    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong answer ends the run
 
     @property
     def per_second(self) -> float:
@@ -54,11 +60,6 @@ class Pass:
     def per_cpu_second(self) -> float:
         """Records per second of processor time of all processes."""
         return self.records / (self.java_s + self.python_s)
-
-    @property
-    def us_kernel(self) -> float:
-        """Microseconds per record in the kernel."""
-        return self.kernel_s / self.records * 1e6
 
 
 def read_kinds(spark: SparkSession, flights: str | None, quotes: str | None) -> list[pa.Table]:
@@ -78,7 +79,7 @@ def write_records(kinds: list[pa.Table], count: int, folder: Path, seed: int = 0
         pq.write_table(rows.add_column(0, KEY, pa.array(part)), folder / f"{number}.parquet", compression="zstd")
 
 
-def spark_pass(spark: SparkSession, records: Path, table: Path) -> Pass:
+def spark_pass(spark: SparkSession, master: str, filters: int, records: Path, table: Path) -> Pass:
     """Match all records on Spark and discard the matches."""
     java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
     tables = ship_tables(spark, table, filters=False)
@@ -88,14 +89,14 @@ def spark_pass(spark: SparkSession, records: Path, table: Path) -> Pass:
     before, start = process_tree_time(java), perf_counter()
     matched.write.format("noop").mode("overwrite").save()
     seconds, used = perf_counter() - start, process_tree_time(java) - before
-    return _pass(observed_counts(observation), seconds, used)
+    total = observed_counts(observation)
+    return Pass(
+        master, filters, total.records, total.matches, seconds, used.own, used.descendants, total.encode_s,
+        total.match_s, total.match_s / total.records * 1e6,
+    )  # fmt: skip
 
 
-def _pass(total: MatchCounts, seconds: float, used: ProcessTreeTime) -> Pass:
-    return Pass(total.records, total.matches, seconds, used.own, used.descendants, total.encode_s, total.match_s)
-
-
-def bare_pass(records: Path, table: Table[int]) -> Pass:
+def bare_pass(filters: int, records: Path, table: Table[int]) -> Pass:
     """Match all records in this process, in one thread, and discard the matches."""
     start, cpu_start = perf_counter(), process_time()
     count = matches = 0
@@ -105,7 +106,8 @@ def bare_pass(records: Path, table: Table[int]) -> Pass:
         matches += len(pc.list_flatten(table.match_frame(batch)))
         kernel += process_time() - before
         count += batch.num_rows
-    return Pass(count, matches, perf_counter() - start, 0.0, process_time() - cpu_start, 0.0, kernel)
+    seconds, cpu = perf_counter() - start, process_time() - cpu_start
+    return Pass(WITHOUT_SPARK, filters, count, matches, seconds, 0.0, cpu, 0.0, kernel, kernel / count * 1e6)
 
 
 def _batches(records: Path) -> Iterator[pa.RecordBatch]:

@@ -5,44 +5,37 @@ from __future__ import annotations
 import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
-from cbnet_lab.cli.bench.announcements import announcements
+from cbnet_lab.bench import plans
 from cbnet_lab.cli.bench.churn import churn
-from cbnet_lab.cli.bench.clients import clients
 from cbnet_lab.cli.bench.door import door
-from cbnet_lab.cli.bench.durable import durable
-from cbnet_lab.cli.bench.events import events
-from cbnet_lab.cli.bench.files import files
-from cbnet_lab.cli.bench.forwarding import forwarding
 from cbnet_lab.cli.bench.histories import histories
-from cbnet_lab.cli.bench.minimal import minimal
 from cbnet_lab.cli.bench.month import month
 from cbnet_lab.cli.bench.network import network
-from cbnet_lab.cli.bench.router import router
+from cbnet_lab.cli.bench.plan_command import plan_command
 from cbnet_lab.cli.bench.schedules import schedules
-from cbnet_lab.cli.bench.spark import spark
-from cbnet_lab.cli.bench.tags import tags
-from cbnet_lab.cli.bench.updates import updates
+
+_BENCH = "cbnet_lab.bench"
 
 bench = typer.Typer(
     help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
 )
 for command in (
-    forwarding,
-    files,
-    events,
-    updates,
-    tags,
-    minimal,
+    plan_command("forwarding", plans.ForwardingPlan, f"{_BENCH}.matching.forwarding"),
+    plan_command("files", plans.FilesPlan, f"{_BENCH}.matching.files"),
+    plan_command("events", plans.EventsPlan, f"{_BENCH}.matching.events"),
+    plan_command("updates", plans.UpdatesPlan, f"{_BENCH}.matching.updates"),
+    plan_command("tags", plans.TagsPlan, f"{_BENCH}.matching.tags"),
+    plan_command("minimal", plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
     network,
-    router,
+    plan_command("router", plans.RouterPlan, f"{_BENCH}.router.comparison"),
     door,
-    durable,
-    clients,
+    plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged.comparison"),
+    plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client.client_speed"),
     churn,
-    announcements,
+    plan_command("announcements", plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),
     month,
     schedules,
     histories,
-    spark,
+    plan_command("spark", plans.SparkPlan, f"{_BENCH}.spark.match_bench"),
 ):
     bench.command(cls=CommandHelp)(command)

@@ -13,7 +13,8 @@ from cbnet.matching.live_table import LiveTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.table import Table
 from cbnet_lab import workload
-from cbnet_lab.bench.matching.updates import bench_updates
+from cbnet_lab.bench.matching.updates import run as run_updates
+from cbnet_lab.bench.plans import UpdatesPlan
 from cbnet_lab.experiments.claim import ClaimRule, Finding
 from cbnet_lab.experiments.curves import Interval, Row, as_table, duration
 from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
@@ -45,7 +46,8 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> dict[str,
     rows: list[Row] = []
     for done, rate in enumerate(parameters.rates):
         context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes per second")
-        result = bench_updates(parameters.filters, rate, _seconds(rate, parameters), context.seed)
+        plan = UpdatesPlan(parameters.filters, rate, _seconds(rate, parameters), context.seed)
+        (result,) = run_updates(plan, lambda _: None)
         if not rows:
             rows.append(
                 {"rate": 0, "made": 0.0, "us": result.us_match_idle, "equal": True, "checks": 0, "over_idle": 1.0}
@@ -61,7 +63,7 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> dict[str,
 
 
 def _seconds(rate: int, parameters: UpdatesParameters) -> float:
-    """Return the duration of a run: at a low rate no longer than the changes that `bench_updates` prepares last."""
+    """Return the duration of a run: at a low rate no longer than the changes that the benchmark prepares last."""
     return min(parameters.seconds, _AT_LOW_RATES) if rate < _LOW else parameters.seconds
 
 

@@ -1,0 +1,58 @@
+"""A rival of a matching benchmark: one engine, built on the input that all engines of a run share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.engines.registry import CountingOptions
+from cbnet.matching.storage.arrow_messages import encode_batch
+from cbnet.matching.table import Table
+from cbnet_lab.bench.engine_answer import EngineAnswer, differences
+from cbnet_lab.bench.timing import best_of_rounds, stopwatch
+
+if TYPE_CHECKING:
+    from cbnet_lab.bench.bench_input import BenchInput, Report
+    from cbnet_lab.bench.expected_matches import ExpectedMatches
+    from cbnet_lab.bench.timing import Passes
+
+_SAMPLE = 1000  # messages that an engine may sample when it is built
+_DEFAULTS = CountingOptions()
+
+
+class EngineRival:
+    """A table of one engine, and its answers to all messages."""
+
+    def __init__(self, engine: str, given: BenchInput, report: Report, counting: CountingOptions = _DEFAULTS) -> None:
+        self.engine, self._given = engine, given
+        with stopwatch() as took:
+            self.compiled = self._build(lambda step: report(f"{engine}: {step}"))
+        self.build_s = given.read_s + took()
+        if engine == "counting":
+            self.compiled.index.options = counting
+        self.batch, self._kept = encode_batch(given.messages, self.compiled.symbols)
+        offsets, targets, self.touched = self.compiled.match_batch(self.batch)
+        self.answer = EngineAnswer(offsets, targets)
+
+    def _build(self, report: Report, *, reduce: bool = True) -> CompiledTable:
+        sample = self._given.members[:_SAMPLE]
+        return CompiledTable.build(self._given.columns, self.engine, report, reduce=reduce, sample=sample)
+
+    def unreduced(self) -> CompiledTable:
+        """Return the table with all filters, including covered ones."""
+        return self._build(lambda _: None, reduce=False) if self.compiled.metadata["covered"] else self.compiled
+
+    def differences(self, expected: ExpectedMatches, first: EngineAnswer) -> tuple[str, ...]:
+        """Return the sources that disagree: another path, the reference, or the answer of the first engine."""
+        return tuple(differences(self.answer, self.compiled, self.batch, self._given.members, expected, first))
+
+    def match_singly(self) -> None:
+        """Match all messages, each as a dict."""
+        match = Table[Any](self.compiled).match
+        for message in self._given.members:
+            match(message)
+
+    def microseconds(self, methods: Mapping[str, Passes], seconds: float) -> dict[str, float]:
+        """Return the time per message of methods that match all messages."""
+        return {name: best / len(self.batch) * 1e6 for name, best in best_of_rounds(methods, seconds).items()}

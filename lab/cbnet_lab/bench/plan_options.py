@@ -1,0 +1,109 @@
+"""Options of a plan: the fields of a plan carry what a command line needs to know about them.
+
+    @dataclass(frozen=True)
+    class RouterPlan:
+        rounds: int = option(3, "N", "Rounds; the best one counts.", least=1)
+
+`cli.bench.plan_command` makes the options of a command from such fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cbnet.errors import InputError
+
+OPTION: Final = "option"  # key of the metadata of a field
+ONE_EACH: Final = "F"  # one interface per filter or descriptor
+_MAX_DIGITS = 18
+_MAX_SECONDS = 3600
+
+
+@dataclass(frozen=True)
+class PlanOption:
+    """An option of a command, for one field of its plan."""
+
+    metavar: str
+    help: str
+    default: Any  # as it is written on a command line
+    name: str | None  # None: from the name of the field
+    raw: type | None  # type on the command line; None: the type of the field
+    parse: Callable[[str, Any], Any] | None  # gets the option and its raw value
+    shown: str | bool  # default in the help; a bool: whether to show the default
+    least: float | None
+    most: float | None
+
+
+def option(
+    default: Any, metavar: str, help: str, *,
+    name: str | None = None, raw: type | None = None, parse: Callable[[str, Any], Any] | None = None,
+    shown: str | bool = True, least: float | None = None, most: float | None = None,
+) -> Any:  # fmt: skip
+    """Return a field of a plan.
+
+    name: the option, if it is not that of the field; several names are separated by spaces.
+    parse: makes the value of the field from that of the option, which is a text unless `raw` names its type.
+    """
+    raw = str if parse is not None and raw is None else raw
+    about = PlanOption(metavar, help, default, name, raw, parse, shown, least, most)
+    if parse is None or default is None:
+        return field(default=default, metadata={OPTION: about})
+    return field(default_factory=lambda: parse(name or "", default), metadata={OPTION: about})
+
+
+def seed(help: str = "Seed of the random generator.") -> Any:
+    """Return the field of `--seed`, a whole number of at least 0."""
+    return option(0, "N", help, name="--seed", raw=int, parse=_checked_seed)
+
+
+def seconds(default: float = 0.3, help: str = "Minimum time of a measurement, in seconds.") -> Any:
+    """Return the field of `--seconds`, the time of a measurement."""
+    return option(default, "S", help, name="--seconds", raw=float, parse=_checked_seconds)
+
+
+def _checked_seed(option: str, value: int) -> int:
+    if value < 0:
+        raise InputError(f"{option} must be an integer of at least 0, not {value}")
+    return value
+
+
+def _checked_seconds(option: str, value: float) -> float:
+    if not 0 <= value <= _MAX_SECONDS:
+        raise InputError(f"{option} must be from 0 to {_MAX_SECONDS:,}, not {value:g}")
+    return value
+
+
+# --- values of text options
+
+
+def names(_option: str, text: str) -> tuple[str, ...]:
+    """Return the names of a comma-separated list."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+def numbers(option: str, text: str) -> tuple[int, ...]:
+    """Return the numbers of a comma-separated list."""
+    return tuple(_whole_number(option, part, "write numbers separated by commas") for part in names(option, text))
+
+
+def interface_counts(option: str, text: str) -> tuple[int | None, ...]:
+    """Return numbers of interfaces; None means one per filter."""
+    hint = "write numbers or F, separated by commas"
+    return tuple(_interface_count(option, part, hint) for part in names(option, text))
+
+
+def interface_count(option: str, text: str) -> int | None:
+    """Return a number of interfaces; None means one per filter."""
+    return _interface_count(option, text, "write a number, or F for one per filter")
+
+
+def _interface_count(option: str, text: str, hint: str) -> int | None:
+    return None if text == ONE_EACH else _whole_number(option, text, hint)
+
+
+def _whole_number(option: str, text: str, hint: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        raise InputError(f"{option}: {text!r} is not a number", hint=hint)
+    return int(text)

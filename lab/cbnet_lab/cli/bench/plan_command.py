@@ -1,0 +1,123 @@
+"""Commands made from plans: the options are the fields of the plan, the help is its docstring.
+
+A benchmark is a module with three functions:
+
+    run(plan, report)      yields rows, each when it is measured; a row with a `problem` is a wrong answer
+    tables(plan, rows)     yields what is shown to people: lines, and tables of the rows
+    notes(plan)            yields notes before the run, such as rivals that are not installed; may be missing
+"""
+
+from __future__ import annotations
+
+import inspect
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+
+import typer
+
+from cbnet.cli.console import add_cells, new_grid, print_json, print_note, results_console, step_progress
+from cbnet.cli.options import Json
+from cbnet.errors import CbnetError
+from cbnet_lab.bench.plan_options import OPTION, PlanOption
+from cbnet_lab.bench.result_table import ResultTable, members
+
+if TYPE_CHECKING:
+    from dataclasses import Field
+
+    from rich.console import Console
+
+
+def plan_command(name: str, plan: type, module: str | Callable[[Any], str]) -> Callable[..., None]:
+    """Return the function of a command; module: of the benchmark, or a function of the plan that returns it."""
+    hints = get_type_hints(plan)
+    options = {field.name: field for field in fields(plan)}
+
+    def command(**values: Any) -> None:
+        as_json = values.pop("json")
+        given = {key: value for key, value in values.items() if value is not None and value != []}
+        chosen = plan(**{key: _parsed(options[key], value) for key, value in given.items()})
+        _run(import_module(module if isinstance(module, str) else module(chosen)), chosen, as_json)
+
+    parameters = [_parameter(field, hints[key]) for key, field in options.items()]
+    parameters.append(inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
+    command.__name__, command.__doc__ = name, plan.__doc__
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
+    about: PlanOption = field.metadata[OPTION]
+    kind: Any = about.raw or hint
+    default = about.default
+    if get_origin(kind) is tuple:  # a repeatable option
+        kind, default = list[str] | None, None
+    names = _names(field.name, about)
+    option = typer.Option(
+        *names,
+        metavar=about.metavar or None,
+        help=about.help,
+        show_default=about.shown,
+        min=about.least,
+        max=about.most,
+    )
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+    )
+
+
+def _names(field: str, about: PlanOption) -> list[str]:
+    return about.name.split() if about.name else [f"--{field.replace('_', '-')}"]
+
+
+def _parsed(field: Field[Any], value: Any) -> Any:
+    about: PlanOption = field.metadata[OPTION]
+    if about.parse is not None:
+        return about.parse(_names(field.name, about)[0], value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _run(benchmark: Any, plan: Any, as_json: bool) -> None:
+    for note in benchmark.notes(plan) if hasattr(benchmark, "notes") else ():
+        print_note(note)
+    rows = []
+    with _ended_by_signal(), step_progress() as report, closing(benchmark.run(plan, report)) as measured:
+        for row in measured:
+            rows.append(row)
+            if as_json:
+                print_json(members(row))
+    if not as_json:
+        console = results_console()
+        for shown in benchmark.tables(plan, rows):
+            _show(console, shown)
+    problems = [problem for row in rows if (problem := row.problem) is not None]
+    if problems:
+        raise CbnetError(f"wrong answers: {'; '.join(problems)}")
+
+
+def _show(console: Console, shown: str | ResultTable[Any]) -> None:
+    if isinstance(shown, str):
+        console.print(shown, markup=False, soft_wrap=True)
+        return
+    grid = new_grid(shown.title, *([""] * 2 if shown.is_list else shown.columns))
+    for line in shown.lines():
+        add_cells(grid, *line)
+    console.print(grid)
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does, so that no server is left behind."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
