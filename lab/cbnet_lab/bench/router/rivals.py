@@ -13,7 +13,6 @@ import psutil
 
 from cbnet.network.service.process_network import free_ports
 from cbnet_lab.bench.bench_input import Report
-from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.router.cases import Case
 from cbnet_lab.bench.router.certificate import new_certificate
 from cbnet_lab.bench.router.load import Load, Target
@@ -53,7 +52,7 @@ class RivalServer:
 
     def cpu(self) -> list[int]:
         """Return the processor time of each server, in ns."""
-        return [cpu_nanoseconds(server.pid) for server in self.servers]
+        return [server.cpu() for server in self.servers]
 
     def megabytes(self) -> list[float]:
         """Return the resident memory of each server."""

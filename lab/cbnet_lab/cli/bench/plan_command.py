@@ -104,6 +104,7 @@ def _show(console: Console, shown: str | ResultTable[Any]) -> None:
         console.print(shown, markup=False, soft_wrap=True)
         return
     grid = new_grid(shown.title, *([""] * 2 if shown.is_list else shown.columns))
+    grid.show_header = not shown.is_list
     for line in shown.lines():
         add_cells(grid, *line)
     console.print(grid)

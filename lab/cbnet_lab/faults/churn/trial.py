@@ -22,7 +22,8 @@ from cbnet.errors import CbnetError
 from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.router.load import Target
 from cbnet_lab.bench.router.message_pool import random_filters
-from cbnet_lab.bench.router.servers import ROUTER_NAMES, ServerProcess
+from cbnet_lab.bench.router.servers import ROUTER_NAMES, router_process
+from cbnet_lab.bench.server_process import ServerProcess
 from cbnet_lab.faults.churn.churn_client import ChurnClient, wait_until_held
 from cbnet_lab.faults.churn.longest_waits import LongestWaits
 from cbnet_lab.faults.churn.prober import ProberProcess
@@ -80,8 +81,8 @@ class PhaseResult:
 def run_churn(plan: ChurnPlan, report: Report) -> Generator[PhaseResult]:
     """Yield the result of each phase; the routers run until the iterator ends or is closed."""
     with ExitStack() as stack:
-        first = stack.enter_context(ServerProcess("cbnet"))
-        second = stack.enter_context(ServerProcess("cbnet", neighbour=first.target.port))
+        first = stack.enter_context(router_process())
+        second = stack.enter_context(router_process(first.port))
         yield from _Trial(plan, stack, (first, second), report).phases()
 
 
@@ -94,7 +95,7 @@ class _Trial:
         self._plan = plan
         self._servers = servers
         self._report = report
-        targets = [server.target for server in servers]
+        targets = [Target("cbnet", server.port) for server in servers]
         self._target: Target = targets[-1]
         self._watchers = {name: ChurnClient(each, "watcher") for name, each in zip(ROUTER_NAMES, targets, strict=False)}
         self._third: ServerProcess | None = None  # router c
@@ -205,9 +206,9 @@ class _Trial:
         self._held -= 1
 
     def _begin_third(self) -> None:
-        third = self._third = ServerProcess("cbnet", neighbour=self._target.port, place=2)
+        third = self._third = router_process(self._target.port, 2)
         third.__enter__()
-        self._watchers[ROUTER_NAMES[2]] = ChurnClient(third.target, "watcher")
+        self._watchers[ROUTER_NAMES[2]] = ChurnClient(Target("cbnet", third.port), "watcher")
         while len(self._watchers[ROUTER_NAMES[1]].status().interfaces) < 2:  # it has not dialled yet
             time.sleep(0.05)
 

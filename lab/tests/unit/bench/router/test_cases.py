@@ -3,14 +3,14 @@
 import pytest
 
 from cbnet.errors import InputError
-from cbnet_lab.bench.router.cases import CASES, parse_cases
+from cbnet_lab.bench.router.cases import CASES, chosen_cases
 from cbnet_lab.bench.router.load import Load, LoadProgress
 
 
 def test_cases_by_name():
-    assert [case.name for case in parse_cases("tls, fanout-1")] == ["tls", "fanout-1"]
+    assert [case.name for case in chosen_cases(["tls", "fanout-1"])] == ["tls", "fanout-1"]
     with pytest.raises(InputError, match="unknown case 'fan'; use some of fanout-1, fanout-10"):
-        parse_cases("fan")
+        chosen_cases(["fan"])
 
 
 @pytest.mark.parametrize(

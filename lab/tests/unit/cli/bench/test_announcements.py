@@ -25,10 +25,10 @@ def test_all_populations_are_announced_and_delivered(cbnet, trees):
 
 
 def test_announcements_are_shown_to_people(cbnet, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("COLUMNS", "180")
     outcome = cbnet("bench", "announcements", *SMALL, "--population", "tags")
     assert (outcome.code, outcome.err) == (0, "")
-    for said in ("a client with 20 filters at each router", "flooding, computed", "2m - n + 1 = 4", "exactly once"):
+    for said in ("a client with 20 filters at each router", "flooding: frames", "2m - n + 1 = 4", "exactly once"):
         assert said in outcome.out
 
 
@@ -36,5 +36,5 @@ def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
     monkeypatch.setattr(runs, "check_deliveries", lambda *_: DeliveryCheck(10, 9, 1, 0, 0))
     outcome = cbnet("bench", "announcements", *SMALL, "--population", "tags")
     assert outcome.code == 1
-    assert "1 missing, 0 duplicate" in outcome.out
-    assert "deliveries differ from the reference: tags" in outcome.err
+    assert "WRONG" in outcome.out
+    assert "wrong answers: tags, trees 1: 1 missing, 0 duplicate" in outcome.err

@@ -4,11 +4,14 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+import cbnet_lab.bench.bench_input as inputs
+import cbnet_lab.bench.expected_matches as expected
 import cbnet_lab.bench.matching.tags as bench
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import TAG_ENGINES
+from cbnet_lab.bench.bench_input import input_of
 from cbnet_lab.bench.engine_answer import EngineAnswer
-from cbnet_lab.bench.matching.tag_expected import expected_tag_matches
+from cbnet_lab.bench.expected_matches import expected_matches
 from cbnet_lab.workload.message_batch import as_messages
 from cbnet_lab.workload.tag_traffic import TagTraffic
 
@@ -51,7 +54,7 @@ def test_bench_tags_shows_tables_to_people(cbnet):
     outcome = cbnet("bench", "tags", "--descriptors", "300", "--interfaces", "20", *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
     for said in ("300 descriptors, 20 interfaces", "Microseconds per message", "pivot", "with 19 hashes",
-                 "bloom misses nothing", "The reference matched 60 of"):  # fmt: skip
+                 "bloom misses nothing", "The reference matched all of 60 messages"):  # fmt: skip
         assert said in " ".join(outcome.out.split())
 
 
@@ -74,10 +77,12 @@ def test_a_workload_that_makes_no_sense_is_refused_before_anything_is_run(cbnet,
     assert problem in outcome.err
 
 
-def test_the_reference_checks_whole_answers():
+@pytest.mark.parametrize("most", [0, 1_000_000])
+def test_the_reference_checks_whole_answers(monkeypatch, most):
     traffic = TagTraffic(400, 30, messages=40, tags=50, seed=1)
     filters, members = traffic.filters(), as_messages(traffic.message_batch())
-    found = expected_tag_matches(filters, members, silent)
+    monkeypatch.setattr(expected, "MAX_PAIRS", most)
+    found = expected_matches(input_of(filters, traffic.message_batch(), silent), silent)
     assert len(found.answers) == 40
     rows = zip(*(filters[name].to_pylist() for name in ("interface", "filter", "name")), strict=True)
     sets = {}
@@ -104,8 +109,8 @@ def test_a_table_that_misses_an_interface_is_found_out(cbnet, monkeypatch):
     monkeypatch.setattr(CompiledTable, "match_batch", missing)
     outcome = cbnet("bench", "tags", "--descriptors", "300", "--interfaces", "F", *SMALL)
     assert outcome.code == 1
-    assert "The answers differ" in outcome.out
-    assert "bloom and tags, whose answers it should contain" in outcome.err
+    assert "The answers DIFFER" in outcome.out
+    assert "bloom differs from tags, whose answers it should contain" in outcome.err
 
 
 def test_a_table_that_adds_an_interface_is_found_out(cbnet, monkeypatch):
@@ -115,19 +120,19 @@ def test_a_table_that_adds_an_interface_is_found_out(cbnet, monkeypatch):
     assert outcome.code == 1
     told = [json.loads(line) for line in outcome.out.splitlines()]
     assert [row["equal"] for row in told[:3]] == [False] * 3
-    assert "tags and single messages" in told[3]["error"]
+    assert "tags differs from single messages" in told[3]["error"]
 
 
 def test_the_reference_detects_tables_that_are_wrong_in_the_same_way(cbnet, monkeypatch):
-    columns_from_arrow = bench.columns_from_arrow
+    columns_from_arrow = inputs.columns_from_arrow
     monkeypatch.setattr(
-        bench,
+        inputs,
         "columns_from_arrow",
         lambda filters: columns_from_arrow(filters.filter(pc.not_equal(filters["name"], "t0"))),
     )
     outcome = cbnet("bench", "tags", "--descriptors", "300", "--interfaces", "100", *SMALL)
     assert outcome.code == 1
-    assert "tags and the reference" in outcome.err
+    assert "tags differs from the reference" in outcome.err
 
 
 def test_one_answer_is_within_another_by_message():
