@@ -14,7 +14,7 @@ demo: $(if $(wildcard .venv/dev),.venv/dev,.venv/demo)
 
 # Three processes on two cores: many tests wait for routers and clocks.
 test: .venv/dev .venv/spark.jsa
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 10
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

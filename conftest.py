@@ -1,6 +1,7 @@
 import io
 import logging
 import os
+import random
 import sys
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -10,7 +11,9 @@ from hypothesis import settings
 from support.java_options import JAVA_OPTIONS
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
-settings.register_profile("cbnet", deadline=None, max_examples=100, derandomize=bool(os.environ.get("CI")))
+# In CI random tests use the same data in every run; workers have the seed of the process that starts them.
+os.environ.setdefault("CBNET_TEST_SEED", "0" if os.environ.get("CI") else str(random.randrange(10**6)))
+settings.register_profile("cbnet", deadline=None, max_examples=50, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("cbnet")
 
 _FORBIDDEN = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.system", "socket.bind", "socket.connect"}
@@ -41,6 +44,10 @@ def _no_processes_or_sockets(request, monkeypatch):
     _is_unit_test = True
     yield
     _is_unit_test = False
+
+
+def pytest_report_header():
+    return f"random tests: CBNET_TEST_SEED={os.environ['CBNET_TEST_SEED']}"
 
 
 def pytest_collection_modifyitems(items):

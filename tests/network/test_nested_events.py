@@ -56,7 +56,7 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from(LIVE_SCHEMES),
     st.lists(st.tuples(st.sampled_from("abc"), TEXTS), min_size=1, max_size=8),

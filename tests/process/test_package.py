@@ -43,7 +43,7 @@ def test_help_is_instant():
         done = subprocess.run([sys.executable, "-m", "cbnet", "--help"], capture_output=True, text=True, check=True)
         best = min(best, _processor_seconds() - start)
     assert "match" in done.stdout
-    assert best < 1  # 0.4 on an idle machine
+    assert best < 2  # 0.4 on an idle machine
 
 
 def _processor_seconds():

@@ -221,4 +221,4 @@ def test_no_text_takes_long(text):
     start = time.process_time()
     with contextlib.suppress(InputError):
         parse(text, dialect="cesql")
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 40

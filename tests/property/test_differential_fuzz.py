@@ -2,8 +2,9 @@
 
 import pytest
 from support.differential_fuzz import Fuzz
+from support.seeds import seeds
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", seeds(6))
 def test_no_path_differs_from_the_reference(number):
     Fuzz("tests").step(number)

@@ -77,7 +77,7 @@ def side(links, u, w):
     return reached
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(domain_schemes())
 def test_every_interested_node_is_reached_once_as_in_the_flat_network(built):
     network = built.network
@@ -91,7 +91,7 @@ def test_every_interested_node_is_reached_once_as_in_the_flat_network(built):
         assert wanting & delivery.latencies.keys() == wanting & same.latencies.keys()
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(domain_schemes())
 def test_no_spurious_packet_crosses_a_border(built):
     for delivery in deliveries(built):
@@ -107,13 +107,13 @@ def reached_by(delivery, number):
     return {delivery.packets[number].receiver}.union(*(reached_by(delivery, later) for later in caused))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(domain_schemes(outside="exact"))
 def test_exact_summary_causes_no_spurious_packet(built):
     assert all(judge(built.network, delivery).spurious == 0 for delivery in deliveries(built))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(domain_schemes())
 def test_a_message_stays_on_one_tree_between_domains_and_on_one_inside_each(built):
     for delivery in deliveries(built):
@@ -139,7 +139,7 @@ def tree_after(delivery, entering):
     return after[0] if after else None
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(domain_schemes())
 def test_router_stores_its_domain_exactly_and_the_outside_as_a_summary(built):
     receivers = built.network.predicates.keys()
@@ -161,7 +161,7 @@ def test_router_stores_its_domain_exactly_and_the_outside_as_a_summary(built):
             }
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.data())
 def test_a_domain_is_entered_where_it_is_nearest_to_the_root(graph, data):
     network = data.draw(networks(st.just(graph)))
@@ -175,7 +175,7 @@ def test_a_domain_is_entered_where_it_is_nearest_to_the_root(graph, data):
         assert distances[entry] == min(distances[part.members])
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks(), st.data())
 def test_one_domain_is_the_flat_network(network, data):
     roots = data.draw(st.lists(st.integers(0, len(network) - 1), min_size=1, max_size=3))
@@ -203,7 +203,7 @@ def test_the_widest_summary_needs_the_fewest_words(built):
     assert widest.state().words <= built.state().words
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(predicates(), st.data())
 def test_summary_covers_its_predicate(predicate, data):
     message = data.draw(messages_near(*predicate.filters))
@@ -214,7 +214,7 @@ def test_summary_covers_its_predicate(predicate, data):
         assert (summed == Predicate()) == (predicate == Predicate())
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(graphs(), st.data())
 def test_grown_domains_are_connected_around_distinct_centres(graph, data):
     count = data.draw(st.integers(1, len(graph)))

@@ -109,7 +109,7 @@ ACTIONS = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(ACTIONS, min_size=30, max_size=80), st.sampled_from([0, 8, 1 << 20]))
 def test_each_client_receives_all_that_is_not_acknowledged_in_the_order_of_offsets(actions, loaded):
     before = durable_subscription._MAX_LOADED

@@ -36,7 +36,7 @@ def test_every_version_can_be_outbid(version, life):
     assert 0 <= version.next(life).sequence <= MAX_INT
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(versions, neighbours), min_size=1, max_size=5), st.integers(0, 1000))
 def test_owner_wins_against_any_forged_records(forgeries, seed):
     net = LinkNetwork(LINKS, seed)
@@ -47,7 +47,7 @@ def test_owner_wins_against_any_forged_records(forgeries, seed):
     assert net.is_agreed("o")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(versions, neighbours), min_size=1, max_size=5), st.integers(0, 1000))
 def test_owner_wins_against_records_forged_before_its_first_start(forgeries, seed):
     net = LinkNetwork("a-b b-c c-d d-f f-a b-f", seed)
@@ -64,7 +64,7 @@ def test_owner_wins_against_records_forged_before_its_first_start(forgeries, see
     assert net.is_agreed("o")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(versions, neighbours, st.integers(0, 1000))
 def test_owner_wins_after_its_restart(version, links, seed):
     net = LinkNetwork(LINKS, seed)
@@ -78,7 +78,7 @@ def test_owner_wins_after_its_restart(version, links, seed):
     assert net.is_agreed("o")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(neighbours, st.integers(0, 2), st.integers(0, 1000), st.booleans())
 def test_owner_wins_against_a_guess_of_its_next_version(links, ahead, seed, is_raced):
     net = LinkNetwork(LINKS, seed)
@@ -91,7 +91,7 @@ def test_owner_wins_against_a_guess_of_its_next_version(links, ahead, seed, is_r
     assert net.is_agreed("o")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(versions, neighbours, st.integers(0, 1000))
 def test_forged_record_never_separates_the_owner_from_its_neighbour(version, links, seed):
     net = LinkNetwork(LINKS, seed)
@@ -103,7 +103,7 @@ def test_forged_record_never_separates_the_owner_from_its_neighbour(version, lin
         net.run(0.05)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["connect", "cut", "restart", "forge"]), st.integers(0, 10), versions), max_size=12

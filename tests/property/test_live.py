@@ -48,7 +48,7 @@ def apply(table, model, change, choose):
         present.discard(filter)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(
     st.dictionaries(st.sampled_from("abc"), predicates(), max_size=3),
     changes(filters(max_size=2), predicates()),

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 from support.memory_domains import Domains, flat
+from support.seeds import seeds
 
 from cbnet.language import parse
 from cbnet.network.link.settings import LIVE_SCHEMES
@@ -102,7 +103,7 @@ class Schedule:
         )
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_after_any_schedule_all_that_can_be_reached_over_gateways_get_what_they_want(seed):
     schedule = Schedule(seed)
     schedule.run(15)
@@ -120,7 +121,7 @@ def item(request):
     return ItemField(dict(request.attributes), sorted(request.tags), b"", 0)
 
 
-@pytest.mark.parametrize("seed", range(200, 220))
+@pytest.mark.parametrize("seed", seeds(7))
 def test_after_any_schedule_a_confirmed_subscription_is_known_wherever_it_can_be_reached(seed):
     schedule = Schedule(seed)
     schedule.run(10)
@@ -138,7 +139,7 @@ def test_after_any_schedule_a_confirmed_subscription_is_known_wherever_it_can_be
         assert found == schedule.reached(name) & set(net.routers)
 
 
-@pytest.mark.parametrize("seed", range(400, 420))
+@pytest.mark.parametrize("seed", seeds(7))
 def test_a_subscription_that_is_confirmed_while_others_change_misses_nothing(seed):
     schedule = Schedule(seed)
     schedule.run(5)
@@ -174,7 +175,7 @@ def confirmed(net, waiting):
             yield id, name
 
 
-@pytest.mark.parametrize("seed", range(300, 330))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_after_any_schedule_a_request_is_answered_if_a_holder_can_be_reached(seed):
     schedule = Schedule(seed)
     random = schedule.random
@@ -199,7 +200,7 @@ def test_after_any_schedule_a_request_is_answered_if_a_holder_can_be_reached(see
                 assert answer.holder in holders
 
 
-@pytest.mark.parametrize("seed", range(100, 105))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_domains_deliver_what_one_flat_network_delivers(seed):
     schedule = Schedule(seed)
     schedule.run(0)

@@ -78,7 +78,7 @@ def test_sets_of_values_and_nulls_are_matched(steps, data):
     assert None not in run({}, steps, data, lambda *_: flat_messages)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @pytest.mark.usefixtures("_merge_often")
 @given(changes(rich_filters), st.data())
 def test_conditions_are_matched_where_they_are_compiled(steps, data):

@@ -77,7 +77,7 @@ def around(tree, u):
 # --- deliveries
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(multi_trees())
 def test_every_interested_node_is_reached_once_and_nothing_else_is_sent(built):
     network = built.network
@@ -92,7 +92,7 @@ def test_every_interested_node_is_reached_once_and_nothing_else_is_sent(built):
             assert len(set(receivers) | {source}) == len(receivers) + 1
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(multi_trees())
 def test_message_follows_the_only_path_on_its_tree(built):
     for source in built.network.senders:
@@ -105,7 +105,7 @@ def test_message_follows_the_only_path_on_its_tree(built):
                 assert packet.header.last_hop == packet.sender
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(multi_trees())
 def test_fib_is_the_union_of_the_registrations_behind_each_neighbour(built):
     for u in range(len(built.network)):
@@ -123,7 +123,7 @@ def test_fib_is_the_union_of_the_registrations_behind_each_neighbour(built):
                     assert all(kept.matches(message) == union.matches(message) for message in UNIVERSE)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(multi_trees())
 def test_a_sample_of_all_routers_estimates_the_state_exactly(built):
     assert built.state(range(len(built.network))) == built.state()
@@ -133,7 +133,7 @@ def test_a_sample_of_all_routers_estimates_the_state_exactly(built):
 # --- requests and replies
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(multi_trees())
 def test_a_request_reaches_one_holder_and_its_reply_returns(built):
     offered = built.offers.predicates
@@ -153,7 +153,7 @@ def test_a_request_reaches_one_holder_and_its_reply_returns(built):
             assert not set(there[:-1]) & set(holders)  # it stops at the first that has it
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(multi_trees())
 def test_the_nearest_holder_is_the_nearest_on_the_tree(built):
     near = MultiTree(built.network, built.roots, offers=built.offers.predicates, choice="nearest")
@@ -170,7 +170,7 @@ def test_the_nearest_holder_is_the_nearest_on_the_tree(built):
 # --- trees
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(graphs(), st.data())
 def test_sides_are_the_components_without_a_link(graph, data):
     nodes = st.integers(0, len(graph) - 1)
@@ -186,7 +186,7 @@ def test_sides_are_the_components_without_a_link(graph, data):
         assert all(set(sides.side(u, w).tolist()) == expected[w] for w in cut)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(graphs(), st.data())
 def test_lengths_and_common_ancestors_follow_from_the_paths(graph, data):
     tree = shortest_path_tree(graph, data.draw(st.integers(0, len(graph) - 1)))
@@ -202,7 +202,7 @@ def test_lengths_and_common_ancestors_follow_from_the_paths(graph, data):
             assert tree.preorder[position] == min(each, key=lambda node: tree.hops[node])
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(graphs(), st.data())
 def test_trees_are_grouped_where_they_map_every_destination_to_the_same_interface(graph, data):
     nodes = st.integers(0, len(graph) - 1)
@@ -231,7 +231,7 @@ def tables(draw):
     return by_tag, draw(st.lists(messages_near(*filters), max_size=5))
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(tables())
 def test_folding_changes_no_answer_on_any_tree(case):
     by_tag, messages = case
@@ -242,7 +242,7 @@ def test_folding_changes_no_answer_on_any_tree(case):
             assert set(reference.match(folded, marked)) == set(reference.match(table, message))
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(tables())
 def test_folding_never_adds_entries_and_folds_equal_tables_to_one(case):
     by_tag, _ = case
@@ -254,7 +254,7 @@ def test_folding_never_adds_entries_and_folds_equal_tables_to_one(case):
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(multi_trees())
 def test_one_folded_table_forwards_as_the_tables_of_all_trees(built):
     for u in range(len(built.network)):
@@ -268,7 +268,7 @@ def test_one_folded_table_forwards_as_the_tables_of_all_trees(built):
                     assert sorted(folded.match(tree, message, kind)) == reference.match(predicates, message)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(multi_trees())
 def test_grouping_and_folding_save_entries_and_together_most(built):
     for u in range(len(built.network)):
@@ -328,7 +328,7 @@ def as_filters(folded, tags, tree_tags):
     return entries
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(registered())
 def test_descriptor_fibs_fold_like_predicate_fibs(case):
     fast, plain = both_fibs(case)
@@ -355,7 +355,7 @@ def test_the_entries_of_all_edges_are_those_of_the_tables(case):
                 assert counted.behind(np.array([u]), np.array([w])) == len(own.get(w, ()))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(registered())
 def test_the_compiled_table_of_descriptors_matches_as_the_predicates_do(case):
     fast, plain = both_fibs(case)

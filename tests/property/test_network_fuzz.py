@@ -122,7 +122,7 @@ def surrounded(role, **settings):
     return alone
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(ROUTINGS, st.sampled_from(["router", "client"]), st.lists(any_frames, min_size=1, max_size=12))
 def test_a_hostile_peer_closes_no_link_but_its_own(routing, role, told):
     alone = surrounded(role, **routing)

@@ -15,7 +15,7 @@ def publish(message):
     return Publish(1, dict(message.attributes), sorted(message.tags), b"", False)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(predicates(), st.lists(predicates(), min_size=1, max_size=4), st.data())
 def test_nothing_is_delivered_that_the_right_does_not_match(right, wanted, data):
     alone = Alone("a")

@@ -27,7 +27,7 @@ def interested(network, message, source):
     return set(reference.match(network.predicates, message)) - {source}
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_every_scheme_reaches_all_interested_nodes_and_stops(network):
     for name in SCHEMES:
@@ -37,7 +37,7 @@ def test_every_scheme_reaches_all_interested_nodes_and_stops(network):
             assert delivery.cost < len(network)  # so nobody gets it twice
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_psf_ips_and_drp_use_the_same_links_without_spurious_packets(network):
     built = [scheme(name)(network) for name in IN_THE_SOURCE_TREE]
@@ -48,14 +48,14 @@ def test_psf_ips_and_drp_use_the_same_links_without_spurious_packets(network):
         assert verdict.is_latency_minimal
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks(graphs_without_ties()))
 def test_psf_ips_and_drp_are_ideal_when_shortest_paths_are_unique(network):
     for name in IN_THE_SOURCE_TREE:
         assert all(is_ideal(network, delivery) for delivery in deliveries(scheme(name)(network)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_the_tree_of_psf_is_a_part_of_that_of_pif_which_is_a_part_of_the_source_tree(network):
     for psf, pif in zip(deliveries(scheme("psf")(network)), deliveries(scheme("pif")(network)), strict=True):
@@ -64,7 +64,7 @@ def test_the_tree_of_psf_is_a_part_of_that_of_pif_which_is_a_part_of_the_source_
         assert judge(network, pif).is_latency_minimal
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_drp_along_one_tree_reaches_all_by_longer_paths(network):
     unicast = OneTree(network)
@@ -75,7 +75,7 @@ def test_drp_along_one_tree_reaches_all_by_longer_paths(network):
         assert all(w in (unicast.tree.parents[u], *unicast.tree.children(u)) for u, w in delivery.edges)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_drp_header_lists_exactly_the_remaining_destinations(network):
     for delivery in deliveries(scheme("drp")(network)):
@@ -90,7 +90,7 @@ def reached_by(delivery, number):
     return {delivery.packets[number].receiver}.union(*(reached_by(delivery, later) for later in caused))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_one_header_for_all_next_hops_changes_no_path(network):
     common = deliveries(Drp(network, partition=True))
@@ -107,7 +107,7 @@ def test_one_header_for_all_next_hops_changes_no_path(network):
 # --- the exact search, against all subsets of links
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks(graphs(max_nodes=5)))
 def test_no_set_of_links_is_smaller_than_that_of_the_exact_search(network):
     for source in network.senders:
@@ -135,7 +135,7 @@ def lengths_over(links, source):
     return lengths
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(networks(graphs(trees())))
 def test_on_a_tree_all_schemes_are_ideal(network):
     for name in SCHEMES:

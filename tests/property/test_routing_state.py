@@ -42,7 +42,7 @@ def interests_and_messages(draw):
     return dict(enumerate(owned)), draw(st.lists(messages_near(*filters), max_size=4))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(interests_and_messages(), st.data())
 def test_a_disjunction_is_reduced_as_the_language_reduces_it(case, data):
     owned, messages = case
@@ -56,7 +56,7 @@ def test_a_disjunction_is_reduced_as_the_language_reduces_it(case, data):
         assert bool(bits & interests.matched(message)) == plain.matches(message)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(interests_and_messages())
 def test_interested_receivers_are_those_whose_predicates_match(case):
     owned, messages = case
@@ -85,7 +85,7 @@ def tables(network):
         yield scheme("pif")(network).router(u).table, every
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks(graphs(max_nodes=7)))
 def test_the_tables_of_psf_ips_and_pif_are_what_the_paper_defines(network):
     for table, expected in tables(network):
@@ -109,7 +109,7 @@ def test_a_forwarding_table_matches_like_a_compiled_table_of_its_predicates(netw
 # --- classes of sources
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs())
 def test_classes_are_the_indistinguishable_sources_by_definition(graph):
     network = Network(graph, {})
@@ -119,7 +119,7 @@ def test_classes_are_the_indistinguishable_sources_by_definition(graph):
             assert same == indistinguishable(network, v1, v2, u)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs())
 def test_classes_at_routers_are_a_partition_of_the_sources(graph):
     network = Network(graph, {})
@@ -130,7 +130,7 @@ def test_classes_at_routers_are_a_partition_of_the_sources(graph):
         assert len(set.union(*keys)) == len(classes)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs())
 def test_sources_on_one_side_of_a_bridge_are_one_class_on_the_other(graph):
     network = Network(graph, {})
@@ -141,7 +141,7 @@ def test_sources_on_one_side_of_a_bridge_are_one_class_on_the_other(graph):
                 assert len({class_of(network.tree(v), u) for v in here}) == 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs())
 def test_headers_are_rewritten_exactly_where_no_node_below_can_tell_the_difference(graph):
     network = Network(graph, {})
@@ -155,7 +155,7 @@ def test_headers_are_rewritten_exactly_where_no_node_below_can_tell_the_differen
             assert rewriting.rewrites(v, u) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(trees()))
 def test_on_a_tree_the_classes_are_the_sides_of_the_neighbours_and_the_router_itself(graph):
     network = Network(graph, dict.fromkeys(range(len(graph)), "true"))
@@ -172,7 +172,7 @@ def test_on_a_tree_the_classes_are_the_sides_of_the_neighbours_and_the_router_it
         assert router.state().flags == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs())
 def test_i_maps_the_headers_that_really_arrive_and_costs_two_identifiers_where_it_is_not_the_identity(graph):
     network = Network(graph, dict.fromkeys(range(len(graph)), "true"))
@@ -199,7 +199,7 @@ def test_i_maps_the_headers_that_really_arrive_and_costs_two_identifiers_where_i
 # --- memory
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_psf_without_reduction_stores_every_predicate_once_per_hop(network):
     hops = {(v, x): len(network.tree(v).path(x)) - 1 for v in network.senders for x in network.predicates}
@@ -210,7 +210,7 @@ def test_psf_without_reduction_stores_every_predicate_once_per_hop(network):
     assert scheme("psf")(network).formula() == pytest.approx(bits)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_reduction_never_adds_words_and_ips_never_stores_more_predicates_than_psf(network):
     states = {name: scheme(name)(network).state() for name in SCHEMES}
@@ -219,7 +219,7 @@ def test_reduction_never_adds_words_and_ips_never_stores_more_predicates_than_ps
     assert states["ips"].words <= states["psf"].words
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_pif_and_drp_store_what_their_definitions_require(network):
     n, r, s = len(network), len(network.receivers), len(network.senders)
@@ -235,7 +235,7 @@ def test_pif_and_drp_store_what_their_definitions_require(network):
     assert drp.words == s * sum(words(reduce(predicate)) for predicate in network.predicates.values())
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_a_sample_of_all_routers_estimates_exactly(network):
     everywhere = range(len(network))

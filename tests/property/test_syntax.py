@@ -188,7 +188,7 @@ def test_no_text_within_the_limits_is_slow_to_parse(text, outcome):
         actual = len(parse(text))
     except InputError as error:
         actual = type(error)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 40  # 3 s on an idle machine
     assert actual == outcome
 
 
@@ -213,7 +213,7 @@ def test_no_text_within_the_limits_is_slow_to_reduce(text, filters, constraints)
     predicate = parse(text)
     start = time.process_time()
     reduced = reduce(predicate)
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 80  # 2 s on an idle machine
     assert (len(reduced), size(reduced)) == (filters, constraints)
 
 

@@ -20,7 +20,7 @@ def deliveries(built):
             yield deliver(built, source, message, limit=MANY)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks(), st.integers(2, 16))
 def test_every_interested_node_is_reached_by_a_shortest_path_and_packets_end(network, hashes):
     for delivery in deliveries(TreeHeader(network, hashes=hashes)):
@@ -30,7 +30,7 @@ def test_every_interested_node_is_reached_by_a_shortest_path_and_packets_end(net
         assert verdict.is_latency_minimal
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks(), st.integers(2, 16))
 def test_all_links_of_the_tree_are_used_and_others_only_as_false_positives(network, hashes):
     built = TreeHeader(network, hashes=hashes)
@@ -47,7 +47,7 @@ def test_all_links_of_the_tree_are_used_and_others_only_as_false_positives(netwo
             assert contains(before.filter, DirectedLink(packet.sender, packet.receiver, before.left), hashes)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks())
 def test_large_filter_has_no_false_positives(network):
     # at most 8 links of 16 bits among 4,096: each false positive has a chance below (1/32)**16, which is 2**-80
@@ -80,7 +80,7 @@ def expected(graph, at, last, left, tree, chance):
     return total
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks(graphs(max_nodes=6)), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_expected_packets_are_the_sum_over_all_paths(network, chance):
     built, spread = TreeHeader(network), Spread(network.graph)

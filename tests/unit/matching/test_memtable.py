@@ -44,7 +44,7 @@ def test_a_message_with_very_many_combinations_is_matched_by_compiled_filters_on
     message = {name: list(range(100, 145)) for name in "abc"}  # 91,125 combinations: 0.5 s for each filter in Python
     start = time.thread_time()
     assert table.match(message) == []
-    assert time.thread_time() - start < 4
+    assert time.thread_time() - start < 9  # in Python it would take 10 s
     assert table.merges == 1
     table.add("met", parse_filter("a + b + c = 300"))
     assert table.match(message) == ["met"]

@@ -67,7 +67,7 @@ def outcomes(read):
 
 
 @given(st.lists(pieces | lines, max_size=9).map(b"".join), st.integers(1, 20))
-@settings(max_examples=500)
+@settings(max_examples=250)
 def test_read_encoded_agrees_with_read_messages(stream, step):
     lines = [line + b"\n" for line in stream.split(b"\n")]
     expected = [

@@ -220,4 +220,4 @@ def test_large_files_are_read_in_linear_time(tmp_path, predicate):
             assert len(read_rules(path).predicates) in (1, 10_000)
         except FileError as error:
             assert len(error.errors) == 10_000
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 40

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from support.seeds import seeds
 
 from cbnet import parse
 from cbnet.language.syntax.byte_form import filter_to_bytes
@@ -91,7 +92,7 @@ def _table(graph, router, tree):
 
 
 @pytest.mark.parametrize("last", [0.0, 2.0, 20.0, 30.0])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_no_filter_is_sent_that_both_ends_have_whenever_routers_start(seed, last):
     start = Start(seed, last)
     start.memory.run(last + 10)
@@ -100,7 +101,7 @@ def test_no_filter_is_sent_that_both_ends_have_whenever_routers_start(seed, last
 
 
 @pytest.mark.parametrize("last", [0.0, 2.0, 30.0])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_few_filters_are_sent_if_tables_of_several_trees_are_computed(seed, last):
     # not none: while links are missing, a tree may have the computed neighbours of a router but other sides
     start = Start(seed, last, roots=("0", "7", "3"))
@@ -109,7 +110,7 @@ def test_few_filters_are_sent_if_tables_of_several_trees_are_computed(seed, last
     assert start.sent < start.filters / 20
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_no_filter_is_sent_that_both_ends_have_if_links_break_at_the_start(seed):
     start = Start(seed, last=20.0)
     start.cut_some_links(20)

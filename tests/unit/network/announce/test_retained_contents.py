@@ -2,6 +2,7 @@
 
 import pytest
 from support.memory_networks import Alone, Lab, encoded
+from support.seeds import seeds
 
 from cbnet import Predicate, parse
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
@@ -124,7 +125,7 @@ def assert_computed(memory):
             assert held(memory, name, neighbour) == set(filters)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_with_the_right_tables_no_filter_is_sent_at_the_start(seed):
     memory = started(TABLES, seed=seed)
     assert_computed(memory)

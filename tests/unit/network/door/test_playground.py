@@ -84,7 +84,7 @@ def test_a_search_ends_though_no_filter_has_a_counter_example():
     answer = compared({"wide": "e < 0", "narrow": narrow})
     assert answer == {"covers": False, "counterexample": None, "exhausted": False}
     assert checked({"predicate": narrow})["example"] is None
-    assert process_time() - began < 3
+    assert process_time() - began < 12
 
 
 def test_what_takes_long_is_refused():

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from support.durable_networks import DurableLab, answers, payloads
 from support.journal_files import FileDisk, damaged
+from support.seeds import seeds
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import (
@@ -213,7 +214,7 @@ def restart_with_damage(folder, seed):
     return net, alice, bob
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_a_router_with_a_damaged_journal_does_not_start_or_reports_losses(tmp_path, seed, caplog):
     caplog.set_level(logging.CRITICAL)
     started = restart_with_damage(tmp_path, seed)
