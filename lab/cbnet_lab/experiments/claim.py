@@ -1,12 +1,12 @@
-"""Claims of the papers, rules that decide them, and findings about them.
+"""Claims of the papers, and findings about them.
 
-`claims.toml` states each claim in our words. A `Rule` states when a claim holds, with its threshold, and makes the
-findings about it. A `Finding` holds our result, a verdict and, unless the claim simply holds, a reason. Findings are
-computed from an experiment's tables, never written by hand.
+`claims.toml` states each claim in our words, and its checks as metric, operator and threshold. A claim about a worked
+example names the tests that check it instead. A `Finding` holds our result, a verdict and, unless the claim simply
+holds, a reason.
 
-    holds         the rule is met
-    differs       the rule is met, but on other data or under a condition, or the paper's text needs a correction
-    fails         the rule is not met: our numbers contradict the claim
+    holds         all checks are met
+    differs       they are met, but on other data or under a condition, or the paper's text needs a correction
+    fails         a check is not met: our numbers contradict the claim
     unmeasured    the claim is about a size that this run did not reach; no extrapolation decides it
     open          an input is missing, or the experiment did not run
 """
@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from cbnet_lab.experiments.templates import render
 
 Verdict: TypeAlias = Literal["holds", "differs", "fails", "unmeasured", "open"]
-Missing: TypeAlias = Literal["run", "topology", "traces"]
+Missing: TypeAlias = Literal["run", "traces"]
 
 VERDICTS: Mapping[Verdict, str] = {
     "holds": "holds",
@@ -30,11 +32,32 @@ VERDICTS: Mapping[Verdict, str] = {
     "unmeasured": "not measured at the paper's size",
     "open": "not decided",
 }
-_MISSING: Mapping[Missing, str] = {
-    "run": "not run",
-    "topology": "not run: needs --topology",
-    "traces": "not run: needs --traces",
-}
+_MISSING: Mapping[Missing, str] = {"run": "not run", "traces": "not run: needs --traces"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition on a metric, and the verdict and reason if it is not met."""
+
+    metric: str
+    operator: str
+    threshold: Any
+    otherwise: str
+    """A verdict, or “needs traces”."""
+    reason: str
+    is_shared: bool = False
+    """Whether it is one of the conditions that several claims share."""
+
+    @property
+    def limits(self) -> Any:
+        """The threshold; of a range or a tolerance, its parts by name."""
+        if self.operator not in ("between", "±", "±%"):
+            return self.threshold
+        first, second = self.threshold
+        if self.operator == "between":
+            return {"low": first, "high": second}
+        by = second * first if self.operator == "±%" else second
+        return {"about": first, "by": second, "low": first - by, "high": first + by}
 
 
 @dataclass(frozen=True)
@@ -47,11 +70,30 @@ class Claim:
     statement: str
     value: str
     method: str
+    holds_if: str
+    """The condition under which it holds; fields in braces are the thresholds of the checks."""
+    experiment: str = ""
+    ours: str = ""
+    """The template of our result; fields in braces are metrics."""
+    checks: tuple[Check, ...] = ()
+    difference: str = ""
+    """Why it holds with a difference, even if all checks are met."""
+    undecidable: str = ""
+    """Why no metric can decide it."""
+    tests: tuple[str, ...] = ()
+    """The tests of the repository that check it, if no experiment does."""
+    verdict: Verdict = "holds"
+    """The verdict that these tests establish."""
+
+    @property
+    def rule(self) -> str:
+        """The condition under which it holds, with its thresholds."""
+        return render(self.holds_if, {check.metric.replace(".", "_"): check.limits for check in self.checks})
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of an experiment for one claim; every verdict but "holds" has a reason."""
+    """The result for one claim; every verdict but "holds" has a reason."""
 
     claim: int
     ours: str
@@ -74,41 +116,14 @@ class Finding:
         return VERDICTS[self.verdict] if self.missing is None else _MISSING[self.missing]
 
 
-@dataclass(frozen=True)
-class ClaimRule:
-    """The condition under which a claim holds; it makes the findings about the claim."""
-
-    claim: int
-    text: str
-    """The condition with its threshold: “at most 400 ms per message with 8,192,000 filters”."""
-
-    def decide(self, ours: str, holds: bool, reason: str) -> Finding:
-        """Return the finding that the rule is met, or that it is not, for this reason."""
-        return self.holds(ours) if holds else self.fails(ours, reason)
-
-    def holds(self, ours: str) -> Finding:
-        """Return the finding that the rule is met."""
-        return Finding(self.claim, ours, "holds", rule=self.text)
-
-    def differs(self, ours: str, reason: str) -> Finding:
-        """Return the finding that the rule is met, but not exactly as in the paper."""
-        return Finding(self.claim, ours, "differs", reason, rule=self.text)
-
-    def fails(self, ours: str, reason: str) -> Finding:
-        """Return the finding that the rule is not met."""
-        return Finding(self.claim, ours, "fails", reason, rule=self.text)
-
-    def unmeasured(self, ours: str, reason: str) -> Finding:
-        """Return the finding that this run did not reach the size of the paper."""
-        return Finding(self.claim, ours, "unmeasured", reason, rule=self.text)
-
-    def open(self, ours: str, reason: str, missing: Missing | None = None) -> Finding:
-        """Return the finding that this run cannot decide the claim."""
-        return Finding(self.claim, ours, "open", reason, missing, self.text)
-
-
 @cache
 def claims() -> Mapping[int, Claim]:
     """Return all claims by number."""
-    text = files("cbnet_lab.experiments").joinpath("claims.toml").read_text(encoding="utf-8")
-    return {row["number"]: Claim(**row) for row in tomllib.loads(text)["claims"]}
+    data = tomllib.loads(files("cbnet_lab.experiments").joinpath("claims.toml").read_text(encoding="utf-8"))
+    shared = {name: replace(Check(*row), is_shared=True) for name, row in data["conditions"].items()}
+    return {row["number"]: _claim(row, shared) for row in data["claims"]}
+
+
+def _claim(row: dict[str, Any], shared: Mapping[str, Check]) -> Claim:
+    checks = (shared[each] if isinstance(each, str) else Check(*each) for each in row.pop("checks", ()))
+    return Claim(**row | {"checks": tuple(checks), "tests": tuple(row.pop("tests", ()))})

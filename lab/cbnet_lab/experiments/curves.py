@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,10 +28,6 @@ class Interval:
         """Return the interval of some values."""
         low, middle, high = np.percentile(values, [_LOW, 50, _HIGH]).tolist()
         return cls(middle, low, high)
-
-    def format(self, form: Callable[[float], str]) -> str:
-        """Return the interval as text, each number formatted by `form`."""
-        return f"{form(self.middle)} ({form(self.low)} to {form(self.high)})"
 
 
 def as_table(rows: Iterable[Row]) -> pa.Table:
@@ -94,6 +90,13 @@ def slope(points: Mapping[float, float]) -> float:
 def last_decade(points: Mapping[float, float]) -> dict[float, float]:
     """Return the points whose x is at least a tenth of the largest."""
     return {x: y for x, y in points.items() if 10 * x >= max(points)}
+
+
+def end_point(curve: Mapping[float, float], size: float) -> Row:
+    """Return the last point of a curve by filters, and its extrapolation to a size: at least linear."""
+    last = max(curve)
+    growth = max(1.0, slope(last_decade(curve)))
+    return {"filters": last, "us": curve[last], "growth": growth, "extrapolated": curve[last] * (size / last) ** growth}
 
 
 def format_number(number: float) -> str:

@@ -1,24 +1,33 @@
 """The definition of an experiment and the context that it runs in.
 
-An experiment reproduces a figure, a table or the worked examples of a paper. Its run turns parameters into tidy tables,
-one row per observation. Findings and charts are computed from the tables alone, so they need no new run.
+An experiment reproduces a figure or a table of a paper. Its run turns parameters into tables, one row per observation.
+Metrics and charts are computed from the tables alone, so they need no new run.
 
-    parameters ──run──► tables ──┬──findings──► a verdict on each claim
-    (by scale)                   ├──charts────► charts like the paper's
-                                 └──grids─────► tables of the paper, ours beside it
+    parameters ──run──► tables ──┬──metrics──► the judge ──► a finding on each claim (claims.toml)
+    (by scale)                   ├──charts───► charts like the paper's (experiments.toml)
+                                 └──grids────► tables of the paper, ours beside it
+
+`experiments.toml` declares title, section, inputs, choices, scales and charts; the module of an experiment has the
+functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import pyarrow as pa
 
 from cbnet.processors import available_processors
-from cbnet_lab.experiments.claim import Finding
+from cbnet_lab.experiments.chart_definition import ChartDefinition
+from cbnet_lab.experiments.claim import Finding, claims
+from cbnet_lab.experiments.curves import Row, as_table
+from cbnet_lab.experiments.judge import Metrics, judge
 from cbnet_lab.report.chart import Chart
 from cbnet_lab.report.page import Grid
 
@@ -29,9 +38,13 @@ Scale: TypeAlias = Literal["quick", "full", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Input: TypeAlias = Literal["topology", "traces"]
 Tables: TypeAlias = Mapping[str, pa.Table]
+Rows: TypeAlias = Mapping[str, list[Row]]  # tables as rows
+Results: TypeAlias = Mapping[str, pa.Table | Iterable[Row]]
 Progress: TypeAlias = Callable[[int, int, str], None]  # steps done, steps in total, description
 
-Parameters = TypeVar("Parameters")  # a frozen dataclass of numbers, strings and tuples of them
+GRAPH = "graph"
+"""The table with the size of a run's Internet graph; its row is among the metrics."""
+_P = TypeVar("_P")  # a frozen dataclass of numbers, strings and tuples of them
 
 
 def _no_progress(_done: int, _total: int, _description: str) -> None:
@@ -42,14 +55,6 @@ def _start_spark() -> SparkSession:
     from cbnet.pipeline.spark.session import spark_session
 
     return spark_session("cbnet lab reproduce", classic=True)
-
-
-def _no_charts(_tables: Tables, _parameters: Any) -> list[Chart]:
-    return []
-
-
-def _no_grids(_tables: Tables, _parameters: Any) -> list[Grid]:
-    return []
 
 
 @dataclass(frozen=True)
@@ -66,26 +71,115 @@ class ExperimentContext:
     spark: Callable[[], SparkSession] = _start_spark
     """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""
 
+    @property
+    def dictionary(self) -> Path | None:
+        """The file of dictionary words; None: use the system's words, or invented ones."""
+        return self._trace("words/american-english.txt.gz")
+
+    @property
+    def news_terms(self) -> Path | None:
+        """The file of the most frequent terms of a news corpus; None: use the built-in words."""
+        return self._trace("news/top_terms.tsv")
+
+    def _trace(self, name: str) -> Path | None:
+        path = None if self.traces is None else self.traces / name
+        return path if path is not None and path.is_file() else None
+
+
+def _nothing(*_: Any) -> Any:
+    return {}
+
 
 @dataclass(frozen=True)
-class Experiment(Generic[Parameters]):
-    """A figure, a table or the examples of a paper."""
+class Experiment:
+    """A figure or a table of a paper."""
 
     name: str  # "2002-figure-7a"
     title: str
-    paper: str  # its year
     section: str
     claims: tuple[int, ...]
-    scales: Mapping[Scale, Parameters]
-    run: Callable[[Parameters, ExperimentContext], dict[str, pa.Table]]
-    findings: Callable[[Tables, Parameters], list[Finding]]
-    charts: Callable[[Tables, Parameters], list[Chart]] = _no_charts
+    scales: Mapping[Scale, Any]
+    measure: Callable[[Any, ExperimentContext], Results]
+    metrics: Callable[[Rows, Any], Metrics] = _nothing
+    """Returns the metrics that the claims are checked by; the parameters are metrics too."""
+    chart_rows: Callable[[Rows, Any], Mapping[str, Any]] = _nothing
+    """Returns rows of charts that are no table, by the name of the chart."""
+    chart_definitions: tuple[ChartDefinition, ...] = ()
     choices: tuple[str, ...] = ()
     """Choices made where the paper leaves something open."""
     inputs: tuple[Input, ...] = ()
     """The inputs of the context that its tables depend on."""
-    grids: Callable[[Tables, Parameters], list[Grid]] = _no_grids
-    """Tables of the paper, with ours beside it."""
+    grids: Callable[[Tables, Any], list[Grid]] = lambda _tables, _parameters: []
+    """Returns tables of the paper, with ours beside it."""
+
+    @property
+    def paper(self) -> str:
+        """The year of the paper."""
+        return self.name.partition("-")[0]
+
+    def run(self, parameters: Any, context: ExperimentContext) -> dict[str, pa.Table]:
+        """Run the experiment and return its tables."""
+        results = self.measure(parameters, context)
+        return {name: rows if isinstance(rows, pa.Table) else as_table(rows) for name, rows in results.items()}
+
+    def findings(self, tables: Tables, parameters: Any) -> list[Finding]:
+        """Return a finding for each claim."""
+        if not self.claims:
+            return []
+        rows = _rows(tables)
+        own = {} if parameters is None else asdict(parameters)
+        graph = rows[GRAPH][0] if GRAPH in rows else {}
+        metrics = {**own, **graph, **self.metrics(rows, parameters)}
+        return [judge(claims()[number], metrics) for number in self.claims]
+
+    def charts(self, tables: Tables, parameters: Any) -> list[Chart]:
+        """Return the charts that have rows."""
+        rows = _rows(tables)
+        sources = {**rows, **self.chart_rows(rows, parameters)}
+        charts = (definition.chart(sources) for definition in self.chart_definitions)
+        return [chart for chart in charts if chart is not None]
 
 
-AnyExperiment: TypeAlias = Experiment[Any]
+def _rows(tables: Tables) -> dict[str, list[Row]]:
+    return {name: table.to_pylist() for name, table in tables.items()}
+
+
+@cache
+def declarations() -> Mapping[str, Any]:
+    """Return what `experiments.toml` declares about each experiment, in the order of the papers."""
+    text = files("cbnet_lab.experiments").joinpath("experiments.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def experiment(
+    name: str,
+    parameters: Callable[..., _P],
+    measure: Callable[[_P, ExperimentContext], Results],
+    metrics: Callable[[Rows, _P], Metrics] = _nothing,
+    chart_rows: Callable[[Rows, _P], Mapping[str, Any]] = _nothing,
+    grids: Callable[[Tables, _P], list[Grid]] = lambda _tables, _parameters: [],
+) -> Experiment:
+    """Return the experiment of this name, as declared, with these functions."""
+    declared = declarations()[name]
+    scales: dict[Scale, _P] = {scale: parameters(**_tuples(declared["scales"][scale])) for scale in SCALES}
+    return Experiment(
+        name,
+        declared["title"],
+        declared["section"],
+        tuple(number for number, claim in claims().items() if claim.experiment == name),
+        scales,
+        measure,
+        metrics,
+        chart_rows,
+        tuple(ChartDefinition(row) for row in declared.get("charts", ())),
+        (*declared.get("choices", ()), *(declarations()["shared"][each] for each in declared.get("shared", ()))),
+        tuple(declared.get("inputs", ())),
+        grids,
+    )
+
+
+def _tuples(values: Any) -> Any:
+    """Return values with tuples in place of lists."""
+    if isinstance(values, dict):
+        return {name: _tuples(value) for name, value in values.items()}
+    return tuple(map(_tuples, values)) if isinstance(values, list) else values

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import cbnet
+import cbnet_lab
 from cbnet.errors import InputError
 
-_PACKAGE = Path(cbnet.__file__).parent
+_PACKAGES = (Path(cbnet.__file__).parent, Path(cbnet_lab.__file__).parent)
+_JUDGED = "claims.toml"  # findings are computed each time, so a changed threshold needs no new run
 _SHORT = 10  # digits of a commit
 
 
@@ -28,17 +30,18 @@ def input_fingerprint(path: Path) -> str:
     return fingerprint({name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats})
 
 
-def code_fingerprint(package: Path = _PACKAGE) -> str:
-    """Return a fingerprint of the bytes of a package: its sources, data files and compiled kernels."""
+def code_fingerprint(*packages: Path) -> str:
+    """Return a fingerprint of the bytes of packages, by default of both: sources, data files and compiled kernels."""
     digest = hashlib.sha256()
-    for file in _files(package):
-        if "__pycache__" not in file.parts:
-            digest.update(f"{file.relative_to(package)}\0{file.stat().st_size}\0".encode())
-            digest.update(file.read_bytes())
+    for package in packages or _PACKAGES:
+        for file in _files(package):
+            if "__pycache__" not in file.parts and file.name != _JUDGED:
+                digest.update(f"{file.relative_to(package)}\0{file.stat().st_size}\0".encode())
+                digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-def commit(package: Path = _PACKAGE) -> str:
+def commit(package: Path = _PACKAGES[0]) -> str:
     """Return the commit of the checkout that a package is in, shortened; empty if it is in none."""
     try:
         checkout = next(folder for folder in package.parents if (folder / ".git").exists())

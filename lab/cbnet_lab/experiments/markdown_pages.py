@@ -22,6 +22,7 @@ from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.chart import Chart, csv, svg
 from cbnet_lab.report.page import Cell, Grid
 
+EXAMPLES = "Worked examples, checked by tests"
 _SPECIAL = re.compile(r"([\\`*_|])")
 
 
@@ -85,15 +86,22 @@ def _paper(paper: str, outcomes: Sequence[ExperimentOutcome]) -> Iterator[str]:
     yield ""
     yield "[All papers](README.md) has the facts of the run."
     yield ""
+    findings = [finding for finding in all_findings(outcomes) if claims()[finding.claim].paper == paper]
+    yield from _claims(f"{paper}-examples", EXAMPLES, [each for each in findings if claims()[each.claim].tests])
     for outcome in outcomes:
         yield from _experiment(outcome)
-    shown = {finding.claim for outcome in outcomes for finding in outcome.findings}
-    missing = [
-        each for each in all_findings(outcomes) if claims()[each.claim].paper == paper and each.claim not in shown
-    ]
-    if missing:
-        yield from ("## Claims without an experiment in this run", "")
-        for finding in missing:
+    yield from _claims(
+        f"{paper}-not-run",
+        "Claims without an experiment in this run",
+        [finding for finding in findings if finding.missing == "run"],
+    )
+
+
+def _claims(anchor: str, heading: str, findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield a section of claims, if there are any."""
+    if findings:
+        yield from (f'<a id="{anchor}"></a>', "", f"## {heading}", "")
+        for finding in findings:
             yield from _claim(finding)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims
+from cbnet_lab.experiments.judge import finding_by_tests
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.page import Cell, Grid, Page, Section
 
@@ -37,7 +38,8 @@ _PLURAL: Mapping[Verdict, str] = {
 
 def all_findings(outcomes: Sequence[ExperimentOutcome]) -> list[Finding]:
     """Return a finding for each claim of the papers; claims whose experiment did not run are open."""
-    findings = {finding.claim: finding for outcome in outcomes for finding in outcome.findings}
+    findings = {number: finding_by_tests(claim) for number, claim in claims().items() if claim.tests}
+    findings |= {finding.claim: finding for outcome in outcomes for finding in outcome.findings}
     not_run = "its experiment was not part of this run"
     return [findings.get(number, Finding(number, "-", "open", not_run, missing="run")) for number in claims()]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from time import thread_time
-from typing import Any, TypeAlias
+from typing import Protocol
 
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
@@ -25,16 +25,9 @@ from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet_lab.bench.bench_input import BenchInput, bench_input
 from cbnet_lab.bench.engine_answer import EngineAnswer
 from cbnet_lab.bench.oracle import Oracle
-from cbnet_lab.workload import WorkloadParameters
-
-Row: TypeAlias = dict[str, Any]
-
-# A choice of every experiment that measures time.
-TIMES = (
-    "Times are CPU times, medians over several turns, of batches whose attribute names were looked up before. Other "
-    "machines give other times: compare shapes and ratios first. Pivot, our own engine, is shown beside the papers' "
-    "counting."
-)
+from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.experiment import ExperimentContext
+from cbnet_lab.workload import Forwarding2001, Forwarding2002, WorkloadParameters
 
 _CHECKED = 3  # messages per run that are checked against the reference
 _TRIED = 3_000  # filters that the reference tries per message, about; 30 µs each
@@ -50,6 +43,7 @@ class MatchMethod:
     short_circuit: bool = True
 
 
+CENTRAL = "I = F"  # the label of one interface per filter
 COUNTING = MatchMethod("counting")
 SELECTIVE = MatchMethod("counting, 10 rounds", rounds=10)
 PIVOT = MatchMethod("pivot", "pivot")
@@ -141,6 +135,37 @@ class TimedComparison:
             actual = answers[0].targets[answers[0].offsets[number] : answers[0].offsets[number + 1]]
             if actual[actual % parts == number % parts].tolist() != sorted(expected):
                 raise CbnetError("an engine disagrees with the reference on the interfaces of a message")
+
+
+class TimedParameters(Protocol):
+    """Parameters of an experiment that measures times."""
+
+    @property
+    def turns(self) -> int:
+        """Turns of each method."""
+
+    @property
+    def seconds(self) -> float:
+        """Minimum duration of a turn."""
+
+
+def sweep(
+    cases: Sequence[tuple[Row, Forwarding2001 | Forwarding2002]],
+    methods: Sequence[MatchMethod],
+    parameters: TimedParameters,
+    context: ExperimentContext,
+) -> Iterator[Row]:
+    """Yield the rows of each case, which is some labels and a workload."""
+    for done, (labels, mix) in enumerate(cases):
+        context.progress(done, len(cases), f"{mix.F:,} filters")
+        mix = replace(mix, dictionary=context.dictionary, seed=context.seed)
+        for row in timed(mix, methods, turns=parameters.turns, seconds=parameters.seconds):
+            yield {**labels, **row}
+
+
+def interfaces_label(interfaces: int) -> str:
+    """Return the label of a number of interfaces; 0 is one per filter."""
+    return f"I = {interfaces:,}" if interfaces else CENTRAL
 
 
 def timed(parameters: WorkloadParameters, methods: Sequence[MatchMethod], *, turns: int, seconds: float) -> list[Row]:

@@ -15,17 +15,15 @@ from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_
 from cbnet.cli.options import Json, seed_option
 from cbnet.cli.pipeline.spark_options import Remote, master_option
 from cbnet.errors import InputError
+from cbnet_lab.cli.lab.reproduce import print_findings
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.progress import Progress
     from rich.table import Table as Grid
 
-    from cbnet_lab.experiments.y2006.advantage_claims import AdvantageComparison
+    from cbnet_lab.experiments.claim import Finding
     from cbnet_lab.experiments.y2006.monte_carlo import SetProgress
-
-
-_MARKS = {True: "[green]holds[/] ", False: "[yellow]differs[/]", None: "[dim]open[/]   "}
 
 
 class AdvantageModel(StrEnum):
@@ -97,7 +95,7 @@ def alpha(
         )
     if model is AdvantageModel.specific and bits:
         raise InputError("the specific model has no --bits: its size is a number of constraints", hint="use `general`")
-    from cbnet_lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
+    from cbnet_lab.experiments.registry import EXPERIMENTS
     from cbnet_lab.experiments.y2006.monte_carlo import (
         UNIVERSES,
         advantages_in_bits,
@@ -119,15 +117,16 @@ def alpha(
                 progress=progress,
                 spark=spark,
             )
-        _print(AdvantageModel.specific, table, list(specific_comparisons(table)), json)
+        found = EXPERIMENTS["2006-figures-6-7"].findings({"advantages": table}, None)
+        _print(AdvantageModel.specific, table, found, json)
     if model is not AdvantageModel.specific:
         with _session(master, remote) as spark, progress_bar() as bar:
             table = general_advantages(
                 UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model"), spark=spark
             )
-        comparisons = list(general_comparisons(table))  # the paper's are in messages
+        found = EXPERIMENTS["2006-figure-5"].findings({"advantages": table}, None)  # the paper's are in messages
         shown = advantages_in_bits(table) if bits else table
-        _print(AdvantageModel.general, shown, comparisons, json, bits=bits)
+        _print(AdvantageModel.general, shown, found, json, bits=bits)
 
 
 @contextmanager
@@ -151,7 +150,7 @@ def _bar_updater(bar: Progress, name: str) -> SetProgress:
 def _print(
     model: AdvantageModel,
     table: pa.Table,
-    comparisons: Sequence[AdvantageComparison],
+    findings: Sequence[Finding],
     as_json: bool,
     *,
     bits: bool = False,
@@ -159,18 +158,15 @@ def _print(
     if as_json:
         for row in table.to_pylist():
             print_json({"model": model.value, **row})
-        for comparison in comparisons:
-            print_json({"model": model.value, **asdict(comparison)})
+        for finding in findings:
+            print_json({"model": model.value, **asdict(finding)})
         return
 
     console = results_console()
     for grid in _general_grids(table, bits) if model is AdvantageModel.general else _specific_grids(table):
         console.print(grid)
-    for comparison in comparisons:
-        console.print(
-            f"{_MARKS[comparison.holds]} {comparison.claim}: {comparison.ours} [dim](paper: {comparison.paper})[/]",
-            soft_wrap=True,
-        )
+    console.print("[bold]Claims of the paper[/]")
+    print_findings(findings)
     console.print()
 
 

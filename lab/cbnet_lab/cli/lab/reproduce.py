@@ -1,4 +1,4 @@
-"""`cbnet lab reproduce`: run the figures, tables and examples of the papers."""
+"""`cbnet lab reproduce`: run the figures and tables of the papers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from cbnet.errors import CbnetError, InputError
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from cbnet_lab.experiments.claim import Finding
-    from cbnet_lab.experiments.experiment import AnyExperiment, ExperimentContext
+    from cbnet_lab.experiments.claim import Claim, Finding
+    from cbnet_lab.experiments.experiment import Experiment, ExperimentContext
     from cbnet_lab.experiments.reproduce import ExperimentOutcome
 
 _MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "unmeasured": "magenta", "open": "dim"}
@@ -93,7 +93,7 @@ def reproduce(
 
 
 def _run(
-    experiments: Sequence[AnyExperiment],
+    experiments: Sequence[Experiment],
     scale: Scale,
     output: Path,
     context: ExperimentContext,
@@ -106,7 +106,7 @@ def _run(
     outcomes = []
     whole = bar.add_task("experiments", total=len(experiments))
 
-    def started(experiment: AnyExperiment) -> None:
+    def started(experiment: Experiment) -> None:
         bar.update(whole, description=experiment.name)
         context.progress(1, 1, "")  # hides the bar of the previous experiment's part
 
@@ -175,11 +175,26 @@ def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]
     from cbnet_lab.report.page import html
 
     findings = all_findings(outcomes)
-    rows = [asdict(claims()[finding.claim]) | asdict(finding) for finding in findings]
+    rows = [{**_stated(claims()[finding.claim]), **asdict(finding)} for finding in findings]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (output / "claims.jsonl").write_text("".join(lines), encoding="utf-8")
     (output / "report.html").write_text(html(reproduction_page(outcomes)), encoding="utf-8")
     return findings
+
+
+def _stated(claim: Claim) -> dict[str, Any]:
+    """Return what a paper states, and how our result is computed."""
+    return {name: getattr(claim, name) for name in ("number", "paper", "section", "statement", "value", "method")}
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print a line for each finding."""
+    from rich.markup import escape
+
+    for finding in findings:
+        mark = f"[{_MARKS[finding.verdict]}]{finding.label}[/]"
+        reason = f" [dim]({escape(finding.reason)})[/]" if finding.reason else ""
+        results_console().print(f"  {finding.claim:>2} {mark}: {escape(finding.ours)}{reason}", soft_wrap=True)
 
 
 def _print_outcome(outcome: ExperimentOutcome, *, as_json: bool) -> None:
@@ -193,10 +208,7 @@ def _print_outcome(outcome: ExperimentOutcome, *, as_json: bool) -> None:
     took = "stored" if outcome.reused else f"{outcome.manifest.get('seconds', 0):,} s"
     what = f"[red]{escape(outcome.error)}[/]" if outcome.error is not None else f"[dim]{took}[/]"
     console.print(f"[bold]{outcome.experiment.name}[/]  {escape(outcome.experiment.title)}  {what}", soft_wrap=True)
-    for finding in outcome.findings if outcome.error is None else ():
-        mark = f"[{_MARKS[finding.verdict]}]{finding.label}[/]"
-        reason = f" [dim]({escape(finding.reason)})[/]" if finding.reason else ""
-        console.print(f"  {finding.claim:>2} {mark}: {escape(finding.ours)}{reason}", soft_wrap=True)
+    print_findings(outcome.findings if outcome.error is None else ())
 
 
 def _print_summary(findings: Sequence[Finding], output: Path) -> None:
@@ -207,7 +219,7 @@ def _print_summary(findings: Sequence[Finding], output: Path) -> None:
     print(f"\n{plural(len(findings), 'claim')}: {verdicts}\nreport: {output / 'report.html'}")
 
 
-def _print_list(experiments: Sequence[AnyExperiment], *, as_json: bool) -> None:
+def _print_list(experiments: Sequence[Experiment], *, as_json: bool) -> None:
     if as_json:
         for experiment in experiments:
             members = {"name": experiment.name, "title": experiment.title, "section": experiment.section}

@@ -21,12 +21,9 @@ import pyarrow as pa
 
 from cbnet.errors import CbnetError
 from cbnet_lab.bench.bench_input import bench_input
-from cbnet_lab.experiments.claim import Finding
-from cbnet_lab.experiments.curves import Row, as_table, grouped, median
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
-from cbnet_lab.experiments.inputs import dictionary
+from cbnet_lab.experiments.curves import Row, grouped, median
+from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
-from cbnet_lab.report.chart import Chart
 from cbnet_lab.workload import Forwarding2001
 
 Value: TypeAlias = Any  # a string, an integer or a bool
@@ -131,26 +128,25 @@ class IndexOrderParameters:
     turns: int = 3
 
 
-def _run(parameters: IndexOrderParameters, context: ExperimentContext) -> dict[str, pa.Table]:
-    rows: list[Row] = []
+def _run(parameters: IndexOrderParameters, context: ExperimentContext) -> Results:
+    return {"times": _times(parameters, context)}
+
+
+def _times(parameters: IndexOrderParameters, context: ExperimentContext) -> Iterator[Row]:
     for done, names in enumerate(parameters.names):
         context.progress(done, len(parameters.names), f"{names:,} names")
         mix = Forwarding2001(
-            N=parameters.messages, F=parameters.filters, A=names, dictionary=dictionary(context), seed=context.seed
+            N=parameters.messages, F=parameters.filters, A=names, dictionary=context.dictionary, seed=context.seed
         )
         data = bench_input(mix, lambda _: None)
         constraints = [*_constraints(data.filters)]
-        for known, members in (
-            ("known names", data.members),
-            ("unknown names", with_unknown_attributes(data, 0).members),
-        ):
+        unknown = with_unknown_attributes(data, 0)
+        for known, members in (("known names", data.members), ("unknown names", unknown.members)):
             attributes = [
                 (_TYPE_OF[type(value)], name, value) for message in members for name, value in message.items()
             ]
-            rows += [
-                {"names": names, "attributes": known, **row} for row in _compare(constraints, attributes, parameters)
-            ]
-    return {"times": as_table(rows)}
+            for row in _compare(constraints, attributes, parameters):
+                yield {"names": names, "attributes": known, **row}
 
 
 def _constraints(filters: pa.Table) -> Iterator[tuple[Attribute, str]]:
@@ -185,44 +181,14 @@ def _compare(
             }  # fmt: skip
 
 
-def _findings(_tables: Tables, _: IndexOrderParameters) -> list[Finding]:
-    return []
+def _charts(rows: Rows, _: IndexOrderParameters) -> dict[str, list[Row]]:
+    groups = grouped(rows["times"], "names", "attributes", "order", "values")
+    return {
+        "orders": [
+            {"of": f"{names:,} names, {known}", "values": values, "order": order, "us": median(group)}
+            for (names, known, order, values), group in groups.items()
+        ]
+    }
 
 
-def _charts(tables: Tables, _: IndexOrderParameters) -> list[Chart]:
-    bars = [
-        {"of": f"{names:,} names, {known}", "values": values, "order": order, "us": median(group)}
-        for (names, known, order, values), group in grouped(
-            tables["times"].to_pylist(), "names", "attributes", "order", "values"
-        ).items()
-    ]
-    return [
-        Chart(
-            "orders", "A look-up of one attribute, by order of the index and kind of value index", as_table(bars),
-            "values", "us", kind="bars", series="order", facet="of", x_title="value index", y_title="µs per attribute",
-            description="Time per attribute in Python, by order of type and name and by value index, for",
-        )
-    ]  # fmt: skip
-
-
-EXPERIMENT = Experiment(
-    name="2001-index-order",
-    title="Order of the constraint index, and exchangeable value indexes",
-    paper="2001",
-    section="§3",
-    claims=(),
-    scales={
-        "quick": IndexOrderParameters(),
-        "full": IndexOrderParameters(100_000, turns=5),
-        "paper": IndexOrderParameters(1_000_000, messages=1000, turns=5),
-    },
-    run=_run,
-    findings=_findings,
-    charts=_charts,
-    choices=(
-        "No claim of the paper: it has no numbers on the order, and only mentions other value indexes.",
-        "All structures are in Python and searched in turns: compare ratios only. Our engines look a name up in a hash "
-        "table, then branch by type and operator.",
-    ),
-    inputs=("traces",),
-)
+EXPERIMENT = experiment("2001-index-order", IndexOrderParameters, _run, chart_rows=_charts)

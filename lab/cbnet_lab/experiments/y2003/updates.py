@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
-
-import pyarrow as pa
 
 from cbnet.language import Predicate, witness
 from cbnet.matching.compiled_table import CompiledTable
@@ -15,21 +13,11 @@ from cbnet.matching.table import Table
 from cbnet_lab import workload
 from cbnet_lab.bench.matching.updates import run as run_updates
 from cbnet_lab.bench.plans import UpdatesPlan
-from cbnet_lab.experiments.claim import ClaimRule, Finding
-from cbnet_lab.experiments.curves import Interval, Row, as_table, duration
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
-from cbnet_lab.report.chart import Chart
+from cbnet_lab.experiments.curves import Interval, Row
+from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.judge import Metrics
 
-_ENOUGH = 0.9  # of the requested changes
 _LOW, _AT_LOW_RATES = 5000, 0.5  # changes per second; seconds
-_MAX_SLOWDOWN = 3.0  # while the table changes
-_MAX_DELAY_US = 10_000
-
-_MANAGEABLE = ClaimRule(
-    39,
-    f"right answers, at least {_ENOUGH:.0%} of the requested changes, messages at most {_MAX_SLOWDOWN:.0f} times "
-    f"slower, and half of the changes effective within {_MAX_DELAY_US // 1000} ms; the paper has no numbers",
-)
 
 
 @dataclass(frozen=True)
@@ -42,7 +30,7 @@ class UpdatesParameters:
     delays: int = 200
 
 
-def _run(parameters: UpdatesParameters, context: ExperimentContext) -> dict[str, pa.Table]:
+def _run(parameters: UpdatesParameters, context: ExperimentContext) -> Results:
     rows: list[Row] = []
     for done, rate in enumerate(parameters.rates):
         context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes per second")
@@ -59,7 +47,7 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> dict[str,
             }
         )  # fmt: skip
     context.progress(len(parameters.rates), len(parameters.rates) + 1, "delay of changes")
-    return {"rates": as_table(rows), "delays": as_table(_delays(parameters, context))}
+    return {"rates": rows, "delays": _delays(parameters, context)}
 
 
 def _seconds(rate: int, parameters: UpdatesParameters) -> float:
@@ -87,54 +75,15 @@ def _delays(parameters: UpdatesParameters, context: ExperimentContext) -> list[R
     return rows
 
 
-def _findings(tables: Tables, _: UpdatesParameters) -> list[Finding]:
-    rows, delays = (tables[name].to_pylist() for name in ("rates", "delays"))
-    delay = Interval.of([row["us"] for row in delays])
-    ours = (
-        "; ".join(f"{duration(row['us'])} per message at {row['made']:,.0f} changes per second" for row in rows)
-        + f"; a change takes effect after {delay.format(duration)}"
-    )
-    if not all(row["equal"] for row in rows):
-        return [_MANAGEABLE.fails(ours, "wrong answers")]
-    late = [row for row in rows if row["made"] < _ENOUGH * row["rate"]]
-    if late:
-        reason = f"{late[-1]['rate']:,} changes per second were not reached"
-        return [_MANAGEABLE.fails(ours, reason)]
-    if delay.middle > _MAX_DELAY_US:
-        return [_MANAGEABLE.fails(ours, "changes take effect too late")]
-    busy = max(row["over_idle"] for row in rows)
-    reason = f"{busy:.1f} times slower at the highest rate than without changes"
-    return [_MANAGEABLE.decide(ours, busy <= _MAX_SLOWDOWN, reason)]
+def _metrics(rows: Rows, _: UpdatesParameters) -> Metrics:
+    changing = [{**row, "share": row["made"] / row["rate"]} for row in rows["rates"] if row["rate"]]
+    return {
+        "rates": rows["rates"],
+        "changing": changing,
+        "wrong": sum(not row["equal"] for row in rows["rates"]),
+        "delay": asdict(Interval.of([row["us"] for row in rows["delays"]])),
+        "over_idle": max(row["over_idle"] for row in rows["rates"]),
+    }
 
 
-def _charts(tables: Tables, _: UpdatesParameters) -> list[Chart]:
-    labelled = [{**row, "requested": f"{row['rate']:,}"} for row in tables["rates"].to_pylist()]
-    return [
-        Chart(
-            "updates", "Time per message while the table changes", as_table(labelled), "requested", "us", kind="bars",
-            x_title="changes per second", y_title="µs per message",
-            description="Time per message by changes of the table per second.",
-        )
-    ]  # fmt: skip
-
-
-EXPERIMENT = Experiment(
-    name="2003-updates",
-    title="Look-ups while the table changes",
-    paper="2003",
-    section="§4.1",
-    claims=(39,),
-    scales={
-        "quick": UpdatesParameters(20_000, seconds=2.0),
-        "full": UpdatesParameters(200_000),
-        "paper": UpdatesParameters(1_000_000, seconds=60.0),
-    },
-    run=_run,
-    findings=_findings,
-    charts=_charts,
-    choices=(
-        "The paper has no numbers; it queues changes and applies them together. Here a change takes effect at once "
-        "and is merged into the table in the background.",
-        "One thread changes the table and another matches, in one process, so both share one interpreter.",
-    ),
-)
+EXPERIMENT = experiment("2003-updates", UpdatesParameters, _run, _metrics)

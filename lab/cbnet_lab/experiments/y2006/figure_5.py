@@ -7,26 +7,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.routing.sizing.advantage import expected
-from cbnet_lab.experiments.claim import Finding
 from cbnet_lab.experiments.curves import Row
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
-from cbnet_lab.experiments.y2006.advantage_claims import findings_of, general_comparisons
-from cbnet_lab.experiments.y2006.monte_carlo import (
-    GENERAL_COUNTS,
-    SHARE,
-    UNIVERSES,
-    advantages_in_bits,
-    general_advantages,
-)
-from cbnet_lab.report.chart import Chart, PublishedValue
+from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.judge import Metrics
+from cbnet_lab.experiments.y2006.advantage_metrics import general_metrics
+from cbnet_lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, advantages_in_bits, general_advantages
 
 _ZOOM = 0.1  # of nk / |M|, the range of the second graph
 _READING_LABELS = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
-_REASONS = {
-    61: "the curve of one message in a hundred per predicate is not always lower",
-    62: "by the paper's definition, |p| = k, a predicate has k distinct messages; its number fits k draws, some of "
-    "them repeated, divided by nk all the same",
-}
 
 
 @dataclass(frozen=True)
@@ -38,7 +26,7 @@ class Figure5Parameters2006:
     spark: bool = False
 
 
-def _run(parameters: Figure5Parameters2006, context: ExperimentContext) -> dict[str, pa.Table]:
+def _run(parameters: Figure5Parameters2006, context: ExperimentContext) -> Results:
     table = general_advantages(
         parameters.universes, sets=parameters.sets, seed=context.seed, processes=1,
         progress=lambda done, total: context.progress(done, total, "sets"),
@@ -47,14 +35,14 @@ def _run(parameters: Figure5Parameters2006, context: ExperimentContext) -> dict[
     return {"advantages": table}
 
 
-def _findings(tables: Tables, _: Figure5Parameters2006) -> list[Finding]:
-    return findings_of(general_comparisons(tables["advantages"]), _REASONS)
+def _metrics(rows: Rows, _: Figure5Parameters2006) -> Metrics:
+    return general_metrics(rows["advantages"])
 
 
-def _points(table: pa.Table) -> list[Row]:
+def _points(rows: list[Row]) -> list[Row]:
     """Return a point of the median for each scenario, reading and number of predicates."""
     points = []
-    for row in table.to_pylist():
+    for row in rows:
         distribution, universe = row["scenario"].split("-")
         series = f"{distribution}, 10^{len(universe) - 1} messages"
         labels = {"of": _READING_LABELS[row["rule"]], "distribution": distribution, "series": series}
@@ -62,8 +50,8 @@ def _points(table: pa.Table) -> list[Row]:
     return points
 
 
-def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
-    rows, bits = (_points(table) for table in (tables["advantages"], advantages_in_bits(tables["advantages"])))
+def _charts(rows: Rows, parameters: Figure5Parameters2006) -> dict[str, list[Row]]:
+    points = _points(rows["advantages"])
     universe = max(parameters.universes)
     closed = [
         {"of": label, "distribution": "uniform", "series": "closed form", "ratio": count / SHARE}
@@ -71,44 +59,12 @@ def _charts(tables: Tables, parameters: Figure5Parameters2006) -> list[Chart]:
         for label in _READING_LABELS.values()
         for count in GENERAL_COUNTS
     ]
-    zipf = [row for row in rows if row["distribution"] == "zipf" and row["ratio"] <= _ZOOM]
-    return [
-        Chart(
-            "figure-5", "Figure 5: α in the general model", pa.Table.from_pylist([*rows, *closed]), "ratio", "alpha",
-            series="series", facet="of", x_title="nk / |M|", y_title="α",
-            description="α by nk / |M| for uniform and Zipf, by universe, with the closed form:",
-        ),
-        Chart(
-            "figure-5-zipf", "Figure 5, right: Zipf up to 0.1", pa.Table.from_pylist(zipf), "ratio", "alpha",
-            series="series", facet="of", x_title="nk / |M|", y_title="α",
-            published=(PublishedValue("about 50 % for five predicates of one message in a hundred", 0.05, 0.5),),
-            description="α by nk / |M| up to 0.1 for Zipf:",
-        ),
-        Chart(
-            "figure-5-bits", "α in bits, where a large set is a bitmap of the universe", pa.Table.from_pylist(bits),
-            "ratio", "alpha", series="series", facet="of", x_title="nk / |M|", y_title="α",
-            description="α by nk / |M| with M(p) = min(|M|, |p| log |M|) of §2.4, for uniform and Zipf, by universe:",
-        ),
-    ]  # fmt: skip
+    bits = advantages_in_bits(pa.Table.from_pylist(rows["advantages"]))
+    return {
+        "figure-5": [*points, *closed],
+        "figure-5-zipf": [row for row in points if row["distribution"] == "zipf" and row["ratio"] <= _ZOOM],
+        "figure-5-bits": _points(bits.to_pylist()),
+    }
 
 
-EXPERIMENT = Experiment(
-    name="2006-figure-5",
-    title="The disjunction advantage of sets of messages",
-    paper="2006",
-    section="§4.1, Figure 5",
-    claims=(60, 61, 62),
-    scales={
-        "quick": Figure5Parameters2006(UNIVERSES, 5),
-        "full": Figure5Parameters2006(UNIVERSES, 10, spark=True),
-        "paper": Figure5Parameters2006(UNIVERSES, 100, spark=True),
-    },
-    run=_run,
-    findings=_findings,
-    charts=_charts,
-    choices=(
-        "k is a hundredth of the universe, as in the paper's example; n grows.",
-        "“Size k” is k distinct messages, as the paper defines it; k draws, which may repeat, are shown beside.",
-        "α is measured in messages, as in the paper; in bits, M(p) is the smaller of |M| and |p| log |M|.",
-    ),
-)
+EXPERIMENT = experiment("2006-figure-5", Figure5Parameters2006, _run, _metrics, _charts)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import log2
 
 import numpy as np
-import pyarrow as pa
 
 from cbnet.language import Predicate
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
@@ -16,31 +15,19 @@ from cbnet.routing.multitree.tree_sides import lengths_on_tree
 from cbnet.routing.router_state import WORD_BITS, alpha
 from cbnet.routing.schemes.unicast import OneTree, ShortestPaths
 from cbnet.topology import Graph, distances, topology
-from cbnet_lab.experiments.claim import ClaimRule, Finding
-from cbnet_lab.experiments.curves import Row, as_table, grouped, slope, where
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
-from cbnet_lab.experiments.inputs import news_terms
-from cbnet_lab.report.chart import Chart
+from cbnet_lab.experiments.curves import Row, grouped, slope, where
+from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.workload import Disjunction2006, predicates
 
 _SCHEMES = ("psf", "ips", "pif", "drp")
 _LABELS = {"psf": "PSF", "ips": "iPS", "pif": "PIF", "drp": "DRP"}
-_GROWS = 0.15  # exponent by which the share of the formula may grow with the network
-_CONSTANT = 2  # of O(): the largest share of the formula
-_PRODUCT = 0.75  # exponent of both from which state counts as growing with senders times receivers
 _INTERNET = "--topology"
-_WITHIN = f"state is at most {_CONSTANT} times the formula, and grows by at most n^{_GROWS} more than it"
-_ABOUT = 0.1  # the formula with means against the sum over all pairs
-_ONCE_PER_HOP = ClaimRule(
-    44,
-    "for every source, the tables hold each receiver once per hop of its distance, exactly, in predicates and words; "
-    f"and s log n + s r M_p d, with means of M_p and d, is within {_ABOUT:.0%} of the sum",
-)
-_PIF = ClaimRule(54, f"{_WITHIN}, without the n that is one too many")
-_DRP = ClaimRule(58, f"{_WITHIN}; and next hops along one tree take fewer identifiers but lengthen paths")
-_ORDER = ClaimRule(
-    59, f"PSF's state, and no other, grows with senders and with receivers, each by at least n^{_PRODUCT}"
-)
+_TOO = {
+    "ips": "iPS too, as the best connected routers, which hold most state, distinguish nearly all sources",
+    "pif": "PIF too",
+    "drp": "DRP too, as every sender holds the predicate of every receiver: s·r·M_p, though not at each hop",
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +44,7 @@ class MemoryParameters2006:
     receivers: int = 1000  # there, for the tables of PSF
 
 
-def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> dict[str, pa.Table]:
+def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> Results:
     grown = [(nodes, 1.0, 1.0) for nodes in parameters.nodes]
     varied = [(parameters.varied, share, 1.0) for share in parameters.shares]
     varied += [(parameters.varied, 1.0, share) for share in parameters.shares[:-1]]
@@ -80,7 +67,7 @@ def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> dict[s
         sampled = Network(network.graph, {u: f"k = {u}" for u in fewer}, network.senders)
         hops.append({"graph": _INTERNET, **_sizes(sampled), **_placed(sampled)})
         unicasts += [{"graph": _INTERNET, **_sizes(network), **row} for row in _unicasts(network)]
-    return {"states": as_table(states), "hops": as_table(hops), "unicasts": as_table(unicasts)}
+    return {"states": states, "hops": hops, "unicasts": unicasts}
 
 
 def _network(
@@ -89,7 +76,7 @@ def _network(
     """Return a network with predicates of [§4.2]; the first nodes of a random order send and receive."""
     order = np.random.default_rng(context.seed).permutation(len(graph)).tolist()
     mix = Disjunction2006(
-        parameters.filters * len(graph), parameters.names, terms=news_terms(context), seed=context.seed
+        parameters.filters * len(graph), parameters.names, terms=context.news_terms, seed=context.seed
     )
     columns = columns_from_arrow(predicates(mix))
     receiving = order[: max(1, round(receivers * len(graph)))]
@@ -159,145 +146,60 @@ def _unicasts(network: Network) -> Iterator[Row]:
         yield {"unicast": unicast.name, "identifiers": identifiers, "stretch": stretch}
 
 
-def _findings(tables: Tables, _: MemoryParameters2006) -> list[Finding]:
-    states, hops, unicasts = (tables[name].to_pylist() for name in ("states", "hops", "unicasts"))
-    return [_once_per_hop(hops), _pif(states), _drp(states, unicasts), _product(states)]
-
-
-def _once_per_hop(rows: list[Row]) -> Finding:
-    ours = ", ".join(
-        f"{row['placed']:,} in the tables, {row['hops']:,} hops ({row['graph']}, {row['senders']:,} sources of "
-        f"{row['nodes']:,}); s log n + s r M_p d is {row['by_means']:.1%}"
-        for row in rows
-    )
-    wrong = sum(row["wrong_sources"] for row in rows)
-    is_close = all(abs(row["by_means"] - 1) <= _ABOUT for row in rows)
-    reason = f"{wrong} sources have other tables" if wrong else "the formula with means is not close to the sum"
-    return _ONCE_PER_HOP.decide(ours, not wrong and is_close, reason)
-
-
-def _shares(rows: list[Row], name: str) -> dict[float, float]:
-    """Return counted state divided by the formula, by number of nodes."""
-    return {row["nodes"]: row["counted"] / row["formula"] for row in where(rows, scheme=name, grown="n")}
-
-
-def _pif(rows: list[Row]) -> Finding:
-    shares, printed = _shares(rows, "pif"), _shares(rows, "pif, as printed")
-    ours = (
-        f"{_range(shares)} of it, growing with n^{slope(shares):.2f}; of the formula as printed {_range(printed)}, "
-        f"n^{slope(printed):.2f}"
-    )
-    if not _is_within(shares):
-        return _PIF.fails(ours, "the state grows faster than the formula, or is more than a constant above it")
-    reason = "the paper prints one n too many, before r: its derivation for one router already sums over neighbours"
-    return _PIF.differs(ours, reason)
-
-
-def _is_within(shares: dict[float, float]) -> bool:
-    """Return whether state is within the O() of its formula."""
-    return slope(shares) <= _GROWS and max(shares.values()) <= _CONSTANT
-
-
-def _range(shares: dict[float, float]) -> str:
-    return f"{min(shares.values()):.2g} to {max(shares.values()):.2g}"
-
-
-def _drp(rows: list[Row], unicasts: list[Row]) -> Finding:
-    shares = _shares(rows, "drp")
-    graphs = grouped(unicasts, "graph")
-    largest = [where(group, nodes=max(row["nodes"] for row in group)) for group in graphs.values()]
-    trades = [{row["unicast"]: row for row in group} for group in largest]
-    texts = [
-        f"{each['tree']['identifiers'] / each['shortest']['identifiers']:.2%} of the identifiers and paths "
-        f"{each['tree']['stretch']:.2f} times as long ({each['tree']['graph']}, {each['tree']['nodes']:,} nodes)"
-        for each in trades
-    ]
-    ours = f"{_range(shares)} of the formula, growing with n^{slope(shares):.2f}; along one tree {', '.join(texts)}"
-    if not _is_within(shares):
-        return _DRP.fails(ours, "the state grows faster than the formula, or is more than a constant above it")
-    saves = all(
-        each["tree"]["identifiers"] < each["shortest"]["identifiers"] and each["tree"]["stretch"] > 1 for each in trades
-    )
-    return _DRP.decide(ours, saves, "one tree saves no identifiers, or does not lengthen paths")
-
-
-def _product(rows: list[Row]) -> Finding:
-    varied = where(rows, grown="s and r")
-    exponents = {
-        name: (_exponent(where(varied, scheme=name), "senders"), _exponent(where(varied, scheme=name), "receivers"))
-        for name in _SCHEMES
+def _metrics(rows: Rows, _: MemoryParameters2006) -> Metrics:
+    schemes = [_exponents(name, rows["states"]) for name in _SCHEMES]
+    return {
+        "hops": rows["hops"],
+        "wrong_sources": sum(row["wrong_sources"] for row in rows["hops"]),
+        "pif": _shares(rows["states"], "pif"),
+        "printed": _shares(rows["states"], "pif, as printed"),
+        "drp": _shares(rows["states"], "drp"),
+        "trades": [_trade(group) for group in grouped(rows["unicasts"], "graph").values()],
+        "schemes": schemes,
+        "psf": where(schemes, scheme="PSF")[0],
+        "others": [row for row in schemes if row["scheme"] != "PSF"],
+        "by_bits": sorted(schemes, key=lambda row: -row["bits"]),
+        "nodes": max(row["nodes"] for row in where(rows["states"], grown="n")),
     }
-    ours = "exponents of senders and receivers: " + ", ".join(
-        f"{_LABELS[name]} {s:.2f} and {r:.2f}" for name, (s, r) in exponents.items()
-    )
-    grown = where(rows, grown="n")
-    last = max(row["nodes"] for row in grown)
-    sizes = {row["scheme"]: row["counted"] for row in where(grown, nodes=last)}
-    order = sorted(_SCHEMES, key=lambda name: -sizes[name])
-    ours += f"; with {last:,} nodes: " + ", ".join(f"{_LABELS[name]} {sizes[name]:,} bits" for name in order)
-    grows = [name for name, both in exponents.items() if min(both) >= _PRODUCT]
-    if "psf" not in grows:
-        return _ORDER.fails(ours, "PSF does not grow with both")
-    reasons = {
-        "ips": "iPS too, as the best connected routers, which hold most state, distinguish nearly all sources",
-        "pif": "PIF too",
-        "drp": "DRP too, as every sender holds the predicate of every receiver: s·r·M_p, though not at each hop",
-    }
-    return _ORDER.decide(ours, grows == ["psf"], "; ".join(reasons[name] for name in grows if name != "psf"))
 
 
-def _exponent(rows: list[Row], what: str) -> float:
-    """Return the exponent of the senders, or receivers, while the other number equals the nodes."""
-    other = {"senders": "receivers", "receivers": "senders"}[what]
-    return slope({row[what]: row["counted"] for row in rows if row[other] == row["nodes"]})
+def _shares(rows: list[Row], name: str) -> Row:
+    """Return counted state divided by the formula, over all numbers of nodes, and the exponent of n in it."""
+    shares = {row["nodes"]: row["counted"] / row["formula"] for row in where(rows, scheme=name, grown="n")}
+    return {"least": min(shares.values()), "most": max(shares.values()), "growth": slope(shares)}
 
 
-def _charts(tables: Tables, _: MemoryParameters2006) -> list[Chart]:
-    points = [
-        {"scheme": _LABELS[row["scheme"]], "nodes": row["nodes"], "what": what, "bits": row[what]}
-        for row in where(tables["states"].to_pylist(), grown="n")
-        for what in ("counted", "formula")
-        if row[what] is not None and row["scheme"] in _SCHEMES
-    ]
+def _trade(rows: list[Row]) -> Row:
+    """Return the identifiers and the stretch of next hops along one tree, in the largest network."""
+    last = {row["unicast"]: row for row in where(rows, nodes=max(row["nodes"] for row in rows))}
+    tree = last["tree"]
+    return {
+        "graph": tree["graph"], "nodes": tree["nodes"], "stretch": tree["stretch"],
+        "identifiers": tree["identifiers"] / last["shortest"]["identifiers"],
+    }  # fmt: skip
+
+
+def _exponents(name: str, rows: list[Row]) -> Row:
+    """Return the exponents of senders and receivers in the state of a scheme, and its bits in the largest network."""
+    varied, grown = where(rows, scheme=name, grown="s and r"), where(rows, scheme=name, grown="n")
+    senders = slope({row["senders"]: row["counted"] for row in varied if row["receivers"] == row["nodes"]})
+    receivers = slope({row["receivers"]: row["counted"] for row in varied if row["senders"] == row["nodes"]})
+    return {
+        "scheme": _LABELS[name], "senders": senders, "receivers": receivers, "both": min(senders, receivers),
+        "bits": max(grown, key=lambda row: int(row["nodes"]))["counted"], "too": _TOO.get(name, ""),
+    }  # fmt: skip
+
+
+def _charts(rows: Rows, _: MemoryParameters2006) -> dict[str, list[Row]]:
+    states = [{**row, "scheme": _LABELS[row["scheme"]]} for row in rows["states"] if row["scheme"] in _SCHEMES]
     varied = [
-        {**row, "scheme": _LABELS[row["scheme"]], "of": f"growing {what}", "count": row[what]}
-        for row in where(tables["states"].to_pylist(), grown="s and r")
+        {**row, "of": f"growing {what}", "count": row[what]}
+        for row in where(states, grown="s and r")
         for what, other in (("senders", "receivers"), ("receivers", "senders"))
-        if row[other] == row["nodes"] and row["scheme"] in _SCHEMES
+        if row[other] == row["nodes"]
     ]
     order = [row for _, group in sorted(grouped(varied, "of", "scheme", "count").items()) for row in group[:1]]
-    return [
-        Chart(
-            "memory", "State of all routers, counted and by the formula", as_table(points), "nodes", "bits",
-            series="what", facet="scheme", x_log=True, y_log=True, x_title="nodes", y_title="bits",
-            description="State by number of nodes, counted and by the paper's formula, for the scheme",
-        ),
-        Chart(
-            "senders-receivers", "State as senders or receivers grow", as_table(order), "count", "counted",
-            series="scheme", facet="of", x_log=True, y_log=True, x_title="senders or receivers", y_title="bits",
-            description="State of each scheme by number of senders, and of receivers, in one network;",
-        ),
-    ]  # fmt: skip
+    return {"memory": where(states, grown="n"), "senders-receivers": order}
 
 
-EXPERIMENT = Experiment(
-    name="2006-memory",
-    title="The state of the schemes",
-    paper="2006",
-    section="§3",
-    claims=(44, 54, 58, 59),
-    scales={
-        "quick": MemoryParameters2006("powerlaw", (20, 40, 80), 40),
-        "full": MemoryParameters2006("powerlaw", (25, 50, 100, 200), 100),
-        "paper": MemoryParameters2006("powerlaw", (25, 50, 100, 200, 400), 200),
-    },
-    run=_run,
-    findings=_findings,
-    charts=_charts,
-    choices=(
-        "O() is evaluated with constant 1, log2, and distances in hops; M_p is each predicate's own size.",
-        "The paper has a formula of iPS for trees only, so none is shown.",
-        "Each receiver has three filters of [2006 §4.2], from 50 uniform names; a constraint is one word of 64 bits.",
-    ),
-    inputs=("topology", "traces"),
-)
+EXPERIMENT = experiment("2006-memory", MemoryParameters2006, _run, _metrics, _charts)

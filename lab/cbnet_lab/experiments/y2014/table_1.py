@@ -13,16 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
-from cbnet_lab.experiments.claim import Finding
-from cbnet_lab.experiments.curves import Row, as_table
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Tables
-from cbnet_lab.experiments.internet import PAPER_NODES, TABLE, graph_table, internet
+from cbnet_lab.experiments.curves import Row, where
+from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, Tables, experiment
+from cbnet_lab.experiments.internet import graph_rows, internet
+from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.y2014 import users
-from cbnet_lab.experiments.y2014.table_1_claims import of_clusters, paper_row, table_1_findings, table_1_grid
-from cbnet_lab.report.chart import Chart, PublishedValue
+from cbnet_lab.experiments.y2014.table_1_metrics import of_clusters, paper_row, table_1_grid, table_1_metrics
 from cbnet_lab.report.page import Grid
 
 if TYPE_CHECKING:
@@ -40,7 +37,7 @@ class Table1Parameters:
     roots: int  # to draw; one of their trees is chosen
 
 
-def _run(parameters: Table1Parameters, context: ExperimentContext) -> dict[str, pa.Table]:
+def _run(parameters: Table1Parameters, context: ExperimentContext) -> Results:
     graph = internet(context, parameters.nodes)
     trees = [_tree_row(graph, root) for root in _draw_distinct_roots(graph, parameters.roots, context.seed)]
     chosen = min(trees, key=lambda row: (abs(row["interfaces"] - paper_row()["interfaces"]), row["root"]))
@@ -56,10 +53,10 @@ def _run(parameters: Table1Parameters, context: ExperimentContext) -> dict[str, 
         rows += counted
         bytes_rows += sizes
     return {
-        TABLE: graph_table(graph, context),
-        "trees": as_table([{**row, "chosen": row is chosen} for row in trees]),
-        "interfaces": as_table(rows),
-        "sizes": as_table(bytes_rows),
+        GRAPH: graph_rows(graph, context),
+        "trees": [{**row, "chosen": row is chosen} for row in trees],
+        "interfaces": rows,
+        "sizes": bytes_rows,
     }
 
 
@@ -124,76 +121,20 @@ def _sizes(fib: Any, router: int) -> Iterator[Row]:
             yield {"engine": engine, "bytes": sum(Path(folder, name).stat().st_size for name in names)}
 
 
-def _findings(tables: Tables, parameters: Table1Parameters) -> list[Finding]:
-    return table_1_findings(tables, max(parameters.clusters))
+def _metrics(rows: Rows, parameters: Table1Parameters) -> Metrics:
+    return table_1_metrics(rows, max(parameters.clusters))
 
 
 def _grids(tables: Tables, parameters: Table1Parameters) -> list[Grid]:
-    return [table_1_grid(tables, max(parameters.clusters))]
+    return [table_1_grid(tables["interfaces"].to_pylist(), max(parameters.clusters))]
 
 
-def _largest_published() -> PublishedValue:
-    paper = paper_row("largest")
-    label = f"{paper['descriptors']:,} → {paper['kept']:,} at the largest interface"
-    return PublishedValue(label, paper["descriptors"], paper["kept"])
+def _charts(rows: Rows, parameters: Table1Parameters) -> dict[str, list[Row]]:
+    last = where(rows["interfaces"], clusters=max(parameters.clusters))
+    return {
+        "share-kept": [of_clusters(rows["interfaces"], clusters)["all"] for clusters in parameters.clusters],
+        "interfaces-kept": [row for row in last if row["interface"] is not None and row["kept"]],
+    }
 
 
-def _charts(tables: Tables, parameters: Table1Parameters) -> list[Chart]:
-    shares = [
-        {"descriptors": row["descriptors"], "share": row[column] / row["descriptors"], "of": label}
-        for clusters in parameters.clusters
-        for row in [of_clusters(tables, clusters)["all"]]
-        for column, label in (("kept", "kept"), ("distinct", "distinct"))
-    ]
-    last = [row for row in tables["interfaces"].to_pylist() if row["clusters"] == max(parameters.clusters)]
-    single = [
-        {"descriptors": row["descriptors"], "kept": row["kept"]}
-        for row in last
-        if row["interface"] is not None and row["kept"]
-    ]
-    return [
-        Chart(
-            "share-kept", "Share of the descriptors at the most central router that are kept", as_table(shares),
-            "descriptors", "share", series="of", x_log=True, x_title="descriptors registered", y_title="share of them",
-            published=(PublishedValue("12.7 % of 85.5 million are kept", paper_row()["descriptors"], 0.127),),
-            description="The shares of distinct and of minimal descriptors, for growing populations.",
-        ),
-        Chart(
-            "interfaces-kept", "Descriptors behind each interface of the most central router: registered and kept",
-            as_table(single), "descriptors", "kept", "points", x_log=True, y_log=True, x_title="registered",
-            y_title="kept", published=(_largest_published(),),
-            description="Each point is an interface: descriptors registered behind it, and those kept.",
-        ),
-    ]  # fmt: skip
-
-
-_CHOICES = (
-    "Descriptors per cluster: chosen so that 2.5 million clusters have the paper's 85.5 million. The number per user "
-    "of its traces would give 169 million.",
-    "The tree: of 20 roots drawn by class, the one whose most central router has closest to 325 interfaces. The paper "
-    "does not state its tree, and a root among the largest ISPs gives thousands.",
-    "The most central router lies between the most pairs of nodes on the tree.",
-    "Clusters elect users, which come from a model fitted to a trace. Those of blogs and of the Web come from default "
-    "models; that of the Web follows the sizes of published crawls. The rare tags of the bookmarks were removed by "
-    "their publisher: with a model fitted to them, 1.4 % of all sets are kept with 2.5 million clusters.",
-    "Offers and subscriptions are reduced together, as in the paper.",
-)
-
-EXPERIMENT = Experiment(
-    name="2014-table-1",
-    title="Table 1: the forwarding table of the most central router",
-    paper="2014",
-    section="§4.2.3, Table 1",
-    claims=(84, 85, 86, 87, 88),
-    scales={
-        "quick": Table1Parameters(1_000, (100, 1_000), 20),
-        "full": Table1Parameters(5_000, (2_500, 25_000, 250_000), 20),
-        "paper": Table1Parameters(PAPER_NODES, (25_000, 250_000, users.PAPER_CLUSTERS), 20),
-    },
-    run=_run,
-    findings=_findings,
-    charts=_charts,
-    grids=_grids,
-    choices=_CHOICES,
-    inputs=("topology", "traces"),
-)
+EXPERIMENT = experiment("2014-table-1", Table1Parameters, _run, _metrics, _charts, _grids)

@@ -20,9 +20,9 @@ TABLE = pa.table({"number": [1, 2], "square": [1, 4], "unused": ["a", "b"]})
 
 @pytest.fixture
 def pages(tmp_path):
-    """Return the folder of the pages of one experiment about claims 1 and 2."""
-    experiment = Experiment("2001-squares", "Squares", "2001", "§1", (1, 2), {}, None, None, choices=("a < b",))
-    findings = (Finding(1, "4 of *4* | a_b", "holds"), Finding(2, "5", "fails", "too <many>", rule="at most 4"))
+    """Return the folder of the pages of one experiment about claims 5 and 6."""
+    experiment = Experiment("2001-squares", "Squares", "§1", (5, 6), {}, None, choices=("a < b",))
+    findings = (Finding(5, "4 of *4* | a_b", "holds"), Finding(6, "5", "fails", "too <many>", rule="at most 4"))
     outcome = ExperimentOutcome(
         experiment,
         MANIFEST,
@@ -38,7 +38,7 @@ def test_overview_lists_every_claim_with_a_link(pages):
     text = (pages / "README.md").read_text()
     linked = re.findall(r"^\| \[(\d+)\]\((\d+)\.md#claim-(\d+)\)", text, re.MULTILINE)
     assert linked == [(str(number), claim.paper, str(number)) for number, claim in claims().items()]
-    assert "1 hold, 0 hold with a difference, 1 do not hold" in text
+    assert "12 hold, 8 hold with a difference, 2 do not hold" in text
     assert "| Scale | quick: small sizes, not those of the papers |" in text
 
 
@@ -49,7 +49,7 @@ def test_every_link_has_its_anchor(pages):
 
 def test_claim_shows_value_rule_and_reason(pages):
     text = (pages / "2001.md").read_text()
-    claim = text[text.index("**Claim 2**") :]
+    claim = text[text.index("**Claim 6**") :]
     assert '<span class="verdict fails">does not hold</span>' in claim
     for line in ("- Here: 5", "- Holds if: at most 4", "- Reason: too &lt;many&gt;"):
         assert f"\n{line}\n" in claim
@@ -75,5 +75,13 @@ def test_tables_and_notes_are_shown(pages):
 
 def test_claims_that_did_not_run_are_open(pages):
     text = (pages / "2014.md").read_text()
-    assert "## Claims without an experiment in this run" in text
-    assert "not run" in text
+    _, without = text.split("## Claims without an experiment in this run")
+    assert without.count("not run") == 20  # of 23 claims, tests check three
+
+
+def test_claims_that_tests_check_name_them(pages):
+    text = (pages / "2014.md").read_text()
+    examples = text[text.index("## Worked examples") : text.index("## Claims without an experiment")]
+    assert examples.count("**Claim ") == 3
+    name = r"test\_redundant\_descriptors\_of\_an\_interface\_are\_dropped"
+    assert f"- Here: checked by tests/unit/routing/multitree/test\\_multitree.py::{name}\n" in examples

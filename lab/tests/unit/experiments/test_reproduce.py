@@ -2,17 +2,18 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from cbnet.errors import CbnetError, InputError
+from cbnet_lab.experiments.chart_definition import ChartDefinition
 from cbnet_lab.experiments.claim import Finding, claims
 from cbnet_lab.experiments.experiment import Experiment, ExperimentContext
 from cbnet_lab.experiments.fingerprint import code_fingerprint
 from cbnet_lab.experiments.page import all_findings, reproduction_page
 from cbnet_lab.experiments.reproduce import reproduce, stored_outcome
-from cbnet_lab.report.chart import Chart
+
+CLAIM = 46  # of bridges; it has simple metrics
 
 
 @dataclass(frozen=True)
@@ -23,25 +24,22 @@ class SquaresParameters:
 class Squares:
     """An experiment that counts its runs."""
 
-    def __init__(self, name="2001-squares", claim=1, inputs=()):
+    def __init__(self, name="2001-squares", inputs=()):
         self.runs = 0
         scales = {"quick": SquaresParameters(3), "full": SquaresParameters(30), "paper": SquaresParameters(300)}
+        chart = ChartDefinition({"name": "squares", "title": "Squares", "x": "number", "y": "square"})
         self.experiment = Experiment(
-            name, "Squares", "2001", "§1", (claim,), scales, self.run, self.findings, self.charts, (), inputs
+            name, "Squares", "§1", (CLAIM,), scales, self.run, self.metrics, chart_definitions=(chart,), inputs=inputs
         )
 
     def run(self, parameters, context):
         self.runs += 1
         self.context = context
         numbers = range(parameters.count)
-        return {"squares": pa.table({"number": list(numbers), "square": [n * n + context.seed for n in numbers]})}
+        return {"squares": [{"number": n, "square": n * n + context.seed} for n in numbers]}
 
-    def findings(self, tables, parameters):
-        last = tables["squares"]["square"][-1].as_py()
-        return [Finding(claim, f"{last} of {parameters.count}", "holds") for claim in self.experiment.claims]
-
-    def charts(self, tables, _parameters):
-        return [Chart("squares", "Squares", tables["squares"], "number", "square")]
+    def metrics(self, rows, parameters):
+        return {"bridges": parameters.count, "bridge_routers": rows["squares"][-1]["square"], "distinguishing": 0}
 
 
 def run(squares, out, scale="quick", **context):
@@ -58,7 +56,8 @@ def test_results_are_stored_with_a_manifest(tmp_path):
     assert {"machine", "version", "seconds", "fingerprint"} <= set(manifest)
     assert (folder / "squares.svg").read_text().startswith("<svg")
     assert (folder / "squares.png").read_bytes().startswith(b"\x89PNG")
-    assert outcome.findings == (Finding(1, "11 of 3", "holds"),)
+    ours = "3 sides of bridges: 0 of 11 routers distinguish sources"
+    assert outcome.findings == (Finding(CLAIM, ours, "holds", rule=claims()[CLAIM].rule),)
 
 
 def test_stored_results_are_reused(tmp_path):
@@ -80,7 +79,7 @@ def test_changed_seed_or_scale_runs_again(tmp_path, change):
 
 def test_changed_input_runs_only_experiments_that_use_it(tmp_path):
     (tmp_path / "a.edges").write_text("1 2\n")
-    other, user = Squares(), Squares("2001-graphs", 2, ("topology",))
+    other, user = Squares(), Squares("2001-graphs", ("topology",))
     run([other, user], tmp_path / "out")
     run([other, user], tmp_path / "out", topology=tmp_path / "a.edges")
     assert (other.runs, user.runs) == (1, 2)
@@ -111,10 +110,12 @@ def test_code_fingerprint_covers_sources_and_kernels_but_no_byte_code(tmp_path):
     (tmp_path / "__pycache__" / "table.cpython-311.pyc").write_bytes(b"1")
     assert code_fingerprint(tmp_path) == before
     fingerprints = {before}
-    for name in ("table.py", "pivot_match.pyx", "pivot_match.so", "claims.toml"):
+    for name in ("table.py", "pivot_match.pyx", "pivot_match.so", "experiments.toml"):
         (tmp_path / name).write_bytes(b"1")
         fingerprints.add(code_fingerprint(tmp_path))
     assert len(fingerprints) == 5
+    (tmp_path / "claims.toml").write_bytes(b"1")  # a changed threshold needs no new run
+    assert code_fingerprint(tmp_path) in fingerprints
 
 
 def test_interrupted_run_is_repeated(tmp_path):
@@ -129,8 +130,8 @@ def test_experiment_that_cannot_run_leaves_its_claims_open_and_the_next_runs(tmp
     def fails(_parameters, _context):
         raise CbnetError("there is no such graph")
 
-    broken = replace(Squares().experiment, run=fails, claims=(3, 4))
-    other = Squares("2001-others", 5)
+    broken = replace(Squares().experiment, measure=fails, claims=(3, 4))
+    other = Squares("2001-others")
     first, second = reproduce([broken, other.experiment], "quick", tmp_path, ExperimentContext())
     assert first.error == "there is no such graph"
     assert first.findings == tuple(Finding(claim, "-", "open", "there is no such graph", "run") for claim in (3, 4))
@@ -145,7 +146,7 @@ def test_spark_error_becomes_an_outcome(tmp_path):
     def fails(_parameters, _context):
         raise lost("a worker was lost\nat line 1 of many")
 
-    [outcome] = reproduce([replace(Squares().experiment, run=fails)], "quick", tmp_path, ExperimentContext())
+    [outcome] = reproduce([replace(Squares().experiment, measure=fails)], "quick", tmp_path, ExperimentContext())
     assert outcome.error == "Spark failed: a worker was lost"
 
 
@@ -154,13 +155,7 @@ def test_bug_in_an_experiment_is_raised(tmp_path):
         raise KeyError("names")
 
     with pytest.raises(KeyError):
-        list(reproduce([replace(Squares().experiment, run=fails)], "quick", tmp_path, ExperimentContext()))
-
-
-def test_every_claim_of_an_experiment_needs_a_finding(tmp_path):
-    experiment = replace(Squares().experiment, claims=(1, 2))
-    with pytest.raises(AssertionError, match="findings about"):
-        list(reproduce([experiment], "quick", tmp_path, ExperimentContext()))
+        list(reproduce([replace(Squares().experiment, measure=fails)], "quick", tmp_path, ExperimentContext()))
 
 
 def test_damaged_results_are_an_input_error(tmp_path):
@@ -182,13 +177,14 @@ def test_page_has_a_finding_for_each_claim(tmp_path):
     outcomes = run([Squares()], tmp_path)
     found = all_findings(outcomes)
     assert [finding.claim for finding in found] == list(claims())
-    assert [finding.claim for finding in found if finding.verdict != "open"] == [1]
+    by_tests = {number for number, claim in claims().items() if claim.tests}
+    assert {finding.claim for finding in found if finding.verdict != "open"} == {CLAIM, *by_tests}
     page = reproduction_page(outcomes)
     assert [section.anchor for section in page.sections] == ["claims", "paper-2001"]
     assert len(page.sections[0].grids[0].rows) == 90
     [figure] = page.sections[1].sections
     assert not figure.grids  # a claim is in the table of claims only
-    assert [(link.text, link.link) for link in figure.links] == [("1 holds", "claim-1")]
+    assert [(link.text, link.link) for link in figure.links] == [("46 holds", "claim-46")]
 
 
 def test_experiment_gets_only_the_inputs_that_it_declares(tmp_path):

@@ -44,7 +44,7 @@ def test_other_files_are_refused(cbnet, tmp_path):
 
 
 def test_a_reproduction_becomes_markdown_pages(cbnet, tmp_path):
-    cbnet("lab", "reproduce", "2001-examples", "--output", tmp_path / "results")
+    cbnet("lab", "reproduce", "2006-classes", "--output", tmp_path / "results")
     done = cbnet("lab", "report", tmp_path / "results", "--output", tmp_path / "pages")
     assert (done.code, done.err) == (0, f"{tmp_path / 'pages'}: 6 pages\n")
     assert "(2001.md#claim-1)" in (tmp_path / "pages" / "README.md").read_text()
@@ -52,7 +52,7 @@ def test_a_reproduction_becomes_markdown_pages(cbnet, tmp_path):
 
 
 def test_a_reproduction_is_not_written_to_one_file(cbnet, tmp_path):
-    cbnet("lab", "reproduce", "2001-examples", "--output", tmp_path / "results")
+    cbnet("lab", "reproduce", "2006-classes", "--output", tmp_path / "results")
     done = cbnet("lab", "report", tmp_path / "results", "--output", tmp_path / "page.html")
     assert (done.code, "give --output FOLDER" in done.err) == (2, True)
 

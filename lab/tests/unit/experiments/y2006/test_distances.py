@@ -43,4 +43,5 @@ def test_law_that_holds_in_one_kind_only_differs():
 def test_one_size_decides_nothing():
     rows = [{"kind": "--topology", "nodes": 50, "edges": 60, "distance": 3.0}]
     (finding,) = EXPERIMENT.findings({"distances": pa.Table.from_pylist(rows)}, TINY)
-    assert (finding.verdict, finding.ours) == ("unmeasured", "--topology: 3.00 with 50 nodes")
+    assert finding.verdict == "unmeasured"
+    assert finding.ours.startswith("--topology: 3.00 with 50 nodes")

@@ -1,10 +1,7 @@
-from dataclasses import replace
-
 import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.advantage_claims import AdvantageComparison, findings_of
 from cbnet_lab.experiments.y2006.figures_6_7 import EXPERIMENT, Figures6And7Parameters
 from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA
 
@@ -39,27 +36,6 @@ def test_table_like_that_of_the_paper_holds():
     assert [finding.verdict for finding in found] == ["holds"] * 4
     # 0.7 to 0.4 from 1000 to 10,000: one half after two thirds of the way
     assert "median from about 7,000 on" in found[3].ours
-
-
-def test_claim_of_several_parts_holds_if_all_do():
-    def verdict(*holds):
-        parts = [AdvantageComparison(64, f"part {place}", "so", "so", each) for place, each in enumerate(holds)]
-        return findings_of(parts, {64: "why"})[0].verdict
-
-    assert verdict(True, True) == "holds"
-    assert verdict(True, False) == "fails"
-    assert verdict(False, False) == "fails"
-    assert verdict(None, True) == "unmeasured"
-    assert verdict(None, False) == "fails"
-    assert verdict(None) == "unmeasured"
-    assert findings_of([], {}, (67,))[0].verdict == "unmeasured"
-
-
-def test_only_the_method_of_the_paper_decides():
-    pairwise = AdvantageComparison(67, "pairwise", "7,000", "7,100", True)
-    full = AdvantageComparison(67, "full", "7,000", "900", False, decides=False)
-    assert findings_of([pairwise, full], {})[0].verdict == "holds"
-    assert findings_of([replace(pairwise, holds=False), full], {})[0].verdict == "fails"
 
 
 def curves(**changed):

@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.routing.sizing.advantage import Predicates, expected
-from cbnet_lab.experiments.y2006.advantage_claims import general_comparisons, specific_comparisons
+from cbnet_lab.experiments.y2006 import figure_5, figures_6_7
 from cbnet_lab.experiments.y2006.monte_carlo import (
     GENERAL_COUNTS,
     SCHEMA,
@@ -70,8 +70,8 @@ def test_uniform_general_model_follows_the_closed_form():
     assert column(table, "uniform-1000", "distinct", "predicates") == list(GENERAL_COUNTS)
     for count, median in zip(GENERAL_COUNTS, column(table, "uniform-1000", "distinct", "p50"), strict=True):
         assert median == pytest.approx(expected(count, 10, 1000), abs=0.02)
-    verdicts = {verdict.claim: verdict for verdict in general_comparisons(table)}
-    assert verdicts["Zipf's α is below the uniform one"].ours == "at 19 of 19 points"
+    found = {finding.claim: finding for finding in figure_5.EXPERIMENT.findings({"advantages": table}, None)}
+    assert found[61].ours == "at 19 of 19 points"
 
 
 @pytest.mark.parametrize(
@@ -111,95 +111,86 @@ def rows(scenario, medians, rules=("pairwise", "full"), spread=0.02, sets=20):
     ]
 
 
-def verdicts_of(*parts):
+def judged(*parts):
     table = pa.Table.from_pylist([row for part in parts for row in part], schema=SCHEMA)
-    return {verdict.claim: verdict for verdict in specific_comparisons(table)}
+    return {finding.claim: finding for finding in figures_6_7.EXPERIMENT.findings({"advantages": table}, None)}
 
 
 def test_number_where_one_half_is_reached_is_interpolated():
-    found = verdicts_of(rows("uniform-500", {10: 1.0, 100: 0.9, 6000: 0.52, 7000: 0.48}))
-    verdict = found["uniform-500: below 0.5 (pairwise)"]
+    found = judged(rows("uniform-500", {10: 1.0, 100: 0.9, 6000: 0.52, 7000: 0.48}))
     # the median falls by 0.04 in 1000 predicates, so by 0.02 in 500; its 95th percentile begins at 0.54 and ends at 0.50
-    assert verdict.ours == "median from about 6,500 on; 95th percentile not up to 7,000"
-    assert verdict.holds
-    assert found["the median falls as predicates are added"].ours == (
-        "at 2 of 2 steps from 10 or more to ten times as many"
-    )
-    early = verdicts_of(rows("uniform-500", {1: 0.4}))["uniform-500: below 0.5 (full)"]
-    assert early.ours == "median from about 1 on; 95th percentile from about 1 on"
-    assert not early.holds
+    text = "uniform-500: below 0.5 (pairwise): median from about 6,500 on; 95th percentile not up to 7,000"
+    assert text in found[67].ours
+    assert found[67].verdict == "holds"
+    assert found[64].ours.startswith("the median falls at 2 of 2 steps from 10 or more to ten times as many")
+    early = judged(rows("uniform-500", {1: 0.4}))[67]
+    assert "(full): median from about 1 on; 95th percentile from about 1 on" in early.ours
+    assert early.verdict == "fails"
 
 
 def test_run_that_ends_before_7000_predicates_does_not_decide():
-    claim = "uniform-500: below 0.5 (full)"
-    short = verdicts_of(rows("uniform-500", {10: 1.0, 100: 0.9}))[claim]
-    assert (short.ours, short.holds) == ("median not up to 100; 95th percentile not up to 100", None)
-    assert verdicts_of(rows("uniform-500", {10: 1.0, 10_000: 0.9}))[claim].holds is False
+    short = judged(rows("uniform-500", {10: 1.0, 100: 0.9}))[67]
+    assert "(full): median not up to 100; 95th percentile not up to 100" in short.ours
+    assert short.verdict == "unmeasured"
+    assert judged(rows("uniform-500", {10: 1.0, 10_000: 0.9}))[67].verdict == "fails"
 
 
-def test_claim_about_more_predicates_than_were_run_is_open():
-    found = verdicts_of(rows("uniform-500", {1: 1.0, 5: 0.9}), rows("zipf-500", {1: 1.0, 5: 0.8}))
-    assert found["the median falls as predicates are added"].holds is None
-    assert found["500 names: Zipf has a lower median than uniform"].holds is None
+def test_only_the_rules_of_the_paper_decide():
+    pairwise = rows("uniform-500", {10: 1.0, 6000: 0.52, 7000: 0.48}, ("pairwise",))
+    assert judged(pairwise, rows("uniform-500", {10: 0.9, 900: 0.4}, ("full",)))[67].verdict == "holds"
+    assert (
+        judged(rows("uniform-500", {10: 0.9, 900: 0.4}, ("pairwise",)), rows("zipf-500", {10: 1.0}))[67].verdict
+        == "fails"
+    )
 
 
-def test_few_sets_leave_percentile_claims_open():
+def test_claim_about_more_predicates_than_were_run_is_unmeasured():
+    found = judged(rows("uniform-500", {1: 1.0, 5: 0.9}), rows("zipf-500", {1: 1.0, 5: 0.8}))
+    assert (found[64].verdict, found[65].verdict) == ("unmeasured", "unmeasured")
+
+
+def test_few_sets_leave_percentile_claims_unmeasured():
     medians = {10: 0.9, 100: 0.8, 1000: 0.5}
-    for sets, holds in ((1, None), (19, None), (20, True)):
-        assert (
-            verdicts_of(rows("zipf-500", medians, sets=sets))["no scenario is reliably at 0.5 below 100"].holds is holds
-        )
-    spread = "5th to 95th percentile: wide, then half of it or less"
-    assert verdicts_of(rows("zipf-500", medians, sets=1, spread=0.0))[spread].holds is None
-    assert verdicts_of(rows("zipf-500", {10: 0.9, 100: 0.8}))[spread].holds is None  # it may close later
+    for sets, verdict in ((1, "unmeasured"), (19, "unmeasured"), (20, "holds")):
+        assert judged(rows("zipf-500", medians, sets=sets))[66].verdict == verdict
+    assert judged(rows("zipf-500", medians, sets=1, spread=0.0))[64].verdict == "unmeasured"
+    assert judged(rows("zipf-500", {10: 0.9, 100: 0.8}))[64].verdict == "unmeasured"  # it may close later
 
 
 def test_zipf_and_uniform_are_compared_where_both_were_run():
-    claim = "500 names: Zipf has a lower median than uniform"
     uniform = rows("uniform-500", {1: 1.0, 10: 0.9, 100: 0.8})
-    assert verdicts_of(uniform, rows("zipf-500", {1: 1.0, 10: 0.8, 100: 0.7}))[claim].holds
-    tied = verdicts_of(uniform, rows("zipf-500", {1: 1.0, 10: 0.9, 100: 0.7}))[claim]
-    assert (tied.holds, tied.ours) == (True, "lower at 2 of 4 points from 10 predicates on, higher at 0")
-    worse = verdicts_of(uniform, rows("zipf-500", {1: 1.0, 10: 0.8, 100: 0.9}))[claim]
-    assert (worse.holds, worse.ours) == (False, "lower at 2 of 4 points from 10 predicates on, higher at 2")
-    assert claim not in verdicts_of(uniform)
+    assert judged(uniform, rows("zipf-500", {1: 1.0, 10: 0.8, 100: 0.7}))[65].verdict == "holds"
+    tied = judged(uniform, rows("zipf-500", {1: 1.0, 10: 0.9, 100: 0.7}))[65]
+    assert (tied.verdict, tied.ours) == ("holds", "lower at 2 of 4 points from 10 predicates on, higher at 0")
+    worse = judged(uniform, rows("zipf-500", {1: 1.0, 10: 0.8, 100: 0.9}))[65]
+    assert (worse.verdict, worse.ours) == ("fails", "lower at 2 of 4 points from 10 predicates on, higher at 2")
+    assert (judged(uniform)[65].verdict, judged(uniform)[65].ours) == ("unmeasured", "none")
 
 
 def test_scenario_reliably_at_one_half_is_named():
-    claim = "no scenario is reliably at 0.5 below 100"
-    found = verdicts_of(rows("zipf-500", {50: 0.9, 100: 0.8}), rows("uniform-50", {50: 0.5, 100: 0.4}))[claim]
+    found = judged(rows("zipf-500", {50: 0.9, 100: 0.8}), rows("uniform-50", {50: 0.5, 100: 0.4}))[66]
     assert found.ours == "lowest 95th percentile at 100: 0.42 (uniform-50, pairwise)"
-    assert not found.holds
-    assert claim not in verdicts_of(rows("zipf-500", {50: 0.9}))
+    assert found.verdict == "fails"
+    assert judged(rows("zipf-500", {50: 0.9}))[66].verdict == "unmeasured"
 
 
 def test_spread_that_does_not_close_fails():
-    claim = "5th to 95th percentile: wide, then half of it or less"
-    wide, narrow = rows("zipf-500", {10: 0.9}, spread=0.1), rows("zipf-500", {1000: 0.5}, spread=0.01)
-    closing = verdicts_of(wide, narrow)[claim]
-    assert (closing.holds, closing.ours) == (True, "in 1 of 1 scenarios; zipf-500 0.20 at 10, 0.02 at 1,000")
-    assert not verdicts_of(rows("zipf-500", {10: 0.9, 1000: 0.5}))[claim].holds
+    wide, narrow = rows("zipf-500", {10: 0.9, 100: 0.8}, spread=0.1), rows("zipf-500", {1000: 0.5}, spread=0.01)
+    closing = judged(wide, narrow)[64]
+    assert closing.verdict == "holds"
+    assert closing.ours.endswith("zipf-500 0.20 at 10, 0.02 at 1,000")
+    assert judged(rows("zipf-500", {10: 0.9, 100: 0.8, 1000: 0.5}))[64].verdict == "fails"
 
 
 def test_savings_of_five_predicates_are_reported_per_universe():
-    table = pa.Table.from_pylist(
-        [
-            row
-            for scenario, median in (
-                ("uniform-1000", 0.9802),
-                ("zipf-1000", 0.6),
-                ("uniform-500", 0.98),
-                ("zipf-500", 0.55),
-            )
-            for row in rows(scenario, {5: median}, ("distinct", "draws"))
-        ],
-        schema=SCHEMA,
-    )
-    found = {verdict.claim: verdict for verdict in general_comparisons(table)}
-    verdict = found["Zipf: 5 predicates of 1 message in 100 each shrink by (k draws)"]
-    assert (verdict.ours, verdict.holds) == ("45% (500), 40% (1,000)", None)  # not the universes of the paper
+    medians = {"uniform-1000": 0.9802, "zipf-1000": 0.6, "uniform-500": 0.98, "zipf-500": 0.55}
+    parts = [rows(scenario, {5: median}, ("distinct", "draws")) for scenario, median in medians.items()]
+    table = pa.Table.from_pylist([row for part in parts for row in part], schema=SCHEMA)
+    found = {finding.claim: finding for finding in figure_5.EXPERIMENT.findings({"advantages": table}, None)}
+    assert found[62].ours.endswith("(k draws): 45% (500), 40% (1,000)")
+    assert found[62].verdict == "unmeasured"  # not the universes of the paper
     # |M|/nk (1 - 0.99^5) = 0.980199; (1 - e^-0.05) / 0.05 = 0.975412
-    assert found["uniform predicates follow the closed form"].ours == (
+    assert found[60].ours == (
         "differs from the closed form by at most 0.0002 (500), 0.0000 (1,000), "
         "from (1 - e^-x) / x by at most 0.0046 (500), 0.0048 (1,000)"
     )

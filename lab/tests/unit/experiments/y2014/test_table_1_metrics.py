@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from cbnet_lab.experiments.y2014.table_1_claims import table_1_findings, table_1_grid
+from cbnet_lab.experiments.y2014.table_1 import EXPERIMENT, Table1Parameters
 
 FILE = {"nodes": [41_203], "edges": [121_309], "from_file": [True]}
 PAPER = {"interfaces": 325, "destinations": 42_112, "descriptors": 85_504_514, "tags": 276_501_173, "kept": 10_880_657}
@@ -30,9 +30,13 @@ def tables(
     }
 
 
+def found(tables, clusters=2_500_000):
+    parameters = Table1Parameters(0, (clusters // 10, clusters), 5)
+    return {finding.claim: finding for finding in EXPERIMENT.findings(tables, parameters)}
+
+
 def verdicts(clusters=2_500_000, **changed):
-    found = table_1_findings(tables(clusters=clusters, **changed), clusters)
-    return {finding.claim: finding.verdict for finding in found}
+    return {claim: finding.verdict for claim, finding in found(tables(clusters=clusters, **changed), clusters).items()}
 
 
 def test_numbers_of_the_paper_hold_but_for_those_that_its_text_contradicts():
@@ -42,8 +46,8 @@ def test_numbers_of_the_paper_hold_but_for_those_that_its_text_contradicts():
 
 def test_second_reading_of_original_may_fit():
     half = {"announced": 85_504_514 // 2}
-    found = {each.claim: each for each in table_1_findings(tables(half, half), 2_500_000)}
-    assert (found[85].verdict, found[85].reason) == ("differs", "if original means sets that users announce")
+    load = found(tables(half, half))[85]
+    assert (load.verdict, load.reason) == ("differs", "if original means sets that users announce")
     few = {"announced": 85_504_514 // 2, "kept": 85_504_514 // 16}  # 6 % of all sets, 12.5 % of those announced
     assert verdicts(whole=few, largest=half)[86] == "differs"
 
@@ -74,12 +78,12 @@ def test_other_numbers_do_not(changed, claim, verdict):
 
 
 def test_small_graph_decides_nothing_about_the_internet():
-    found = verdicts(graph={"nodes": [1_000], "edges": [2_000], "from_file": [False]})
-    assert [found[claim] for claim in (84, 86, 87)] == ["unmeasured"] * 3
+    small = verdicts(graph={"nodes": [1_000], "edges": [2_000], "from_file": [False]})
+    assert [small[claim] for claim in (84, 86, 87)] == ["unmeasured"] * 3
 
 
 def test_table_is_beside_the_papers():
-    grid = table_1_grid(tables({"kept": 940_000}), 2_500_000)
+    [grid] = EXPERIMENT.grids(tables({"kept": 940_000}), Table1Parameters(0, (250_000, 2_500_000), 5))
     rows = {row[0]: row[1:] for row in grid.rows}
     assert rows["Destinations"] == ["42,112", "42,112", "6,559", "6,559"]
     assert rows["Actual descriptors"] == ["10,880,657", "940,000", "1,145,713", "1,145,713"]
