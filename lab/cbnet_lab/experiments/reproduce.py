@@ -4,8 +4,9 @@
                       curves.svg, .png   its charts
                       _cbnet.json        the manifest; written last, so a folder that has one is complete
 
-An experiment runs again only if its parameters, its seed, its inputs or any file of the packages has changed, except for
-the claims: findings are computed from the tables each time. An experiment that cannot run leaves its claims open, and the next one runs.
+An experiment runs again only if its parameters, its seed, its inputs or any file of the packages has changed. Claims
+are excepted, as findings are computed from the tables each time. An experiment that cannot run leaves its claims open,
+and the next one runs.
 """
 
 from __future__ import annotations
