@@ -19,7 +19,7 @@ from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
 
 SCHEDULES = int(os.environ.get("CBNET_PULL_SCHEDULES", "24"))
-SETTLING = 9.0  # seconds: see cbnet_lab.faults.soak.random_schedule
+SETTLING = 9.0  # seconds: the longest time until all routers know of a change
 SLACK = 4.0  # seconds: on links, which a cache does not count, and while a holder was asked
 CACHE_AGE = 6.0
 OFFERS = ("exists s", 's = "A"', 's = "A" or s = "B"', 's ^= "" and #t', "#t", "true", 's > "A"')

@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -10,8 +9,6 @@ from hypothesis import strategies as st
 
 from cbnet import Descriptor, InputError, Predicate, reduce
 from cbnet.matching.minimal_sets import minimal
-from cbnet_lab.bench.matching.minimal import are_minimal
-from cbnet_lab.workload.tag_traffic import tag_sets
 
 sets_of_ints = st.lists(st.lists(st.integers(0, 7), max_size=5), max_size=12)
 sets_of_strings = st.lists(st.lists(st.sampled_from(["", "a", "b", "é", "\U0001f600", "a b"]), max_size=4), max_size=10)
@@ -120,18 +117,3 @@ def test_a_dictionary_may_contain_a_tag_twice():
 def test_input_that_is_not_sets_of_tags_is_refused(sets, groups, problem):
     with pytest.raises(InputError, match=problem):
         minimal(sets, groups)
-
-
-def test_the_second_method_confirms_a_generated_sample():
-    sets = tag_sets(20_000, tags=2000, seed=4)
-    rows = np.arange(0, 20_000, 40)
-    kept = minimal(sets)
-    assert (are_minimal(sets, rows) == np.isin(rows, kept)).all()
-    assert 0 < len(kept) < 20_000
-
-
-def test_the_second_method_is_brute_force():
-    sets = [[0, 1], [2], [1, 0], [0, 2], [3, 1, 4], [4, 3, 1, 5], [2]]
-    rows = np.arange(len(sets))
-    found = are_minimal(pa.array(sets, pa.list_(pa.int32())), rows)
-    assert np.flatnonzero(found).tolist() == brute_force(sets) == [0, 1, 4]

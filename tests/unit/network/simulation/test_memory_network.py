@@ -7,19 +7,6 @@ from cbnet.errors import InputError
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Deliver, Ping
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet_lab.faults.soak.random_schedule import RandomSchedule
-
-
-def run(seed):
-    schedule = RandomSchedule(seed)
-    schedule.run(12)
-    deliveries = {name: client.deliveries for name, client in schedule._clients.items()}
-    return schedule.memory.frames, schedule.memory.bytes, deliveries
-
-
-def test_same_seed_gives_the_same_run_to_the_last_byte():
-    assert run(3) == run(3)
-    assert run(3) != run(4)
 
 
 class Talker:
