@@ -43,11 +43,14 @@ def option(
 ) -> Any:  # fmt: skip
     """Return a field of a plan.
 
+    default: `...` if the option is required.
     name: the option, if it is not that of the field; several names are separated by spaces.
     parse: makes the value of the field from that of the option, which is a text unless `raw` names its type.
     """
     raw = str if parse is not None and raw is None else raw
     about = PlanOption(metavar, help, default, name, raw, parse, shown, least, most)
+    if default is ...:
+        return field(metadata={OPTION: about})
     if parse is None or default is None:
         return field(default=default, metadata={OPTION: about})
     return field(default_factory=lambda: parse(name or "", default), metadata={OPTION: about})

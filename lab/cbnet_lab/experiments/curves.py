@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 Row: TypeAlias = dict[str, Any]
+Metrics: TypeAlias = Mapping[str, Any]  # numbers, texts, rows and lists of rows by name
 
 _LOW, _HIGH = 10, 90  # percentiles of repeated measurements
 

@@ -26,8 +26,8 @@ import pyarrow as pa
 from cbnet.processors import available_processors
 from cbnet_lab.experiments.chart_definition import ChartDefinition
 from cbnet_lab.experiments.claim import Finding, claims
-from cbnet_lab.experiments.curves import Row, as_table
-from cbnet_lab.experiments.judge import Metrics, judge
+from cbnet_lab.experiments.curves import Metrics, Row, as_table
+from cbnet_lab.experiments.judge import judge
 from cbnet_lab.report.chart import Chart
 from cbnet_lab.report.page import Grid
 

@@ -7,12 +7,11 @@ with the same verdict, and of unmet conditions that claims share, are added to i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from cbnet_lab.experiments.claim import Check, Claim, Finding, Verdict
+from cbnet_lab.experiments.curves import Metrics
 from cbnet_lab.experiments.templates import MissingValueError, look_up, render
-
-Metrics: TypeAlias = Mapping[str, Any]  # numbers, texts, rows and lists of rows by name
 
 # operator -> test(value, threshold). Of a list of rows, the column of each row has to pass.
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {

@@ -33,14 +33,22 @@ if TYPE_CHECKING:
 
 def plan_command(name: str, plan: type, module: str | Callable[[Any], str]) -> Callable[..., None]:
     """Return the function of a command; module: of the benchmark, or a function of the plan that returns it."""
+
+    def run(chosen: Any, as_json: bool) -> None:
+        _run(import_module(module if isinstance(module, str) else module(chosen)), chosen, as_json)
+
+    return plan_function(name, plan, run)
+
+
+def plan_function(name: str, plan: type, run: Callable[[Any, bool], None]) -> Callable[..., None]:
+    """Return the function of a command; run: called with the plan, and whether to print JSON."""
     hints = get_type_hints(plan)
     options = {field.name: field for field in fields(plan)}
 
     def command(**values: Any) -> None:
         as_json = values.pop("json")
         given = {key: value for key, value in values.items() if value is not None and value != []}
-        chosen = plan(**{key: _parsed(options[key], value) for key, value in given.items()})
-        _run(import_module(module if isinstance(module, str) else module(chosen)), chosen, as_json)
+        run(plan(**{key: _parsed(options[key], value) for key, value in given.items()}), as_json)
 
     parameters = [_parameter(field, hints[key]) for key, field in options.items()]
     parameters.append(inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
@@ -53,7 +61,7 @@ def plan_command(name: str, plan: type, module: str | Callable[[Any], str]) -> C
 def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
     about: PlanOption = field.metadata[OPTION]
     kind: Any = about.raw or hint
-    default = about.default
+    default = inspect.Parameter.empty if about.default is ... else about.default
     if get_origin(kind) is tuple:  # a repeatable option
         kind, default = list[str] | None, None
     names = _names(field.name, about)

@@ -12,9 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from cbnet_lab.bench.bench_input import bench_input
-from cbnet_lab.experiments.curves import Row, grouped, where
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import COUNTING, PIVOT, TimedComparison
 from cbnet_lab.workload import Forwarding2001
 

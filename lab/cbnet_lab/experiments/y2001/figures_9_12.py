@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 from cbnet_lab.experiments.curves import (
     Interval,
+    Metrics,
     Row,
     end_point,
     grouped,
@@ -19,7 +20,6 @@ from cbnet_lab.experiments.curves import (
     where,
 )
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2001
 

@@ -9,9 +9,8 @@ from time import thread_time
 
 from cbnet_lab.bench.bench_input import BenchInput, bench_input
 from cbnet_lab.bench.oracle import Oracle
-from cbnet_lab.experiments.curves import Row, grouped, median, medians, ratio, where
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, medians, ratio, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import COUNTING, PIVOT, MatchMethod, TimedComparison
 from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
 from cbnet_lab.workload import Forwarding2001

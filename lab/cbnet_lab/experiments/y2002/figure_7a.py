@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cbnet_lab.experiments.curves import end_point, grouped, median, medians, ratio, where
+from cbnet_lab.experiments.curves import Metrics, end_point, grouped, median, medians, ratio, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2002
 

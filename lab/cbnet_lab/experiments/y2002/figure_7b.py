@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from cbnet_lab.experiments.curves import grouped, last_decade, medians, ratio, slope, where
+from cbnet_lab.experiments.curves import Metrics, grouped, last_decade, medians, ratio, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2002
 

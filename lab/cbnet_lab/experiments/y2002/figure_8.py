@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cbnet_lab.experiments.curves import grouped, medians, ratio, where
+from cbnet_lab.experiments.curves import Metrics, grouped, medians, ratio, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, sweep
 from cbnet_lab.workload import Forwarding2002
 

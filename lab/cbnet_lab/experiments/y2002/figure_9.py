@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from cbnet_lab.experiments.curves import Interval, Row, grouped, ratio
+from cbnet_lab.experiments.curves import Interval, Metrics, Row, grouped, ratio
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import PIVOT, MatchMethod, sweep
 from cbnet_lab.workload import Forwarding2002
 

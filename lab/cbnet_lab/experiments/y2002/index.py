@@ -15,9 +15,8 @@ from cbnet.matching.engines import counting
 from cbnet.matching.engines.registry import CountingMatcher
 from cbnet.matching.storage.columns import Columns, columns_of_filters
 from cbnet_lab.bench.bench_input import bench_input
-from cbnet_lab.experiments.curves import Row, grouped, slope
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload.vocabulary.words import words
 

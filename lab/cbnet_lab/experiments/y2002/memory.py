@@ -10,9 +10,8 @@ from tempfile import TemporaryDirectory
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet_lab.experiments.curves import Row, where
+from cbnet_lab.experiments.curves import Metrics, Row, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import interfaces_label
 from cbnet_lab.workload import Forwarding2002, filters
 

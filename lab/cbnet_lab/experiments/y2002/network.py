@@ -20,9 +20,8 @@ import pyarrow as pa
 from cbnet.matching.storage.columns import Columns
 from cbnet.topology import Graph, shortest_path_tree
 from cbnet_lab.bench.bench_input import BenchInput, bench_input
-from cbnet_lab.experiments.curves import Row, grouped, median, where
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison
 from cbnet_lab.workload import Forwarding2002
 

@@ -11,9 +11,8 @@ from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet_lab.bench.bench_input import bench_input
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.timing import COUNTING, TimedComparison
 from cbnet_lab.workload import Forwarding2002
 

@@ -13,9 +13,8 @@ from cbnet.matching.table import Table
 from cbnet_lab import workload
 from cbnet_lab.bench.matching.updates import run as run_updates
 from cbnet_lab.bench.plans import UpdatesPlan
-from cbnet_lab.experiments.curves import Interval, Row
+from cbnet_lab.experiments.curves import Interval, Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 
 _LOW, _AT_LOW_RATES = 5000, 0.5  # changes per second; seconds
 

@@ -11,8 +11,7 @@ from math import expm1, inf
 from typing import TypeAlias
 
 from cbnet.routing.sizing.advantage import expected
-from cbnet_lab.experiments.curves import Row, grouped
-from cbnet_lab.experiments.judge import Metrics
+from cbnet_lab.experiments.curves import Metrics, Row, grouped
 from cbnet_lab.experiments.y2006.monte_carlo import READINGS, RULES, SHARE, UNIVERSES
 
 Points: TypeAlias = dict[int, Row]  # number of predicates -> percentiles

@@ -9,9 +9,8 @@ import numpy as np
 from cbnet.routing import Network, scheme
 from cbnet.routing.schemes.source_classes import classes_at
 from cbnet.topology import Graph, topology
-from cbnet_lab.experiments.curves import Row, grouped
+from cbnet_lab.experiments.curves import Metrics, Row, grouped
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 
 _FROM_FILE = "--topology"
 

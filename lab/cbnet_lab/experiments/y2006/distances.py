@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from math import log
 
 from cbnet.topology import average_distance, topology
-from cbnet_lab.experiments.curves import Row, grouped
+from cbnet_lab.experiments.curves import Metrics, Row, grouped
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 
 _FROM_FILE = "--topology"
 

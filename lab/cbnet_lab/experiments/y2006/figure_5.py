@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.routing.sizing.advantage import expected
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.y2006.advantage_metrics import general_metrics
 from cbnet_lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, advantages_in_bits, general_advantages
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.y2006.advantage_metrics import specific_metrics
 from cbnet_lab.experiments.y2006.monte_carlo import specific_advantages
 

@@ -15,9 +15,8 @@ from cbnet.routing.schemes.source_classes import classes_at
 from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
 from cbnet.routing.simulate.ideal import is_ideal
 from cbnet.topology import Graph, Tree, bridges
-from cbnet_lab.experiments.curves import Row, grouped, slope, where
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.small_networks import MESSAGES, TIES, TRIANGLE, NamedNetwork, random_graph, random_network
 
 _SCHEMES = ("psf", "ips", "pif", "drp")

@@ -15,9 +15,8 @@ from cbnet.routing.multitree.tree_sides import lengths_on_tree
 from cbnet.routing.router_state import WORD_BITS, alpha
 from cbnet.routing.schemes.unicast import OneTree, ShortestPaths
 from cbnet.topology import Graph, distances, topology
-from cbnet_lab.experiments.curves import Row, grouped, slope, where
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.workload import Disjunction2006, predicates
 
 _SCHEMES = ("psf", "ips", "pif", "drp")

@@ -13,9 +13,8 @@ from math import expm1, log1p
 
 import numpy as np
 
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 
 _CLAIMED = 1e-9
 _PAPER_LARGEST = 1_145_713  # descriptors of the largest predicate

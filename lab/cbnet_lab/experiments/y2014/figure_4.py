@@ -16,10 +16,9 @@ import numpy as np
 
 from cbnet.topology import Graph, draw_roots, extra_lengths, root_classes, shortest_path_trees
 from cbnet.topology.graph.sampling import sample_sources
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.internet import graph_rows, internet
-from cbnet_lab.experiments.judge import Metrics
 
 _FEW = 8  # trees; the paper's numbers are for these
 _KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}

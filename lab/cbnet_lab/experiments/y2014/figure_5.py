@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cbnet.topology import Ties
-from cbnet_lab.experiments.curves import grouped, where
+from cbnet_lab.experiments.curves import Metrics, grouped, where
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.internet import graph_rows, internet
-from cbnet_lab.experiments.judge import Metrics
 
 _PAPER_TREES = 128
 _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}

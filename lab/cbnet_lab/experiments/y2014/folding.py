@@ -26,10 +26,9 @@ from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.topology import draw_roots, root_classes, shortest_path_trees, topology
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.internet import graph_rows, internet
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.y2014 import users
 
 _PAPER_BYTES = 50  # per descriptor

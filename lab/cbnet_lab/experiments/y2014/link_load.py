@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.internet import graph_rows, internet
-from cbnet_lab.experiments.judge import Metrics
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
-from cbnet_lab.experiments.curves import Row, where
+from cbnet_lab.experiments.curves import Metrics, Row, where
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, Tables, experiment
 from cbnet_lab.experiments.internet import graph_rows, internet
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.y2014 import users
 from cbnet_lab.experiments.y2014.table_1_metrics import of_clusters, paper_row, table_1_grid, table_1_metrics
 from cbnet_lab.report.page import Grid

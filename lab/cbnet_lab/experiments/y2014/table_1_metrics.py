@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cbnet_lab.experiments.curves import Row, where
+from cbnet_lab.experiments.curves import Metrics, Row, where
 from cbnet_lab.experiments.experiment import Rows
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.y2014 import users
 from cbnet_lab.report.page import Cell, Grid
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.judge import Metrics
 from cbnet_lab.experiments.y2014 import users
 
 # [2014 §4.2.2]: users of each application, and of all. Half of all use the Web.

@@ -2,7 +2,7 @@ from support.networks import ELEVEN, Named
 
 from cbnet.language import Message
 from cbnet.routing.multitree.multitree import MultiTree
-from cbnet_lab.simulation.pull_totals import sweep_pulls
+from cbnet_lab.cli.lab.simulation.pull_totals import sweep_pulls
 
 FIGURE_2 = Named(ELEVEN, receivers=[])
 ID = FIGURE_2.id

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cbnet.language import Message
     from cbnet.routing import Network, Scheme, Totals
-    from cbnet_lab.simulation.pull_totals import PullTotals
+    from cbnet_lab.cli.lab.simulation.pull_totals import PullTotals
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Options of routing schemes in a simulation."""
+"""The plan of a simulation: the options of `cbnet lab simulate`, and the schemes that they configure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from cbnet.cli.options import GRAPH
 from cbnet.errors import InputError
+from cbnet_lab.bench.plan_options import option, seed
 
 if TYPE_CHECKING:
     from cbnet.language import Predicate
@@ -35,29 +37,73 @@ _EFFECTS = {
 
 
 @dataclass(frozen=True)
-class SchemeOptions:
-    """Options of the command line; None if not given."""
+class SimulationPlan:
+    """Deliver messages with each scheme, check every delivery, and compare packets, headers and state.
 
-    unicast: str | None
-    partition: bool | None
-    trees: int | None
-    root: Sequence[str] | None
-    commit: str | None
-    domains: str | None
-    outside: str | None
-    hashes: int | None
-    header_bits: int | None
-    seed: int
-    producers: int | None = None
+    Example: cbnet lab simulate --topology powerlaw:200 --random receivers=50,filters=3 --messages 1000
+    """
 
-    def check(self, names: Sequence[str]) -> None:
-        """Raise an error for an option that none of the schemes uses, or for two that exclude each other."""
+    topology: str = option(..., "GRAPH", GRAPH, name="--topology -t", shown=False)
+    scheme: str = option("psf,ips,pif,drp", "NAME,...", "Routing schemes, separated by commas.")
+    rules: Path | None = option(  # noqa: RUF009
+        None, "FILE", "Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt); interfaces are nodes.",
+        name="--rules -r", shown=False,
+    )  # fmt: skip
+    random: str | None = option(None, "SIZES", "Random rules, such as receivers=50,filters=3.", shown=False)
+    messages: str = option("100", "N|FILE", "Number of random messages, or a message file.")
+    senders: int | None = option(None, "N", "Number of random nodes that send.", shown="all")
+    source: tuple[str, ...] = option((), "NODE", "Node that sends; repeatable.", shown=False)
+    unicast: str | None = option(None, "NAME", "drp: unicast paths: shortest or tree.", shown="shortest")
+    partition: bool = option(False, "", "drp: send the same header to all next hops (plain form).", name="--partition")
+    trees: int | None = option(None, "K", "multitree, domains: trees with random roots.", shown="1", least=1)
+    root: tuple[str, ...] = option((), "NODE", "multitree, domains: root of a tree; repeatable.", shown=False)
+    commit: str | None = option(
+        None, "NAME", "multitree, domains: how to choose a tree: random, flow, least or own.",
+        shown="random; own with --producers",
+    )  # fmt: skip
+    producers: int | None = option(
+        None, "K", "multitree: trees rooted at the K nodes that send the most messages.", shown=False, least=1
+    )
+    pull: bool = option(
+        False, "", "Send messages as requests to nodes whose rules are offers (multitree).", name="--pull"
+    )
+    choice: str | None = option(
+        None, "NAME,...", "--pull: how a router chooses a holder: nearest, random or least.", shown="all three"
+    )
+    ideal: bool = option(False, "", "Check which deliveries to at most 10 nodes are ideal.", name="--ideal")
+    domains: str | None = option(None, "N|FILE", "domains: number of domains, or a file.", shown="√n")
+    outside: str | None = option(
+        None, "NAME", "domains: how gateways summarise other domains: all, names or exact.", shown="all"
+    )
+    hashes: int | None = option(None, "K", "treeheader: hashes per link, 1 to 16.", shown="8")
+    header_bits: int | None = option(None, "M", "treeheader: bits of the filter.", shown="half of them set")
+    largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")
+    classes: int = option(
+        0, "N", "Count the classes of senders at N random routers and the best-connected one.", least=0
+    )
+    draw: Path | None = option(  # noqa: RUF009
+        None, "FILE.svg", "Draw one delivery of the first scheme.", shown=False
+    )
+    seed: int = seed("Seed of the graph, the rules and the messages.")
+
+    @property
+    def schemes(self) -> list[str]:
+        """The names of the schemes."""
+        return ["multitree"] if self.pull else [*dict.fromkeys(name.strip() for name in self.scheme.split(","))]
+
+    def check(self) -> None:
+        """Raise an error for an option that no scheme uses, or for two that exclude each other."""
+        if (self.rules is None) == (self.random is None):
+            hint = "give exactly one of --rules FILE and --random receivers=50,filters=3"
+            raise InputError("no receivers given", hint=hint)
+        if self.choice is not None and not self.pull:
+            raise InputError("--choice: for requests only", hint="add --pull")
         if self.producers is not None and (self.trees is not None or self.root):
             raise InputError("--producers gives the roots of the trees", hint="leave out --trees and --root")
         unused: dict[tuple[str, ...], list[str]] = {}
-        for option, schemes in _EFFECTS.items():
-            if getattr(self, option) is not None and not set(schemes) & set(names):
-                unused.setdefault(schemes, []).append("--" + option.replace("_", "-"))
+        for name, schemes in _EFFECTS.items():
+            if getattr(self, name) not in (None, False, ()) and not set(schemes) & set(self.schemes):
+                unused.setdefault(schemes, []).append("--" + name.replace("_", "-"))
         for schemes, options in unused.items():
             listed = " and ".join(options)
             if len(schemes) == 1:
@@ -66,12 +112,11 @@ class SchemeOptions:
             problem = f"{listed}: used by the schemes {' and '.join(schemes)} only"
             raise InputError(problem, hint="add one of them to --scheme")
 
-    def build(self, names: Sequence[str], network: Network, sources: Iterable[int] = ()) -> list[Scheme]:
-        """Return the schemes of these names. sources: of all messages, of which --producers takes the most frequent."""
+    def build(self, network: Network, sources: Iterable[int] = ()) -> list[Scheme]:
+        """Return the schemes. sources: of all messages, of which --producers takes the most frequent."""
         from cbnet.routing import scheme
 
-        popular = self.popular(sources)
-
+        names, popular = self.schemes, self.popular(sources)
         kinds = {name: scheme(name) for name in names}  # raises an error for an unknown name before anything is built
         own: dict[str, Callable[[Network], Scheme]] = {
             "drp": self._drp, "multitree": lambda network: self.multitree(network, popular),
@@ -83,7 +128,7 @@ class SchemeOptions:
         from cbnet.routing.schemes.drp import Drp
         from cbnet.routing.schemes.unicast import unicast
 
-        return Drp(network, unicast(self.unicast or "shortest", network), partition=bool(self.partition))
+        return Drp(network, unicast(self.unicast or "shortest", network), partition=self.partition)
 
     def popular(self, sources: Iterable[int]) -> list[int]:
         """Return the most frequent sources of messages, as many as --producers; ties by id."""
@@ -116,7 +161,7 @@ class SchemeOptions:
     def _roots(self, graph: Graph) -> list[int]:
         from cbnet.topology.trees.roots import select_roots
 
-        return select_roots(graph, self.trees, self.root or [], self.seed)
+        return select_roots(graph, self.trees, list(self.root), self.seed)
 
     def _groups(self, graph: Graph) -> Sequence[object]:
         """Return the domain of each node: from a file, or a number of grown domains, by default √n."""

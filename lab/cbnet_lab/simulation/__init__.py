@@ -1,1 +1,0 @@
-"""Inputs of simulations: receivers, messages and configured schemes."""
