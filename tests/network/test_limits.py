@@ -50,14 +50,15 @@ def worst(filters):
     return alone
 
 
-def seconds(call):
-    """Return the processor time of a call, the minimum of three."""
-    times = []
-    for _ in range(3):
-        began = thread_time()
-        call()
-        times.append(thread_time() - began)
-    return min(times)
+def takes_less_than(limit, call):
+    """Return whether a call takes less than so many seconds of processor time, once in three times."""
+    return any(_seconds(call) < limit for _ in range(3))
+
+
+def _seconds(call):
+    began = thread_time()
+    call()
+    return thread_time() - began
 
 
 @pytest.mark.parametrize("case", WORST)
@@ -77,7 +78,7 @@ def test_others_are_served_beside_the_worst_accepted_client(case):
     for length, maximum in ((4_080, 0.26), (50, 0.004)):
         message = Publish(1, {"v": 1, "w": 1, "z": "a" * length + "c"}, [], b"", False)
         assert [frame.subscriptions for frame in sent(alone.say(3, message), Deliver, 2)] == [[1]]
-        assert seconds(lambda message=message: alone.say(3, message)) < maximum
+        assert takes_less_than(maximum, lambda message=message: alone.say(3, message))
 
     # its departure takes 0.4 s; it took 30 s while every removed filter moved those that it covered
     began = thread_time()
@@ -97,7 +98,7 @@ def test_conditions_that_relate_attributes_are_few_and_their_combinations_bounde
     # 100,000 combinations of each filter take 12 ms, of all 0.7 s; ten times as much is allowed
     message = Publish(1, {"v": 1, **{name: list(range(1_000)) for name in "pqrs"}}, [], b"", False)
     assert [frame.subscriptions for frame in sent(alone.say(3, message), Deliver, 2)] == [[1]]
-    assert seconds(lambda: alone.say(3, message)) < 7
+    assert takes_less_than(7, lambda: alone.say(3, message))
 
 
 def test_array_elements_are_compared_in_bounded_time():
@@ -106,7 +107,7 @@ def test_array_elements_are_compared_in_bounded_time():
     elements = [{name: -10_000} for name in "pqr" for _ in range(340)]  # no element has all three
     message = Publish(1, {"v": 1, "e": elements}, [], b"", False)
     assert [frame.subscriptions for frame in sent(alone.say(3, message), Deliver, 2)] == [[1]]
-    assert seconds(lambda: alone.say(3, message)) < 6  # 0.6 s
+    assert takes_less_than(6, lambda: alone.say(3, message))  # 0.6 s
 
 
 def test_constraints_of_a_filter_are_limited():
