@@ -17,6 +17,8 @@ from cbnet.errors import InputError
 
 OPTION: Final = "option"  # key of the metadata of a field
 ONE_EACH: Final = "F"  # one interface per filter or descriptor
+MASTER: Final = "Spark master: local[*], spark://host:7077, yarn or k8s://…"
+REMOTE: Final = "Spark Connect server, such as sc://host:15002."
 _MAX_DIGITS = 18
 _MAX_SECONDS = 3600
 
@@ -44,7 +46,7 @@ def option(
     """Return a field of a plan.
 
     default: `...` if the option is required.
-    name: the option, if it is not that of the field; several names are separated by spaces.
+    name: the option, if it is not that of the field; several names are separated by spaces. Empty: an argument.
     parse: makes the value of the field from that of the option, which is a text unless `raw` names its type.
     """
     raw = str if parse is not None and raw is None else raw

@@ -64,15 +64,11 @@ def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
     default = inspect.Parameter.empty if about.default is ... else about.default
     if get_origin(kind) is tuple:  # a repeatable option
         kind, default = list[str] | None, None
-    names = _names(field.name, about)
-    option = typer.Option(
-        *names,
-        metavar=about.metavar or None,
-        help=about.help,
-        show_default=about.shown,
-        min=about.least,
-        max=about.most,
-    )
+    common: dict[str, Any] = {"metavar": about.metavar or None, "help": about.help, "show_default": about.shown}
+    if about.name == "":
+        option = typer.Argument(**common)
+    else:
+        option = typer.Option(*_names(field.name, about), min=about.least, max=about.most, **common)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
     )

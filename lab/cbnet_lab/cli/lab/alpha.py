@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
-from cbnet.cli.options import Json, seed_option
-from cbnet.cli.pipeline.spark_options import Remote, master_option
 from cbnet.errors import InputError
+from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
+from cbnet_lab.cli.bench.plan_command import plan_function
 from cbnet_lab.cli.lab.reproduce import print_findings
 
 if TYPE_CHECKING:
@@ -33,68 +31,39 @@ class AdvantageModel(StrEnum):
     specific = "specific"
 
 
-def alpha(
-    model: Annotated[
-        AdvantageModel | None,
-        typer.Argument(help="general (sets of messages) or specific (predicates); both by default."),
-    ] = None,
-    scenario: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scenario",
-            metavar="NAME",
-            help="zipf-500, zipf-5000, uniform-50 or uniform-500; repeatable.",
-            show_default="all",
-        ),
-    ] = None,
-    sets: Annotated[
-        int | None,
-        typer.Option(
-            "--sets",
-            metavar="N",
-            min=1,
-            help="Number of sets of predicates.",
-            show_default="100 (specific), 10 (general)",
-        ),
-    ] = None,
-    max_predicates: Annotated[
-        int | None,
-        typer.Option(
-            "--max-predicates",
-            metavar="N",
-            min=1,
-            help="Maximum predicates in a set (specific).",
-            show_default="10000",
-        ),
-    ] = None,
-    terms: Annotated[
-        Path | None,
-        typer.Option(
-            "--terms",
-            metavar="FILE",
-            help="File with a term, a tab and a count per line (specific).",
-            show_default=False,
-        ),
-    ] = None,
-    bits: Annotated[
-        bool,
-        typer.Option("--bits", help="Measure α in bits, M(p) = min(|M|, |p| log |M|), instead of messages (general)."),
-    ] = False,
-    master: Annotated[str | None, master_option("processes here; a master draws the sets on Spark")] = None,
-    remote: Remote = None,
-    seed: Annotated[int, seed_option()] = 0,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class AdvantagePlan:
     """Measure the disjunction advantage α of [2006 §4], and compare it with the paper.
 
     Example: cbnet lab alpha specific --scenario uniform-50 --sets 20 --max-predicates 1000
     """
-    if model is AdvantageModel.general and (scenario or terms or max_predicates):
-        raise InputError(
-            "the general model has no --scenario, --terms or --max-predicates", hint="leave them out, or use `specific`"
-        )
-    if model is AdvantageModel.specific and bits:
-        raise InputError("the specific model has no --bits: its size is a number of constraints", hint="use `general`")
+
+    model: AdvantageModel | None = option(
+        None, "", "general (sets of messages) or specific (predicates); both by default.", name=""
+    )
+    scenario: tuple[str, ...] = option(
+        (), "NAME", "zipf-500, zipf-5000, uniform-50 or uniform-500; repeatable.", shown="all"
+    )
+    sets: int | None = option(None, "N", "Number of sets of predicates.", shown="100 (specific), 10 (general)", least=1)
+    max_predicates: int | None = option(None, "N", "Maximum predicates in a set (specific).", shown="10000", least=1)
+    terms: Path | None = option(None, "FILE", "File with a term, a tab and a count per line (specific).", shown=False)
+    bits: bool = option(
+        False, "", "Measure α in bits, M(p) = min(|M|, |p| log |M|), instead of messages (general).", name="--bits"
+    )
+    master: str | None = option(None, "URL", MASTER, shown="processes here; a master draws the sets on Spark")
+    remote: str | None = option(None, "URL", REMOTE, shown="SPARK_REMOTE")
+    seed: int = seed()
+
+    def __post_init__(self) -> None:
+        if self.model is AdvantageModel.general and (self.scenario or self.terms or self.max_predicates):
+            problem = "the general model has no --scenario, --terms or --max-predicates"
+            raise InputError(problem, hint="leave them out, or use `specific`")
+        if self.model is AdvantageModel.specific and self.bits:
+            problem = "the specific model has no --bits: its size is a number of constraints"
+            raise InputError(problem, hint="use `general`")
+
+
+def _measure(plan: AdvantagePlan, as_json: bool) -> None:
     from cbnet_lab.experiments.registry import EXPERIMENTS
     from cbnet_lab.experiments.y2006.monte_carlo import (
         UNIVERSES,
@@ -104,40 +73,47 @@ def alpha(
     )
     from cbnet_lab.workload.disjunction_2006 import SCENARIOS
 
-    if model is not AdvantageModel.general:
-        scenarios = scenario or tuple(SCENARIOS)
-        with _session(master, remote) as spark, progress_bar() as bar:
+    if plan.model is not AdvantageModel.general:
+        scenarios = plan.scenario or tuple(SCENARIOS)
+        with _session(plan) as spark, progress_bar() as bar:
             progress = _bar_updater(bar, "specific model")
             table = specific_advantages(
                 scenarios,
-                sets=sets or 100,
-                max_predicates=max_predicates or 10_000,
-                terms=terms,
-                seed=seed,
+                sets=plan.sets or 100,
+                max_predicates=plan.max_predicates or 10_000,
+                terms=plan.terms,
+                seed=plan.seed,
                 progress=progress,
                 spark=spark,
             )
         found = EXPERIMENTS["2006-figures-6-7"].findings({"advantages": table}, None)
-        _print(AdvantageModel.specific, table, found, json)
-    if model is not AdvantageModel.specific:
-        with _session(master, remote) as spark, progress_bar() as bar:
+        _print(AdvantageModel.specific, table, found, as_json)
+    if plan.model is not AdvantageModel.specific:
+        with _session(plan) as spark, progress_bar() as bar:
             table = general_advantages(
-                UNIVERSES, sets=sets or 10, seed=seed, progress=_bar_updater(bar, "general model"), spark=spark
+                UNIVERSES,
+                sets=plan.sets or 10,
+                seed=plan.seed,
+                progress=_bar_updater(bar, "general model"),
+                spark=spark,
             )
         found = EXPERIMENTS["2006-figure-5"].findings({"advantages": table}, None)  # the paper's are in messages
-        shown = advantages_in_bits(table) if bits else table
-        _print(AdvantageModel.general, shown, found, json, bits=bits)
+        shown = advantages_in_bits(table) if plan.bits else table
+        _print(AdvantageModel.general, shown, found, as_json, bits=plan.bits)
+
+
+alpha = plan_function("alpha", AdvantagePlan, _measure)
 
 
 @contextmanager
-def _session(master: str | None, remote: str | None) -> Iterator[Any]:
+def _session(plan: AdvantagePlan) -> Iterator[Any]:
     """Yield a Spark session, or None if none is asked for."""
-    if not (master or remote):
+    if not (plan.master or plan.remote):
         yield None
         return
     from cbnet.pipeline.spark.session import borrowed_session
 
-    with borrowed_session("cbnet lab alpha", master=master, remote=remote) as spark:
+    with borrowed_session("cbnet lab alpha", master=plan.master, remote=plan.remote) as spark:
         yield spark
 
 

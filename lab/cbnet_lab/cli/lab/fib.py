@@ -28,11 +28,11 @@ class FibPlan:
     node: str = option("central", "NODE", "Router: a node, `central` (on the most shortest paths), or `all`.")
     trees: int | None = option(None, "K", "Number of trees with random roots.", shown="1", least=1)
     root: tuple[str, ...] = option((), "NODE", "Root of a tree; repeatable.", shown=False)
-    rules: Path | None = option(  # noqa: RUF009
+    rules: Path | None = option(
         None, "FILE", "Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt); interfaces are nodes.",
         name="--rules -r", shown=False,
     )  # fmt: skip
-    descriptors: Path | None = option(  # noqa: RUF009
+    descriptors: Path | None = option(
         None, "FILE", "A .tsv or .tsv.gz with a column `tags`; each row is assigned to a random node.", shown=False
     )
     largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")

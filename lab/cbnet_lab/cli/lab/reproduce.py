@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
-from cbnet.cli.options import Json, output_option, seed_option, topology_option
-from cbnet.cli.pipeline.spark_options import Master, Remote
 from cbnet.errors import CbnetError, InputError
+from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
+from cbnet_lab.cli.bench.plan_command import plan_function
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -44,52 +42,56 @@ _SPARK: dict[Scale, dict[str, str]] = {
 }
 
 
-def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Experiments, or papers such as 2014; all by default.", show_default=False),
-    ] = None,
-    scale: Annotated[
-        Scale, typer.Option("--scale", help="quick takes minutes, full about an hour; paper uses the papers' ranges.")
-    ] = Scale.quick,
-    output: Annotated[Path | None, output_option("Folder for tables, charts and the page.")] = None,
-    topology: Annotated[
-        Path | None,
-        topology_option("Graph of the Internet.", show_default="a generated graph"),
-    ] = None,
-    traces: Annotated[
-        Path | None,
-        typer.Option("--traces", metavar="FOLDER", help="User traces.", show_default="models"),
-    ] = None,
-    seed: Annotated[int, seed_option()] = 0,
-    master: Master = None,
-    remote: Remote = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class ReproductionPlan:
     """Run the experiments of the papers, check each claim, and write a report page.
 
     Example: cbnet lab reproduce 2014 --scale quick -o results
     """
+
+    names: tuple[str, ...] = option(
+        (), "", "Experiments, or papers such as 2014; all by default.", name="", shown=False
+    )
+    scale: Scale = option(
+        Scale.quick, "", "quick takes minutes, full about an hour; paper uses the papers' ranges.", name="--scale"
+    )
+    output: Path | None = option(
+        None, "FOLDER", "Folder for tables, charts and the page.", name="--output -o", shown=False
+    )
+    topology: Path | None = option(
+        None, "GRAPH", "Graph of the Internet.", name="--topology -t", shown="a generated graph"
+    )
+    traces: Path | None = option(None, "FOLDER", "User traces.", shown="models")
+    seed: int = seed()
+    master: str | None = option(None, "URL", MASTER, shown="of spark-submit or spark-defaults.conf, else local[*]")
+    remote: str | None = option(None, "URL", REMOTE, shown="SPARK_REMOTE")
+    is_listed: bool = option(False, "", "List the experiments and exit.", name="--list")
+
+
+def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
     from cbnet_lab.experiments.registry import select_experiments
 
-    experiments = select_experiments(names or ())
-    if list_:
-        _print_list(experiments, as_json=json)
+    experiments = select_experiments(plan.names)
+    if plan.is_listed:
+        _print_list(experiments, as_json=as_json)
         return
+    output = plan.output
     if output is None:
         raise InputError("no output folder given", hint="give --output FOLDER")
     from cbnet_lab.experiments.experiment import ExperimentContext
 
-    with progress_bar() as bar, _spark(scale, master, remote) as spark:
-        context = ExperimentContext(seed, topology, traces, progress=_part(bar), spark=spark)
-        outcomes = _run(experiments, scale, output, context, bar, as_json=json)
+    with progress_bar() as bar, _spark(plan) as spark:
+        context = ExperimentContext(plan.seed, plan.topology, plan.traces, progress=_part(bar), spark=spark)
+        outcomes = _run(experiments, plan.scale, output, context, bar, as_json=as_json)
     findings = _write(_with_stored(outcomes, output), output)
-    if not json:
+    if not as_json:
         _print_summary(findings, output)
     failed = [outcome.experiment.name for outcome in outcomes if outcome.error is not None]
     if failed:
         raise CbnetError(f"{plural(len(failed), 'experiment')} could not be run: {', '.join(failed)}")
+
+
+reproduce = plan_function("reproduce", ReproductionPlan, _reproduce)
 
 
 def _run(
@@ -140,7 +142,7 @@ def _part(bar: Progress) -> Callable[[int, int, str], None]:
 
 
 @contextmanager
-def _spark(scale: Scale, master: str | None, remote: str | None) -> Iterator[Callable[[], Any]]:
+def _spark(plan: ReproductionPlan) -> Iterator[Callable[[], Any]]:
     """Yield a function that returns the Spark session, which starts at the first call."""
     with ExitStack() as stack:
 
@@ -148,8 +150,10 @@ def _spark(scale: Scale, master: str | None, remote: str | None) -> Iterator[Cal
         def start() -> Any:
             from cbnet.pipeline.spark.session import LazySession
 
-            name, conf = "cbnet lab reproduce", _SPARK[scale]
-            session = LazySession(name, master=master, remote=remote, conf=conf, progress=False, classic=True)
+            session = LazySession(
+                "cbnet lab reproduce", master=plan.master, remote=plan.remote, conf=_SPARK[plan.scale], progress=False,
+                classic=True,
+            )  # fmt: skip
             return stack.enter_context(session).start()
 
         yield start

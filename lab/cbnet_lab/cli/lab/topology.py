@@ -3,50 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import add_cells, bar_grid, new_grid, plural, print_json, results_console
-from cbnet.cli.options import GRAPH, Json, Largest, seed_option
+from cbnet.cli.options import GRAPH
+from cbnet_lab.bench.plan_options import option, seed
+from cbnet_lab.cli.bench.plan_command import plan_function
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
 
-def topology(
-    graph: Annotated[
-        str,
-        typer.Argument(metavar="GRAPH", help=GRAPH, show_default=False),
-    ],
-    seed: Annotated[int, seed_option("Seed of a random graph.")] = 0,
-    sources: Annotated[
-        int, typer.Option("--sources", metavar="N", help="Number of random nodes to measure from.")
-    ] = 500,
-    exact: Annotated[bool, typer.Option("--exact", help="Measure from all nodes.")] = False,
-    largest: Largest = False,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class TopologyPlan:
     """Show the size, degrees, distances and central nodes of a graph.
 
     Example: cbnet lab topology powerlaw:200
     """
+
+    graph: str = option(..., "GRAPH", GRAPH, name="", shown=False)
+    seed: int = seed("Seed of a random graph.")
+    sources: int = option(500, "N", "Number of random nodes to measure from.")
+    exact: bool = option(False, "", "Measure from all nodes.", name="--exact")
+    largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")
+
+
+def _summarise(plan: TopologyPlan, as_json: bool) -> None:
     from cbnet.cli.console import progress_bar
     from cbnet.topology import topology as load_graph
     from cbnet.topology.survey.summary import summarise
 
-    loaded = load_graph(graph, seed, largest=largest, connected=False)
+    loaded = load_graph(plan.graph, plan.seed, largest=plan.largest, connected=False)
     with progress_bar() as bar:
-        summary = summarise(loaded, sources=None if exact else sources, seed=seed, track=bar.track)
-    if json:
-        print_json({"graph": graph, **summary})
+        summary = summarise(loaded, sources=None if plan.exact else plan.sources, seed=plan.seed, track=bar.track)
+    if as_json:
+        print_json({"graph": plan.graph, **summary})
         return
     from rich.columns import Columns
     from rich.markup import escape
 
     console = results_console()
-    console.print(f"[bold]{escape(graph)}[/]: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n")
+    console.print(
+        f"[bold]{escape(plan.graph)}[/]: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n"
+    )
     console.print(Columns([grid for grid in _grids(summary) if grid.row_count], padding=(0, 3)))
+
+
+topology = plan_function("topology", TopologyPlan, _summarise)
 
 
 def _grids(summary: dict[str, Any]) -> Iterator[Grid]:

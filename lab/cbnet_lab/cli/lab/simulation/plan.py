@@ -45,7 +45,7 @@ class SimulationPlan:
 
     topology: str = option(..., "GRAPH", GRAPH, name="--topology -t", shown=False)
     scheme: str = option("psf,ips,pif,drp", "NAME,...", "Routing schemes, separated by commas.")
-    rules: Path | None = option(  # noqa: RUF009
+    rules: Path | None = option(
         None, "FILE", "Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt); interfaces are nodes.",
         name="--rules -r", shown=False,
     )  # fmt: skip
@@ -81,9 +81,7 @@ class SimulationPlan:
     classes: int = option(
         0, "N", "Count the classes of senders at N random routers and the best-connected one.", least=0
     )
-    draw: Path | None = option(  # noqa: RUF009
-        None, "FILE.svg", "Draw one delivery of the first scheme.", shown=False
-    )
+    draw: Path | None = option(None, "FILE.svg", "Draw one delivery of the first scheme.", shown=False)
     seed: int = seed("Seed of the graph, the rules and the messages.")
 
     @property
