@@ -238,6 +238,20 @@ def test_json_behind_two_dashes_is_a_text(cbnet):
     assert (outcome.code, outcome.out) == (2, "")
 
 
+def test_reader_that_wants_no_more_ends_a_command_in_silence():
+    import os
+    import subprocess
+    import sys
+
+    reading, writing = os.pipe()
+    os.close(reading)
+    for arguments in (["--help"], ["check", "x = 1", "--json"]):  # written by Typer, and when it ends
+        command = [sys.executable, "-m", "cbnet", *arguments]
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+        assert (done.returncode, done.stderr) == (1, b"")
+    os.close(writing)
+
+
 def test_closed_streams_and_unreadable_files_end_without_a_traceback(files):
     import subprocess
     import sys

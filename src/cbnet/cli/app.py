@@ -115,7 +115,10 @@ def main() -> None:
     except MemoryError:
         print_error(InputError("out of memory", hint="use a smaller input"), as_json)
         code = 1
-    except OSError as error:  # the disk is full, or the reader of the output has gone
+    except BrokenPipeError:  # the reader of the output wants no more, as `head` does
+        sys.stdout = None
+        code = 1
+    except OSError as error:  # the disk is full
         print_error(InputError(f"cannot write: {error.strerror}"), as_json=False)
         sys.stdout = None
         code = 1
