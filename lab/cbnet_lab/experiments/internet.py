@@ -7,6 +7,9 @@ conditions are in `claims.toml`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from cbnet.topology import Graph, topology
 from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext
@@ -17,6 +20,16 @@ def internet(context: ExperimentContext, nodes: int) -> Graph:
     if context.topology is not None:
         return topology(str(context.topology), largest=True)
     return topology(f"aslike:{nodes}", context.seed)
+
+
+def tree_members(
+    context: ExperimentContext, graph: Graph, trees: Sequence[int], selections: int, **survey: Any
+) -> list[Row]:
+    """Return the survey of k trees for each k, on Spark."""
+    from cbnet.pipeline.run.tree_curves import tree_curves
+
+    curves = tree_curves(context.spark(), graph, trees, selections=selections, seed=context.seed, **survey)
+    return [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
 
 
 def graph_rows(graph: Graph, context: ExperimentContext) -> list[Row]:

@@ -1,7 +1,4 @@
-"""Small networks that fit the figures of [2006], and random ones.
-
-The figures are not in the text of the paper; these networks agree with everything it states about them.
-"""
+"""Small networks with ties between shortest paths, and random ones."""
 
 from __future__ import annotations
 
@@ -13,11 +10,6 @@ from cbnet.language.message import Message
 from cbnet.routing import Network
 from cbnet.topology import Graph
 
-# Figures 1, 2 and 4: edges with their lengths. All shortest paths are unique.
-TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-8:2 7-11:1 8-12:3 11-12:2"
-# The same with a tie from 5 to 7: through 1 and through 9.
-TWELVE_TIED = TWELVE.replace("1-6:4", "1-6:3")
-RING = "1-2:3 2-3:2 3-4:2 4-1:2"  # Figure 3
 TRIANGLE = "1-2:1 2-3:1 1-3:2"  # two shortest paths from 1 to 3
 TIES = "v-a:1 v-b:1 a-x:1 a-y:1 b-x:1 b-y:1"  # two shortest paths from v to x and to y
 

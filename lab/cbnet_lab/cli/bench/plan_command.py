@@ -106,12 +106,17 @@ def _run(benchmark: Any, plan: Any, as_json: bool) -> None:
 def _show(console: Console, shown: str | ResultTable[Any]) -> None:
     if isinstance(shown, str):
         console.print(shown, markup=False, soft_wrap=True)
-        return
-    grid = new_grid(shown.title, *([""] * 2 if shown.is_list else shown.columns))
-    grid.show_header = not shown.is_list
-    for line in shown.lines():
+    else:
+        show_table(console, shown)
+
+
+def show_table(console: Console, table: ResultTable[Any], *, tight: bool = False) -> None:
+    """Print a table; tight: with its title above it, so that more columns fit."""
+    grid = new_grid("" if tight else table.title, *([""] * 2 if table.is_list else table.columns), tight=tight)
+    grid.show_header = not table.is_list
+    for line in table.lines():
         add_cells(grid, *line)
-    console.print(grid)
+    console.print(*([f"[bold]{table.title}[/]", grid, ""] if tight else [grid]))
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import eq, gt, lt
 from time import thread_time
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -32,59 +33,37 @@ _TYPES = ("string", "int", "bool")
 _TYPE_OF: Mapping[type, str] = {str: "string", int: "int", bool: "bool"}
 
 
-class ValueIndex(Protocol):
-    """The constants of one type, name and operator."""
-
-    def select(self, operator: str, value: Value) -> Sequence[Value]:
-        """Return the constants that a value satisfies."""
+# Returns the constants of one type, name and operator that a value satisfies.
+ValueIndex: TypeAlias = Callable[[str, Value], Sequence[Value]]
 
 
-@dataclass(frozen=True)
-class SortedIndex:
-    """A sorted array and a binary search, as in the paper."""
+def sorted_index(constants: list[Value]) -> ValueIndex:
+    """Return a binary search in a sorted array, as in the paper."""
 
-    constants: list[Value]
+    def select(operator: str, value: Value) -> Sequence[Value]:
+        low, high = bisect_left(constants, value), bisect_right(constants, value)
+        return constants[{"=": low, "<": high, ">": 0}[operator] : {"=": high, "<": None, ">": low}[operator]]
 
-    def select(self, operator: str, value: Value) -> Sequence[Value]:
-        """Return a range of the array."""
-        low, high = bisect_left(self.constants, value), bisect_right(self.constants, value)
-        return self.constants[{"=": low, "<": high, ">": 0}[operator] : {"=": high, "<": None, ">": low}[operator]]
+    return select
 
 
-@dataclass(frozen=True)
-class HashedIndex:
-    """A hash table for `=`, and a sorted array for the others."""
+def hashed_index(constants: list[Value]) -> ValueIndex:
+    """Return a look-up in a hash table for `=`, and a search in a sorted array for the others."""
+    hashed, search = frozenset(constants), sorted_index(constants)
 
-    constants: list[Value]
-    hashed: frozenset[Value] = field(init=False)
+    def select(operator: str, value: Value) -> Sequence[Value]:
+        return search(operator, value) if operator != "=" else [value] if value in hashed else []
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "hashed", frozenset(self.constants))
-
-    def select(self, operator: str, value: Value) -> Sequence[Value]:
-        """Return the constant, or a range of the array."""
-        if operator == "=":
-            return [value] if value in self.hashed else []
-        return SortedIndex(self.constants).select(operator, value)
+    return select
 
 
-@dataclass(frozen=True)
-class ScannedIndex:
-    """A list that is read to its end."""
-
-    constants: list[Value]
-
-    def select(self, operator: str, value: Value) -> Sequence[Value]:
-        """Return the constants that satisfy a test."""
-        tests: Mapping[str, Callable[[Value], bool]] = {
-            "=": lambda each: value == each, "<": lambda each: value < each, ">": lambda each: value > each
-        }  # fmt: skip
-        return [*filter(tests[operator], self.constants)]
+def scanned_index(constants: list[Value]) -> ValueIndex:
+    """Return a scan of a list to its end."""
+    tests = {"=": eq, "<": lt, ">": gt}
+    return lambda operator, value: [each for each in constants if tests[operator](value, each)]
 
 
-VALUE_INDEXES: Mapping[str, Callable[[list[Value]], ValueIndex]] = {
-    "sorted": SortedIndex, "hashed =": HashedIndex, "scanned": ScannedIndex
-}  # fmt: skip
+VALUE_INDEXES = {"sorted": sorted_index, "hashed =": hashed_index, "scanned": scanned_index}
 ORDERS = ("type, name", "name, type")
 
 
@@ -115,7 +94,7 @@ class ConstraintIndex:
         if place == len(names) or names[place] != name:
             return []
         branches = self._branches.get((kind, name), {})
-        return [(operator, each) for operator, index in branches.items() for each in index.select(operator, value)]
+        return [(operator, each) for operator, index in branches.items() for each in index(operator, value)]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from cbnet.topology import Graph, draw_roots, extra_lengths, root_classes, short
 from cbnet.topology.graph.sampling import sample_sources
 from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet
+from cbnet_lab.experiments.internet import graph_rows, internet, tree_members
 
 _FEW = 8  # trees; the paper's numbers are for these
 _KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}
@@ -39,18 +39,9 @@ class Figure4Parameters:
 
 
 def _run(parameters: Figure4Parameters, context: ExperimentContext) -> Results:
-    from cbnet.pipeline.run.tree_curves import tree_curves
-
     graph = internet(context, parameters.nodes)
-    curves = tree_curves(
-        context.spark(),
-        graph,
-        parameters.trees,
-        sources=min(parameters.sources, len(graph)),
-        selections=parameters.selections,
-        seed=context.seed,
-    )
-    members = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
+    sources = min(parameters.sources, len(graph))
+    members = tree_members(context, graph, parameters.trees, parameters.selections, sources=sources)
     rows = [row for each in members for row in _rows(each)]
     rows += _averaged_rows(graph, parameters, context.seed)
     return {GRAPH: graph_rows(graph, context), "extra": rows}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from cbnet.topology import Ties
 from cbnet_lab.experiments.curves import Metrics, grouped, where
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet
+from cbnet_lab.experiments.internet import graph_rows, internet, tree_members
 
 _PAPER_TREES = 128
 _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
@@ -28,23 +28,13 @@ class Figure5Parameters2014:
 
 
 def _run(parameters: Figure5Parameters2014, context: ExperimentContext) -> Results:
-    from cbnet.pipeline.run.tree_curves import tree_curves
-
     graph = internet(context, parameters.nodes)
-    curves = tree_curves(
-        context.spark(),
-        graph,
-        parameters.trees,
-        ties=tuple(_RULES),
-        sources=1,
-        selections=parameters.selections,
-        seed=context.seed,
-    )
     rows = []
-    for each in curves:
-        counts = each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale)["interfaces"]
+    for each in tree_members(context, graph, parameters.trees, parameters.selections, ties=tuple(_RULES), sources=1):
+        counts = each["interfaces"]
         low, high = counts.pop("largest")
-        rows.append({"ties": _RULES[each.ties], "trees": each.k, **counts, "least_largest": low, "largest": high})
+        rows.append({"ties": _RULES[Ties(each["ties"])], "trees": each["k"], **counts})
+        rows[-1] |= {"least_largest": low, "largest": high}
     return {GRAPH: graph_rows(graph, context), "interfaces": rows}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet
+from cbnet_lab.experiments.internet import graph_rows, internet, tree_members
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,8 @@ class LinkLoadParameters:
 
 
 def _run(parameters: LinkLoadParameters, context: ExperimentContext) -> Results:
-    from cbnet.pipeline.run.tree_curves import tree_curves
-
     graph = internet(context, parameters.nodes)
-    curves = tree_curves(
-        context.spark(), graph, parameters.trees, sources=1, selections=parameters.selections, seed=context.seed
-    )
-    members = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
+    members = tree_members(context, graph, parameters.trees, parameters.selections, sources=1)
     return {GRAPH: graph_rows(graph, context), "load": [{"trees": each["k"], **each["load"]} for each in members]}
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, results_console
+from cbnet.cli.console import plural, print_json, results_console
 from cbnet.errors import InputError
 from cbnet.files import unwritable
+from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.cli.bench.plan_command import show_table
 
 if TYPE_CHECKING:
-    from rich.table import Table as Grid
-
     from cbnet.language import Message
     from cbnet.routing import Network, Scheme, Totals
     from cbnet_lab.cli.lab.simulation.pull_totals import PullTotals
@@ -60,69 +61,69 @@ def show_rows(rows: Sequence[SchemeRow], network: Network, topology: str, *, as_
         (len(network.receivers), "receiver"), (filters, "filter"), (rows[0].totals.messages, "message"),
     )  # fmt: skip
     print(f"{topology}: {', '.join(plural(*count) for count in counts)}\n")
-    _print("Deliveries", _deliveries(rows))
-    _print("Headers and state", _sizes(rows))
+    for table in _tables(rows):
+        _print(table)
+
+
+def _tables(rows: Sequence[SchemeRow]) -> Iterator[ResultTable[SchemeRow]]:
+    counts = ("delivered", "missed", "spurious", "duplicates", "packets")
+    yield ResultTable(
+        "Deliveries", rows,
+        {"scheme": "scheme"}
+        | {name: lambda row, name=name: getattr(row.totals, name) for name in counts}
+        | {
+            "stretch": lambda row: f"{row.totals.stretch_mean:.3f}" if row.totals.delivered else "-",
+            "max": lambda row: f"{row.totals.stretch_max:.3f}" if row.totals.delivered else "-",
+        },
+    )  # fmt: skip
+    yield ResultTable(
+        "Headers and state", rows,
+        {
+            "scheme": "scheme",
+            "header bytes": lambda row: row.totals.header_bytes,
+            "per packet": lambda row: _quotient(row.totals.header_bytes, row.totals.packets),
+            "state bits": "state_bits",
+            "by formula": lambda row: "-" if row.state_bits_formula is None else f"{row.state_bits_formula:,.0f}",
+        },
+    )  # fmt: skip
     if any(row.totals.ideal_checked for row in rows):
-        _print("Ideal deliveries: latency-minimal with the fewest packets", _ideal(rows))
+        yield ResultTable(
+            "Ideal deliveries: latency-minimal with the fewest packets", rows,
+            {
+                "scheme": "scheme",
+                "ideal": lambda row: row.totals.ideal,
+                "checked": lambda row: row.totals.ideal_checked,
+                "share": lambda row: f"{row.totals.ideal / max(1, row.totals.ideal_checked):.1%}",
+            },
+        )  # fmt: skip
 
 
-def _deliveries(rows: Sequence[SchemeRow]) -> Grid:
-    grid = new_grid(
-        "", "scheme", "delivered", "missed", "spurious", "duplicates", "packets", "stretch", "max", tight=True
-    )
-    for row in rows:
-        totals = row.totals
-        counts = (totals.delivered, totals.missed, totals.spurious, totals.duplicates, totals.packets)
-        stretches = (totals.stretch_mean, totals.stretch_max)
-        shown = (f"{stretch:.3f}" if totals.delivered else "-" for stretch in stretches)
-        add_cells(grid, row.scheme, *(f"{count:,}" for count in counts), *shown)
-    return grid
-
-
-def _sizes(rows: Sequence[SchemeRow]) -> Grid:
-    grid = new_grid("", "scheme", "header bytes", "per packet", "state bits", "by formula", tight=True)
-    for row in rows:
-        header_bytes, packets = row.totals.header_bytes, row.totals.packets
-        add_cells(
-            grid,
-            row.scheme,
-            f"{header_bytes:,}",
-            f"{header_bytes / packets:.2f}" if packets else "-",
-            f"{row.state_bits:,}",
-            "-" if row.state_bits_formula is None else f"{row.state_bits_formula:,.0f}",
-        )
-    return grid
-
-
-def _ideal(rows: Sequence[SchemeRow]) -> Grid:
-    grid = new_grid("", "scheme", "ideal", "checked", "share", tight=True)
-    for row in rows:
-        ideal, checked = row.totals.ideal, row.totals.ideal_checked
-        add_cells(grid, row.scheme, f"{ideal:,}", f"{checked:,}", f"{ideal / max(1, checked):.1%}")
-    return grid
+def _quotient(part: int, whole: int) -> str:
+    return f"{part / whole:.2f}" if whole else "-"
 
 
 def show_pulls(totals: Mapping[str, PullTotals], topology: str, *, as_json: bool) -> None:
     """Print a row for each choice of a holder."""
-    columns = ("requests", "answered", "unmatched", "missed", "request_packets", "reply_packets")
-    rows = {
-        choice: {name: getattr(each, name) for name in columns}
+    members = ("requests", "answered", "unmatched", "missed", "request_packets", "reply_packets")
+    rows = [
+        {"choice": choice, **{name: getattr(each, name) for name in members}}
         | {"holders": len(each.holders), "busiest": round(each.busiest, 6)}
         | {"extra_length": round(each.extra / max(1, each.answered), 6)}
         for choice, each in totals.items()
-    }
+    ]
     if as_json:
-        for choice, row in rows.items():
-            print_json({"choice": choice, **row})
+        for row in rows:
+            print_json(row)
         return
-    grid = new_grid(
-        "", "choice", "answered", "unmatched", "missed", "packets", "replies", "extra", "holders", "busiest", tight=True
-    )
-    for choice, row in rows.items():
-        counts = [f"{row[name]:,}" for name in columns[1:]]
-        add_cells(grid, choice, *counts, f"{row['extra_length']:.2f}", f"{row['holders']:,}", f"{row['busiest']:.1%}")
-    print(f"{topology}: {next(iter(rows.values()))['requests']:,} requests\n")
-    _print("Requests by choice of a holder; extra: length beyond the distance to the nearest holder", grid)
+    counts = ("answered", "unmatched", "missed", "request_packets", "reply_packets")
+    heads = ("answered", "unmatched", "missed", "packets", "replies")
+    columns: dict[str, Any] = {"choice": itemgetter("choice")}
+    columns |= {head: itemgetter(name) for head, name in zip(heads, counts, strict=True)}
+    columns |= {"extra": lambda row: f"{row['extra_length']:.2f}", "holders": itemgetter("holders")}
+    columns |= {"busiest": lambda row: f"{row['busiest']:.1%}"}
+    print(f"{topology}: {rows[0]['requests']:,} requests\n")
+    title = "Requests by choice of a holder; extra: length beyond the distance to the nearest holder"
+    _print(ResultTable(title, rows, columns))
 
 
 def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> None:
@@ -140,15 +141,12 @@ def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> N
         for row in rows:
             print_json(row)
         return
-    grid = new_grid("", *rows[0], tight=True)
-    for row in rows:
-        add_cells(grid, *row.values())
-    _print("Classes of senders that a router cannot distinguish", grid)
+    columns = {name: itemgetter(name) for name in rows[0]}
+    _print(ResultTable("Classes of senders that a router cannot distinguish", rows, columns))
 
 
-def _print(title: str, grid: Grid) -> None:
-
-    results_console().print(f"[bold]{title}[/]", grid, "")
+def _print(table: ResultTable[Any]) -> None:
+    show_table(results_console(), table, tight=True)
 
 
 def check_drawing(path: Path, network: Network) -> None:
