@@ -4,66 +4,66 @@ import json
 
 from cbnet.network.transport.journal.sqlite_journal import FILE
 from cbnet_lab.bench.routing import Routing
+from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.faults.driver.processes import ProcessFaults
+from cbnet_lab.faults.driver.schedule import Fault
+from cbnet_lab.faults.driver.torn_write import committed_end
 from cbnet_lab.faults.histories import histories, process_history
-from cbnet_lab.faults.histories.history_check import check_history
-from cbnet_lab.faults.histories.process_faults import ProcessFaults
+from cbnet_lab.faults.histories.plan import HistoryPlan, PlannedSubscription
 from cbnet_lab.faults.histories.process_history import run_process_history
-from cbnet_lab.faults.histories.process_plan import PlannedFault, PlannedSubscription, ProcessPlan
-from cbnet_lab.faults.torn_write import committed_end
+from cbnet_lab.faults.record import FIRST
 
 HOME = PlannedSubscription("all", "r1", "k >= 0", ["c0"])
-READER = PlannedSubscription("log of r1", "r1", "k in (0, 2, 4)", ["reader"], is_durable=False)
+READER = PlannedSubscription("log of r1", "r1", "k in (0, 2, 4)", ["reader"], "replay", FIRST)
 
 
-def plan(*faults, others=()):
+def plan(*faults, seconds, others=()):
     """Return a plan of two routers: publishers at r0, a durable subscription and others at r1."""
-    logs = [each.home for each in others]
-    return ProcessPlan(["r0", "r1"], [("r0", "r1")], [HOME, *others], {"p0": ["r0"]}, faults, logs)
+    logs = {each.home: "k >= 0" for each in others}
+    return HistoryPlan(["r0", "r1"], [("r0", "r1")], [HOME, *others], {"p0": ["r0"]}, faults, seconds, logs)
 
 
 def test_no_fault_of_processes_links_and_disks_loses_what_was_acknowledged(monkeypatch):
     faults = [
-        PlannedFault(at, kind, of, 0.7)
+        Fault(at, kind, of, 0.7)
         for at, kind, of in (
             (3.5, "torn write", "r1"), (5.0, "full disk", "r1"), (5.2, "slow link", "r0-r1"), (6.5, "stop", "r1"),
             (6.6, "leave", "c0"), (6.7, "leave", "reader"), (8.0, "cut", "r0-r1"), (8.1, "kill", "r0"),
         )
     ]  # fmt: skip
-    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(*faults, others=[READER]))
-    monkeypatch.setattr(process_history, "SECONDS", 9.0)
-    check = check_history(run_process_history(0, Routing(1)))
+    monkeypatch.setattr(HistoryPlan, "of_processes", lambda _: plan(*faults, seconds=9.0, others=[READER]))
+    check = check_record(run_process_history(0, Routing(1)))
     assert check.violations == {}
-    assert check.outcomes["stored"] > 20
-    assert check.due == check.outcomes["stored"]
-    assert check.replayed > 10
+    assert check.counts["stored"] > 20
+    assert check.counts["due"] == check.counts["stored"]
+    assert check.counts["replayed"] > 10
     assert {"torn write", "full disk", "slow link", "stop", "leave", "cut", "kill"} <= set(check.faults)
 
 
 def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
-    def lose(self, _kind, of):
-        log = self._journals / of / f"{FILE}-wal"
+    def lose(self, fault):
+        log = self.journals / fault.of / f"{FILE}-wal"
         data = log.read_bytes()
         log.write_bytes(data[: committed_end(data) // 2])
-        self._network.start(of)
+        self.network.start(fault.of)
 
     # Routers that have just started answer after 3 s.
-    away, kill = PlannedFault(0.1, "leave", "c0", 6.0), PlannedFault(5.0, "kill", "r1", 0.5)
+    away, kill = Fault(0.1, "leave", "c0", 6.0), Fault(5.0, "kill", "r1", 0.5)
 
-    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(away, kill))
-    monkeypatch.setattr(process_history, "SECONDS", 7.0)
+    monkeypatch.setattr(HistoryPlan, "of_processes", lambda _: plan(away, kill, seconds=7.0))
     monkeypatch.setattr(process_history, "_DRAIN", 3.0)
     monkeypatch.setattr(ProcessFaults, "end", lose)
-    check = check_history(run_process_history(0, Routing(1)))
+    check = check_record(run_process_history(0, Routing(1)))
     assert "lost" in check.violations
 
 
 def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch, tmp_path):
-    def garble(self, _kind, of):
-        (self._journals / of / FILE).write_bytes(b"garbage" * 1000)
-        (self._journals / of / f"{FILE}-wal").unlink()
-        self._network.start(of)
+    def garble(self, fault):
+        (self.journals / fault.of / FILE).write_bytes(b"garbage" * 1000)
+        (self.journals / fault.of / f"{FILE}-wal").unlink()
+        self.network.start(fault.of)
 
-    monkeypatch.setattr(ProcessPlan, "of", lambda _: plan(PlannedFault(0.5, "kill", "r1", 0.2)))
+    monkeypatch.setattr(HistoryPlan, "of_processes", lambda _: plan(Fault(0.5, "kill", "r1", 0.2), seconds=1.0))
     monkeypatch.setattr(ProcessFaults, "end", garble)
     outcome = cbnet("bench", "histories", "--histories", 1, "--trees", "1", "--json", "--keep", tmp_path)
     assert outcome.code == 1

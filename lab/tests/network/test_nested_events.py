@@ -9,7 +9,7 @@ from support.memory_networks import Lab, encoded
 from cbnet import Message, parse
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import ItemField, PullReply, RefusedFrame, Subscribed, TracedFrame
-from cbnet_lab.faults.soak.random_schedule import MESSAGES, PREDICATES
+from cbnet_lab.faults.random_schedule import MESSAGES, PREDICATES
 
 EVENT = {"name": "lamp", "detail": {"state": "on", "watts": [5, 7.5], "owner": None}}
 

@@ -14,7 +14,7 @@ from cbnet.network.link.counters import Event
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import Packet, Publish, Subscribe, TraceMark
 from cbnet.network.protocol.wire import encode
-from cbnet_lab.faults.soak.random_schedule import RandomSchedule
+from cbnet_lab.faults.random_schedule import RandomSchedule
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -36,7 +36,7 @@ def test_after_any_schedule_deliveries_are_those_of_the_reference(scheme):
     for seed in range(15):
         schedule = RandomSchedule(seed, scheme, is_fast=True)
         verdict = schedule.run(25)
-        assert verdict.is_good, (seed, scheme, verdict)
+        assert verdict.violations == {}, (seed, scheme)
         handled += sum(host.bytes.handled for host in schedule.memory.hosts.values() if host.bytes)
     assert handled > 10_000
 

@@ -12,7 +12,18 @@ from cbnet.cli.options import Json, seed_option
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
-    from cbnet_lab.faults.histories.history_results import HistoryTotals
+    from cbnet_lab.faults.histories.histories import HistoryTotals
+
+_COUNTS = {
+    "messages published": "published",
+    "with a receipt": "stored",
+    "not stored: homes silent": "silent",
+    "not stored: disk full": "refused",
+    "due to subscriptions": "due",
+    "due to subscriptions from the past": "replayed",
+    "received": "received",
+    "received again": "repeated",
+}
 
 
 def histories(
@@ -54,8 +65,7 @@ def histories(
     Example: cbnet bench histories --simulated --histories 100000 --output histories.jsonl --seconds 3600
     """  # fmt: skip
     from cbnet_lab.bench.routing import Routing
-    from cbnet_lab.faults.histories.histories import PROCESSES, SIMULATED, HistoriesPlan, run_histories
-    from cbnet_lab.faults.histories.history_results import ResultFile
+    from cbnet_lab.faults.histories.histories import PROCESSES, SIMULATED, HistoriesPlan, ResultFile, run_histories
 
     if check is not None:
         _check(check, is_json=json)
@@ -81,14 +91,8 @@ def _show(kind: str, totals: HistoryTotals) -> None:
     console = results_console()
     grid = new_grid(f"Histories: {kind}", "", "number")
     add_cells(grid, "histories", f"{totals.histories:,}")
-    for name, count in {"messages published": "published", "with a receipt": "stored"}.items():
+    for name, count in _COUNTS.items():
         add_cells(grid, name, f"{totals.counts[count]:,}")
-    add_cells(grid, "not stored: homes silent", f"{totals.counts['silent']:,}")
-    add_cells(grid, "not stored: disk full", f"{totals.counts['refused']:,}")
-    add_cells(grid, "due to subscriptions", f"{totals.counts['due']:,}")
-    add_cells(grid, "due to subscriptions from the past", f"{totals.counts['replayed']:,}")
-    add_cells(grid, "received", f"{totals.counts['received']:,}")
-    add_cells(grid, "received again", f"{totals.counts['repeated']:,}")
     for name, number in sorted(totals.faults.items()):
         add_cells(grid, f"fault: {name}", f"{number:,}")
     add_cells(grid, "histories with violations", f"{len(totals.broken):,}")
@@ -99,17 +103,17 @@ def _show(kind: str, totals: HistoryTotals) -> None:
 
 
 def _check(path: Path, *, is_json: bool) -> None:
-    from cbnet_lab.faults.histories.history import read_history
-    from cbnet_lab.faults.histories.history_check import check_history
+    from cbnet_lab.faults.check.checker import check_record
+    from cbnet_lab.faults.record import read_record
 
-    checked = check_history(read_history(path))
+    found = check_record(read_record(path))
+    counts = found.counts
     if is_json:
-        print_json({"published": checked.published, "due": checked.due, "violations": checked.violations})
+        print_json({"published": counts["published"], "due": counts["due"], "violations": found.violations})
     else:
         console = results_console()
-        console.print(f"{checked.published:,} messages published, {checked.due:,} due to subscriptions")
-        for kind, texts in checked.violations.items():
-            for text in texts:
-                console.print(f"[red]{kind}: {text}[/]")
-    if not checked.is_good:
-        raise CbnetError(f"promises broken: {', '.join(checked.violations)}")
+        console.print(f"{counts['published']:,} messages published, {counts['due']:,} due to subscriptions")
+        for text in found.texts():
+            console.print(f"[red]{text}[/]")
+    if not found.is_good:
+        raise CbnetError(f"promises broken: {', '.join(found.violations)}")

@@ -30,7 +30,7 @@ def month(
     """
     from cbnet_lab.bench.routing import Routing
     from cbnet_lab.cli.bench.output.month import print_month
-    from cbnet_lab.faults.soak.month import MonthPlan, bench_month
+    from cbnet_lab.faults.month import MonthPlan, bench_month
 
     plan = MonthPlan(topology, hours, rate, seed)
     outcomes = []

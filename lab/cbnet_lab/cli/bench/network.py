@@ -144,7 +144,7 @@ def _fail(plans: list[ThroughputPlan], kind: str, seconds: float, *, as_json: bo
             print_json(outcome.members())
         else:
             print_failure(outcome)
-        if not outcome.is_as_guaranteed:
+        if not outcome.found.is_good:
             raise CbnetError("guarantees violated: please report this")
 
 

@@ -13,9 +13,7 @@ from cbnet.errors import CbnetError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cbnet_lab.faults.soak.schedules import SchedulesOutcome
-
-_KINDS = ("missed", "missed_confirmed", "twice", "spurious", "tables_differ", "packets_differ", "unsettled")
+    from cbnet_lab.faults.schedules import SchedulesOutcome
 
 
 def schedules(
@@ -34,7 +32,7 @@ def schedules(
     Example: cbnet bench schedules --schedules 1000 --trees 1,3 --seed 5000
     """
     from cbnet_lab.bench.routing import Routing
-    from cbnet_lab.faults.soak.schedules import bench_schedules
+    from cbnet_lab.faults.schedules import bench_schedules
 
     routings = Routing.from_text(trees)
     outcomes = []
@@ -52,21 +50,20 @@ def schedules(
 
 
 def _show(outcomes: Sequence[SchedulesOutcome]) -> None:
+    from cbnet_lab.faults.schedules import KINDS
 
-    console = results_console()
-    first = outcomes[0]
+    console, first = results_console(), outcomes[0]
     last = first.first_seed + first.schedules - 1
     console.print(f"[bold]random schedules[/], seeds {first.first_seed:,} to {last:,}\n")
-    heads = ("schedules", "kills", "cuts", "deliveries", "after a confirmation")
-    grid = new_grid("Checked", "trees", *heads)
+    checked = new_grid("Checked", "trees", "schedules", "kills", "cuts", "deliveries", "after a confirmation")
+    violations = new_grid("Violations", "trees", *(kind.replace("_", " ") for kind in KINDS))
     for each in outcomes:
-        counts = (each.schedules, each.events["kill"], each.events["cut"], each.deliveries, each.confirmed)
-        add_cells(grid, each.routing, *(f"{count:,}" for count in counts))
-    console.print(grid)
-    grid = new_grid("Violations", "trees", *(kind.replace("_", " ") for kind in _KINDS))
-    for each in outcomes:
-        add_cells(grid, each.routing, *(f"{each.violations[kind]:,}" for kind in _KINDS))
-    console.print(grid)
+        kills, cuts = (sum(n for kind, n in each.events.items() if what in kind) for what in ("kill", "cut"))
+        counts = (each.schedules, kills, cuts, each.deliveries, each.counts["confirmed"])
+        add_cells(checked, each.routing, *(f"{count:,}" for count in counts))
+        add_cells(violations, each.routing, *(f"{each.violations[kind]:,}" for kind in KINDS))
+    console.print(checked)
+    console.print(violations)
     for each in outcomes:
         for example in each.examples:
             console.print(f"[red]{each.routing}: {example}[/]")

@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from selectors import EVENT_READ, DefaultSelector
 from signal import SIG_IGN, SIGINT, signal
+from typing import NamedTuple
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Publish
@@ -20,14 +21,29 @@ from cbnet_lab.bench.router.load import Target
 from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.bench.router.wire_formats import CbnetFormat
 from cbnet_lab.faults.churn.longest_waits import LongestWaits
+from cbnet_lab.faults.record import PublishEvent, ReceiveEvent
 
 _INTERVAL = 0.005  # seconds between two pings, and between two messages
 _CONNECT_INTERVAL = 0.1  # seconds between two new clients
 _READ = 1 << 16
-_AIRLINE = "ZZ"
+AIRLINE = "ZZ"
 _HELLO = encode(
     Hello(low=MIN_VERSION, high=MAX_VERSION, role="client", name="probe", network="cbnet", life=0, link=0, scheme="")
 )
+
+
+class Probed(NamedTuple):
+    """The longest waits of a phase, and the numbers and times of the messages that were sent and received."""
+
+    waits: LongestWaits
+    sent: list[tuple[int, float]]
+    received: list[tuple[int, float]]
+
+    def events(self) -> list[PublishEvent | ReceiveEvent]:
+        """Return the messages as events, by time."""
+        sent = [PublishEvent(at, "prober", number, {"airline": AIRLINE, "price": 1}) for number, at in self.sent]
+        received = [ReceiveEvent(at, "prober", "probes", 0, 1, "prober", number) for number, at in self.received]
+        return sorted([*sent, *received], key=lambda event: event.at)
 
 
 class ProbedLink:
@@ -57,12 +73,14 @@ class Prober:
         self._waits = LongestWaits()
         self._selector = DefaultSelector()
         self._last = targets[-1]
-        self._sent = self._received = 0
+        self._sent: list[tuple[int, float]] = []  # number and time of messages, since the last answer
+        self._received: list[tuple[int, float]] = []
+        self._number = 0
         self._pings = [self._greeted(target, f"ping-{index}", self._pong) for index, target in enumerate(targets)]
-        self._subscriber = self._greeted(targets[-1], "subscriber", self._delivered, f'airline = "{_AIRLINE}"')
+        self._subscriber = self._greeted(targets[-1], "subscriber", self._delivered, f'airline = "{AIRLINE}"')
         self._publisher = self._greeted(targets[0], "publisher", lambda _: None)
         self._connecting: tuple[ProbedLink, float] | None = None
-        self._is_open = True
+        self._is_open = self._is_probing = True
         self._selector.register(pipe, EVENT_READ, self._ask)
 
     def run(self) -> None:
@@ -70,14 +88,16 @@ class Prober:
         due = connect_due = time.monotonic()
         while self._is_open:
             now = time.monotonic()
-            if now >= due:
+            if now >= due and self._is_probing:
                 self._waits.late = max(self._waits.late, now - due)
                 self._probe(due)
                 due = max(due + _INTERVAL, now - _INTERVAL)  # a prober that was not run does not make up for it
             if now >= connect_due and self._connecting is None:
                 self._connect()
                 connect_due = now + _CONNECT_INTERVAL
-            for key, _ in self._selector.select(max(0.0, due - time.monotonic())):
+            for key, _ in self._selector.select(
+                max(0.0, due - time.monotonic()) if self._is_probing else _CONNECT_INTERVAL
+            ):
                 key.data()
 
     def _greeted(self, target: Target, name: str, on_frame: Callable[[Frame], None], predicate: str = "") -> ProbedLink:
@@ -93,9 +113,10 @@ class Prober:
         nanoseconds = round(due * 1e9)
         for link in self._pings:
             link.send(Ping(nanoseconds))
-        self._sent += 1
-        stamp = self._sent.to_bytes(8) + nanoseconds.to_bytes(8)
-        self._publisher.send(Publish(0, {"airline": _AIRLINE, "price": 1}, [], stamp, False))
+        self._number += 1
+        self._sent.append((self._number, time.monotonic()))
+        stamp = self._number.to_bytes(8) + nanoseconds.to_bytes(8)
+        self._publisher.send(Publish(0, {"airline": AIRLINE, "price": 1}, [], stamp, False))
 
     def _pong(self, frame: Frame) -> None:
         if isinstance(frame, Pong):
@@ -103,11 +124,9 @@ class Prober:
 
     def _delivered(self, frame: Frame) -> None:
         if isinstance(frame, Deliver):
-            self._received += 1
-            if int.from_bytes(frame.payload[:8]) != self._received:
-                raise CbnetError(f"message {self._received} was lost, or came twice or out of order")
-            delay = time.monotonic() - int.from_bytes(frame.payload[8:]) / 1e9
-            self._waits.message = max(self._waits.message, delay)
+            now = time.monotonic()
+            self._received.append((int.from_bytes(frame.payload[:8]), now))
+            self._waits.message = max(self._waits.message, now - int.from_bytes(frame.payload[8:]) / 1e9)
 
     def _connect(self) -> None:
         """Connect a new client; it has done so when a ping is answered, and leaves."""
@@ -127,14 +146,15 @@ class Prober:
             link.raw.close()
 
     def _ask(self) -> None:
-        """Answer with the longest waits since the last time, and how many messages are on their way."""
+        """Answer with what was probed since the last time."""
         try:
-            self._pipe.recv()
+            is_probing = self._pipe.recv()
         except (EOFError, OSError):
             self._is_open = False
             return
-        waits, self._waits = self._waits, LongestWaits()
-        self._pipe.send((waits, self._sent - self._received))
+        self._pipe.send(Probed(self._waits, self._sent, self._received))
+        self._waits, self._sent, self._received = LongestWaits(), [], []
+        self._is_probing = is_probing
 
 
 class ProberProcess:
@@ -146,19 +166,19 @@ class ProberProcess:
         self._process = context.Process(target=_run, args=(targets, theirs), daemon=True)
         self._process.start()
         theirs.close()
-        self.take()  # it has connected
+        self.first = self.take()  # it has connected
 
-    def take(self) -> tuple[LongestWaits, int]:
-        """Return the longest waits since the last call, and the number of messages on their way."""
+    def take(self, *, is_last: bool = False) -> Probed:
+        """Return what was probed since the last call; is_last: probe no more, and only receive."""
         try:
-            self._pipe.send(None)
+            self._pipe.send(not is_last)
             answer = self._pipe.recv()
         except (EOFError, OSError):
             raise CbnetError("the prober died") from None
         if isinstance(answer, CbnetError):
             raise answer
-        waits, missing = answer
-        return waits, missing
+        assert isinstance(answer, Probed)
+        return answer
 
     def close(self) -> None:
         """End the process."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -24,9 +24,11 @@ from cbnet_lab.bench.router.load import Target
 from cbnet_lab.bench.router.message_pool import random_filters
 from cbnet_lab.bench.router.servers import ROUTER_NAMES, router_process
 from cbnet_lab.bench.server_process import ServerProcess
+from cbnet_lab.faults.check.checker import Checker
 from cbnet_lab.faults.churn.churn_client import ChurnClient, wait_until_held
 from cbnet_lab.faults.churn.longest_waits import LongestWaits
-from cbnet_lab.faults.churn.prober import ProberProcess
+from cbnet_lab.faults.churn.prober import AIRLINE, Probed, ProberProcess
+from cbnet_lab.faults.record import BeginEvent, CompareEvent, EndEvent, SettleEvent, SubscribeEvent
 
 _CROWD, _CROWD_FILTERS = 20, 1_000  # clients that vanish together, and the filters of each
 _COVERED = 4_000  # filters below one that is unsubscribed
@@ -34,6 +36,8 @@ _HOLDERS = 10
 _PER_SUBSCRIPTION = 50  # filters of clients with very many
 _TIMEOUT = 3600.0  # seconds of a phase
 _PROBES = 1  # filters of the prober
+_MAX_BACKLOG = 200  # messages on their way at the end of a phase: those of a second
+_DRAIN = 10.0  # seconds for the last messages
 
 
 @dataclass(frozen=True)
@@ -101,10 +105,15 @@ class _Trial:
         self._third: ServerProcess | None = None  # router c
         self._announced = 0  # filters, by router b to router a, at the end of the last phase
         self._prober = ProberProcess(targets)
+        self._checker = Checker(BeginEvent(0.0, 2, 0.0, 0.0, delay=float("inf")))
+        self._checker.add(SubscribeEvent(0.0, "prober", "probes", "b", f'airline = "{AIRLINE}"', kind="plain"))
+        self._checker.add(SettleEvent(0.0, 0.0))
         stack.callback(self._prober.close)
         self._texts = random_filters(plan.filters, [], plan.seed)
         stack.callback(self._end_third)
         self._held = _PROBES
+        self._backlog = 0  # messages on their way
+        self._add(self._prober.first)
         self._clients: list[ChurnClient] = []
         self._crowd: list[ChurnClient] = []
 
@@ -121,34 +130,55 @@ class _Trial:
         yield self._phase(f"subscribe to a filter that covers {_COVERED:,}", self._cover)
         yield self._phase("unsubscribe it", self._uncover)
         before = self._announced
-        covered = self._phase("subscribe to a filter that covers half of all", self._cover_half)
-        yield self._checked(covered, 0.4 * before < self._announced < 0.6 * before)
-        yield self._checked(self._phase("unsubscribe it", self._uncover_half), self._announced == before)
+        random = before - _COVERED  # filters, of which about half are covered
+        half = range(int(0.4 * random) + _COVERED, int(0.6 * random) + _COVERED)
+        yield self._phase("subscribe to a filter that covers half of all", self._cover_half, half)
+        yield self._phase("unsubscribe it", self._uncover_half, range(before, before + 1))
         yield self._phase("a router connects, to which all filters are announced", self._begin_third)
         yield self._phase("it stops", self._end_third)
         for count in self._plan.vanishing:
             yield self._phase(f"a client subscribes to {count:,} filters", partial(self._gather, 1, count))
             yield self._phase("it vanishes", lambda: self._vanish(self._crowd))
-        yield self._phase("all clients vanish", lambda: self._vanish(self._clients))
+        yield self._phase("all clients vanish", lambda: self._vanish(self._clients), is_last=True)
 
-    def _phase(self, name: str, act: Callable[[], None]) -> PhaseResult:
+    def _phase(
+        self, name: str, act: Callable[[], None], announced: range | None = None, *, is_last: bool = False
+    ) -> PhaseResult:
+        """Return the result of a phase; announced: how many filters router b may announce to router a at its end."""
         self._report(name)
-        self._prober.take()
+        self._add(self._prober.take())
         before, began = [server.cpu() for server in self._servers], time.monotonic()
         act()
         self._announced, problem = wait_until_held(self._watchers, self._held, _TIMEOUT)
         seconds = time.monotonic() - began
-        waits, missing = self._prober.take()
+        probed = self._prober.take(is_last=is_last)
         cpu = [(server.cpu() - then) / 1e9 for server, then in zip(self._servers, before, strict=True)]
-        if problem is None and missing > 1 / 0.005:
-            problem = f"{missing:,} messages are missing"
-        return PhaseResult(name, seconds, cpu, waits, problem)
+        self._add(probed)
+        now = time.monotonic()
+        self._checker.add(CompareEvent(now, "tables", "filters held", problem, None))
+        is_wrong = announced is not None and self._announced not in announced
+        self._checker.add(CompareEvent(now, "tables", "filters announced", self._announced if is_wrong else 0, 0))
+        backlog = self._backlog if self._backlog > _MAX_BACKLOG else 0
+        self._checker.add(CompareEvent(now, "backlog", "messages", backlog, 0))
+        return PhaseResult(name, seconds, cpu, probed.waits, self._problem(is_last=is_last))
 
-    def _checked(self, result: PhaseResult, is_right: bool) -> PhaseResult:
-        """Return a result, with a problem if router b announces too much or too little."""
-        if is_right or result.problem is not None:
-            return result
-        return replace(result, problem=f"{self._announced:,} filters are announced")
+    def _add(self, probed: Probed) -> None:
+        self._backlog += len(probed.sent) - len(probed.received)
+        for event in probed.events():
+            self._checker.add(event)
+
+    def _problem(self, *, is_last: bool) -> str | None:
+        """Return the violations since the last phase; with the last one, wait until all messages have arrived."""
+        if is_last:
+            end = time.monotonic() + _DRAIN
+            while self._backlog > 0 and time.monotonic() < end:
+                self._add(self._prober.take(is_last=True))
+                time.sleep(_DRAIN / 100)
+            self._checker.add(EndEvent(time.monotonic(), {}))
+            self._checker.end()
+        problems = [*self._checker.findings.texts()]
+        self._checker.findings.violations.clear()
+        return "; ".join(problems) or None
 
     def _filters(self, count: int) -> list[str]:
         self._held += count

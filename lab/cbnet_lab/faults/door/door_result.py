@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cbnet_lab.bench.network.delivery_check import DeliveryCheck
-from cbnet_lab.faults.door.delivery_log import DeliveryLog
+from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.door.router_watch import RouterWatch
 
 CLOSED_WITHIN: Final = 60.0  # seconds; the router needs 30 if bytes wait for the client, 40 by pings if they do not
+_DELIVERIES = {  # that are wrong, by the kind of violation
+    "lost": "missing", "repeated": "duplicate", "spurious": "spurious", "altered": "altered", "order": "out of order",
+    "loss reported": "reported as lost",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,7 @@ class DoorResult:
     """What was measured."""
 
     plan: DoorPlan
-    check: DeliveryCheck
-    log: DeliveryLog
+    found: Findings
     watch: RouterWatch
     connected_memory: int  # bytes, when all have subscribed
     cpu_us: float  # of the router, from the first message until the last delivery
@@ -42,34 +44,26 @@ class DoorResult:
 
     def problems(self) -> list[str]:
         """Return what differs from the guarantees; empty if nothing does."""
-        counts = {
-            "missing": self.check.missing,
-            "duplicate": self.check.twice,
-            "spurious": self.check.spurious,
-            "altered": self.log.altered,
-            "out of order": self.log.reordered,
-            "reported as lost": self.log.lost,
-        }
-        found = [f"{count:,} deliveries {name}" for name, count in counts.items() if count]
-        if self.log.ended:
-            found.append(f"{len(self.log.ended):,} connections closed, first: {self.log.ended[0]}")
-        if self.closed_after is None:
-            found.append(f"the client that never reads is still connected after {CLOSED_WITHIN:g} s")
-        if self.watch.failures:
-            found.append(f"{self.watch.failures:,} of {self.watch.checks:,} health checks failed")
-        return found
+        wrong = [
+            f"{self.found.number(kind):,} deliveries {name}"
+            for kind, name in _DELIVERIES.items()
+            if kind in self.found.violations
+        ]
+        return wrong + [
+            text for kind, texts in self.found.violations.items() if kind not in _DELIVERIES for text in texts
+        ]
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
-        plan, deliveries = self.plan, max(1, self.check.expected)
+        plan, expected = self.plan, self.found.counts["expected"]
         return {
             "streams": plan.streams,
             "sockets": plan.sockets,
             "messages": plan.messages,
-            "expected": self.check.expected,
-            "right": self.check.right,
+            "expected": expected,
+            "right": expected - self.found.number("lost"),
             "seconds": round(self.seconds, 2),
-            "cpu_us_per_delivery": round(self.cpu_us / deliveries, 2),
+            "cpu_us_per_delivery": round(self.cpu_us / max(1, expected), 2),
             "cpu_us_per_message": round(self.cpu_us / plan.messages, 1),
             "memory_before_mb": round(self.watch.before / 1e6, 1),
             "memory_connected_mb": round(self.connected_memory / 1e6, 1),

@@ -17,7 +17,6 @@ from websockets.uri import parse_uri
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.addresses import Address
-from cbnet_lab.faults.door.delivery_log import DeliveryLog
 
 _READ: Final = 1 << 16
 _SMALL: Final = 4_096  # bytes that the kernel keeps for a client that never reads
@@ -102,14 +101,6 @@ def stalled_client(http: Address) -> WebSocketClient:
     client = WebSocketClient(http, buffer=_SMALL)
     client.subscribe("true")
     return client
-
-
-def note(log: DeliveryLog, subscriber: int, members: dict[str, Any]) -> None:
-    """Record a message, or a loss that the router reports."""
-    if "message" in members:
-        log.note(subscriber, members)
-    elif "messages" in members:
-        log.lost += members["messages"] or 1
 
 
 def _connected(http: Address, buffer: int | None = None) -> socket.socket:

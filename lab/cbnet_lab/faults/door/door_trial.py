@@ -1,7 +1,7 @@
 """The door trial: one router process, many HTTP subscribers under load, and one of them that never reads.
 
                                         ┌─► event streams ─┐
-    publisher, a WebSocket ─► router a ─┼─► WebSockets ────┴─► DeliveryLog, compared with brute force
+    publisher, a WebSocket ─► router a ─┼─► WebSockets ────┴─► DoorRecord, checked
                                         └─► a WebSocket that never reads, until the router closes it
 
 At most `_WINDOW` deliveries are in flight, so that no subscriber that reads is too slow.
@@ -19,12 +19,11 @@ from cbnet.network.client.blocking.client import Client
 from cbnet.network.client.load_clients import Order, Pace
 from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.cpu import cpu_nanoseconds
-from cbnet_lab.bench.network.delivery_check import check_deliveries, expected_count
 from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic, expected_deliveries
-from cbnet_lab.faults.door.delivery_log import DeliveryLog
+from cbnet_lab.faults.door.door_record import DoorRecord
 from cbnet_lab.faults.door.door_result import CLOSED_WITHIN, DoorPlan, DoorResult
-from cbnet_lab.faults.door.door_subscribers import EventStream, WebSocketClient, note, stalled_client
-from cbnet_lab.faults.door.door_traffic import PAYLOAD, door_traffic
+from cbnet_lab.faults.door.door_subscribers import EventStream, WebSocketClient, stalled_client
+from cbnet_lab.faults.door.door_traffic import door_traffic
 from cbnet_lab.faults.door.router_watch import RouterWatch
 
 _WINDOW: Final = 5_000  # deliveries in flight
@@ -66,13 +65,13 @@ class _Trial(ExitStack):
         self._order = Order(0, plan.messages, window=_WINDOW)
         self._selector = self.enter_context(DefaultSelector())
         self._publisher = self._opened(WebSocketClient(self._http))
-        self._log: DeliveryLog
+        self._log: DoorRecord
         self._closed_at: float | None = None  # when the client that never reads was closed
         self._status_due = 0.0
 
     def subscribe(self, traffic: Traffic) -> None:
         """Connect all subscribers that read."""
-        self._log = DeliveryLog(traffic.contents, self._plan.readers)
+        self._log = DoorRecord(traffic)
         for number, predicate in traffic.predicates:
             client = self._opened((EventStream if number < self._plan.streams else WebSocketClient)(self._http))
             client.subscribe(predicate)
@@ -90,9 +89,15 @@ class _Trial(ExitStack):
         self._receive(_SETTLE)
         while self._closed_at is None and time.monotonic() < began + CLOSED_WITHIN:
             self._receive(_POLL)
-        check = check_deliveries(self._order, self._expected, self._log)
+        self._log.compare(
+            "stalled client",
+            f"the client that never reads, after {CLOSED_WITHIN:g} s",
+            "connected" if self._closed_at is None else "closed",
+            "closed",
+        )
+        self._log.compare("health", f"health checks of {watch.checks:,} that failed", watch.failures, 0)
         closed_after = None if self._closed_at is None else self._closed_at - began
-        return DoorResult(self._plan, check, self._log, watch, memory, used / 1000, ended - began, closed_after)
+        return DoorResult(self._plan, self._log.findings(), watch, memory, used / 1000, ended - began, closed_after)
 
     def _publish(self, report: Report) -> None:
         """Publish all messages, each after the answer to the one before."""
@@ -100,8 +105,7 @@ class _Trial(ExitStack):
         for number in range(self._plan.messages):
             while (seconds := pace.wait(number)) > 0:
                 self._receive(seconds)
-            content = self._log.content(number)
-            self._publisher.send({"op": "publish", "number": number, "message": content, "payload": PAYLOAD})
+            self._publisher.send({"op": "publish", "number": number, **self._log.publish(number)})
             self._publisher.answer("published")
             self._receive(0)
             if number % 50 == 0:
@@ -109,7 +113,8 @@ class _Trial(ExitStack):
 
     def _receive_all(self) -> None:
         """Receive until as many deliveries have arrived as expected, or none arrives any more."""
-        expected, count = expected_count(self._order, self._expected), self._log.count
+        count, deliveries = self._log.count, self._expected.deliveries
+        expected = sum(deliveries[number % len(deliveries)] for number in range(self._plan.messages))
         seen, since = -1, time.monotonic()
         while count.total() < expected and time.monotonic() - since < _QUIET:
             if count.total() != seen:
@@ -122,12 +127,12 @@ class _Trial(ExitStack):
             number, client = key.data
             try:
                 for members in client.received():
-                    note(self._log, number, members)
+                    self._log.receive(number, members)
             except (EOFError, OSError):
                 self._selector.unregister(key.fileobj)
-                self._log.ended.append(f"subscriber {number}")
+                self._log.end(number)
         if self._closed_at is None and time.monotonic() >= self._status_due:
-            if self._status_due and self._observer.status().clients <= self._others - len(self._log.ended):
+            if self._status_due and self._observer.status().clients <= self._others - self._log.ended:
                 self._closed_at = time.monotonic()
             self._status_due = time.monotonic() + _STATUS
 

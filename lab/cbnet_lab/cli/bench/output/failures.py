@@ -16,37 +16,41 @@ _FAILURES = {
     "silent-link": "link {} silent: both ends notice after 3.5 s",
     "router": "router {} killed; it has no clients",
     "routers": "routers {} killed in turn; they have no clients",
-    "random": "bursts with random kills of routers without clients",
+    "random": "random kills of routers {}, which have no clients",
 }
 _REPAIRS = {
     "link": "link restored",
     "silent-link": "link restored",
     "router": "router restarted",
     "routers": "each restarted",
-    "random": "bursts of restarts only",
+    "random": "restarts",
+}
+
+_GUARANTEES = {
+    "Duplicates": "repeated",
+    "Spurious deliveries": "spurious",
+    "Deliveries out of order while the network is quiet": "order",
+    "Deliveries missed while the network is quiet": "lost",
 }
 
 
 def print_failure(outcome: FailureOutcome) -> None:
     """Print the missed messages of each phase, and whether the guarantees held."""
     console = results_console()
-    plan, checked = outcome.plan, outcome.verdict
+    plan, found = outcome.plan, outcome.found
     console.print(
         f"[bold]{plan.topology}, trees {plan.routing}, seed {plan.seed}[/]: {plural(plan.subscribers, 'subscriber')}, "
-        f"{outcome.messages:,} messages at {outcome.rate:,.0f} per second, {plural(checked.expected, 'delivery')}, "
-        f"{plural(outcome.failures, 'failure')}\n"
+        f"{outcome.order.count:,} messages at {outcome.order.rate:,.0f} per second, "
+        f"{plural(found.counts['expected'], 'delivery')}, {plural(found.faults.total(), 'failure')}\n"
     )
     grid = new_grid("Missed", "event", "messages", "deliveries", "last sent after", "converged after")
     _row(grid, _FAILURES[outcome.kind].format(", ".join(outcome.victims)), outcome.after_failure)
     _row(grid, _REPAIRS[outcome.kind], outcome.after_repair)
     _row(grid, "quiet network", outcome.quiet)
     console.print(grid)
-    for held, text in (
-        (not checked.twice, f"Duplicates: {checked.twice:,}"),
-        (not checked.spurious, f"Spurious deliveries: {checked.spurious:,}"),
-        (not outcome.quiet.messages, f"Messages missed while the network is quiet: {outcome.quiet.messages:,}"),
-    ):
-        console.print(f"guaranteed    {text}{'' if held else ' [bold red](BROKEN)[/]'}.")
+    for text, kind in _GUARANTEES.items():
+        count = found.number(kind)
+        console.print(f"guaranteed    {text}: {count:,}{' [bold red](BROKEN)[/]' if count else ''}.")
     console.print("best effort   Messages in flight during a change may be missed, as in the table; nothing is resent.")
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in sorted(outcome.dropped.items())) or "nothing"
     console.print(f"dropped       {dropped}.")

@@ -34,7 +34,7 @@ def test_a_run_is_continued_where_it_ended(cbnet, tmp_path):
 
 
 def test_histories_are_shown_to_people(cbnet):
-    outcome = histories(cbnet, "--histories", 1)
+    outcome = histories(cbnet, "--histories", 3)
     assert (outcome.code, outcome.err) == (0, "")
     for text in ("Histories: simulated", "with a receipt", "fault: kill", "histories with violations"):
         assert text in outcome.out

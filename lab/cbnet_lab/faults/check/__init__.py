@@ -1,0 +1,1 @@
+"""The checker of runs under faults: a function of the record alone."""

@@ -1,0 +1,306 @@
+"""The checker: what was promised to publishers, subscribers and requesters, and is not so.
+
+lost          a message with the receipt "stored" was never received for a durable subscription that matches, and that
+              all routers had confirmed when it was published, or is not in a log; or the receipt counts fewer
+              subscriptions than these; or a plain subscriber did not receive a message, though nothing failed
+unkept        a plain subscriber did not receive a message that was published after its subscription was confirmed by
+              all routers that can be reached, though nothing has changed since
+gap           a message of a log, at or after the start of a subscription from the past that matches, was not received
+              there, and its client was not told; or a plain subscriber did not receive a message with a receipt, and
+              was never told, though neither it nor its router failed
+spurious      a message was received that nobody published, that does not match, or before it was published or before
+              the start of a subscription; or, in a settled network, for a subscription that has ended or that cannot be
+              reached; or a plain subscriber was told of a loss before anything failed
+altered       a message differs from the one that was published
+stored twice  one message has two offsets of a subscription or a log, or one offset two messages
+repeated      a message was received again, though it was acknowledged in time, or before the time was over, and
+              neither its home nor a client of the subscription had a fault in between; or at all, if the
+              subscription is not durable
+order         a later message of a publisher has a lower offset, or reached a client first, and was not sent again;
+              or messages of a log came in another order; or those for a plain subscriber, though nothing failed
+refused       a message was refused though no disk was full, all routers had confirmed all homes, and no clock jumped
+unanswered    a publisher got no answer in time; or the answer is that homes are silent, though all was mended in time
+              and no clock jumped; or a subscription from the past never began
+no reply      a request has no reply, though the network has settled and a holder can be reached
+wrong reply   a reply does not match the request, or nobody waits for it
+endless       a request did not end
+unsettled     the network did not settle in time after the last change
+waiting       messages were left at the end, or the record has no end
+              and any part of the state that was compared and differs, by its name: tables, packets, …
+
+A function of the events alone, so that it can be tested with records written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from cbnet_lab.faults.check.durable import DurableCheck
+from cbnet_lab.faults.check.findings import Findings, Identity, Recovery
+from cbnet_lab.faults.check.log import LogCheck, ReplayCheck
+from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription
+from cbnet_lab.faults.check.requests import RequestCheck
+from cbnet_lab.faults.record import (
+    AcknowledgeEvent,
+    AnswerEvent,
+    BeginEvent,
+    CompareEvent,
+    ConfirmEvent,
+    EndEvent,
+    Event,
+    FaultEvent,
+    HealEvent,
+    KeptEvent,
+    LostEvent,
+    PublishEvent,
+    ReceiptEvent,
+    ReceiveEvent,
+    ReplayEvent,
+    RequestEvent,
+    SettleEvent,
+    SubscribeEvent,
+    UnsubscribeEvent,
+)
+
+GRACE = 1.0  # seconds after its timeout for which a publisher waits for an answer
+
+
+class Checker:
+    """Checks a run while it is recorded, or afterwards; `end` returns the findings."""
+
+    def __init__(self, begin: BeginEvent) -> None:
+        self.findings = Findings()
+        self._begin = begin
+        self._state = NetworkState(begin)
+        self._durable: dict[str, DurableCheck] = {}
+        self._replays: dict[str, ReplayCheck] = {}
+        self._plain = PlainCheck(self._state, self.findings)
+        self._requests = RequestCheck(self._state, self.findings)
+        self._logs: list[KeptEvent] = []
+        self._published: dict[Identity, PublishEvent] = {}
+        self._receipts: dict[Identity, ReceiptEvent] = {}
+        self._full: set[str] = set()  # routers whose disk is full
+        self._freed = -inf  # time when the last one was
+        self._jumped = -inf  # time when a clock did
+        self._changes: list[FaultEvent] = []  # since the network had settled
+        self._is_over = False
+
+    def add(self, event: Event) -> None:
+        """Check an event."""
+        self._advance(event.at)
+        match event:
+            case SubscribeEvent():
+                self._subscribe(event)
+            case UnsubscribeEvent(_, subscription):
+                self._plain.unsubscribe(subscription)
+            case ReplayEvent():
+                self._replay(event)
+            case ConfirmEvent():
+                self._confirm(event)
+            case PublishEvent():
+                self.findings.counts["published"] += 1
+                self._published[event.publisher, event.number] = event
+                self._plain.publish(event)
+            case ReceiptEvent():
+                self._add_receipt(event)
+            case ReceiveEvent():
+                self._receive(event)
+            case AcknowledgeEvent():
+                self._durable[event.subscription].acknowledge(event)
+            case LostEvent():
+                self._lost(event)
+            case RequestEvent():
+                self._requests.request(event)
+            case AnswerEvent():
+                self._requests.answer(event)
+            case FaultEvent():
+                self._fault(event)
+            case SettleEvent():
+                self._settle(event)
+            case CompareEvent(at, kind, of, found, expected):
+                if found != expected:
+                    self.findings.violate(kind, f"{of}, at {at:.1f}: {found}, not {expected}")
+            case HealEvent(at):
+                self._state.recovered = at + self._begin.recovery
+            case KeptEvent():
+                self._logs.append(event)
+            case EndEvent(_, waiting):
+                self._end(waiting)
+
+    def _advance(self, now: float) -> None:
+        if now >= self._state.recovered and not self._state.is_settled:
+            self._state.is_settled = True
+            self._plain.settle()
+        self._plain.advance(now)
+        self._requests.advance(now)
+
+    # --- subscriptions
+
+    def _subscription(self, name: str) -> DurableCheck | ReplayCheck | PlainSubscription | None:
+        return self._durable.get(name) or self._replays.get(name) or self._plain.subscriptions.get(name)
+
+    def _subscribe(self, event: SubscribeEvent) -> None:
+        name, findings = event.subscription, self.findings
+        if event.kind == "plain":
+            self._plain.subscribe(event)
+        elif event.kind == "offer":
+            self._requests.offer(event)
+        elif event.kind == "durable":
+            self._durable.setdefault(name, DurableCheck(event, findings, self._begin.slack)).parts.add(event.client)
+        else:
+            self._replays.setdefault(name, ReplayCheck(event, findings)).parts.add(event.client)
+
+    def _confirm(self, event: ConfirmEvent) -> None:
+        own = self._subscription(event.subscription)
+        if own is not None and event.routers == self._begin.routers:
+            own.confirmed = min(own.confirmed, event.at)
+        if isinstance(own, PlainSubscription):
+            self._plain.confirm(own, event)
+
+    def _replay(self, event: ReplayEvent) -> None:
+        if event.subscription in self._durable:
+            self._durable[event.subscription].start = event.offset
+        else:
+            self._replays[event.subscription].replay(event)
+
+    def _receive(self, event: ReceiveEvent) -> None:
+        self.findings.counts["received"] += 1
+        own = self._subscription(event.subscription)
+        if own is None:
+            self.findings.violate("spurious", f"{event.client} has no subscription {event.subscription}")
+        elif isinstance(own, PlainSubscription):
+            self._plain.receive(event)
+        else:
+            own.receive(event, self._published.get((event.publisher, event.number)))
+
+    def _lost(self, event: LostEvent) -> None:
+        own = self._subscription(event.subscription)
+        if isinstance(own, DurableCheck | ReplayCheck):
+            own.lost(event)
+        else:
+            self._plain.lost(event)
+
+    # --- faults and receipts
+
+    def _fault(self, event: FaultEvent) -> None:
+        (self.findings.ends if event.is_end else self.findings.faults)[event.kind] += 1
+        self._plain.fault(event)
+        self._requests.fault(event)
+        for own in self._durable.values():
+            own.fault(event)
+        if event.kind == "full disk":
+            (self._full.discard if event.is_end else self._full.add)(event.of)
+            self._freed = event.at if event.is_end else self._freed
+        elif event.kind == "clock jump":
+            self._jumped = event.at
+        if self._state.is_change(event):
+            self._state.first_fault = min(self._state.first_fault, event.at)
+            self._state.is_settled = False
+            self._changes.append(event)
+
+    def _settle(self, event: SettleEvent) -> None:
+        if not event.is_settled or event.at - event.since > self._begin.recovery:
+            self.findings.violate(
+                "unsettled", f"at {event.at:.1f}, {event.at - event.since:.1f} s after the last change"
+            )
+        if event.is_settled:
+            if self._changes:
+                first, kinds = self._changes[0].at, [_name(each) for each in self._changes]
+                self.findings.recoveries.append(Recovery(kinds, event.at - first, event.at - event.since))
+                self._changes = []
+            self._state.is_settled = True
+            self._plain.settle()
+
+    def _add_receipt(self, event: ReceiptEvent) -> None:
+        self.findings.counts[event.outcome] += 1
+        publish = self._published[event.publisher, event.number]
+        self._receipts[event.publisher, event.number] = event
+        self._plain.receipt(event)
+        text = f"{event.publisher} {event.number}, published at {publish.at:.2f}, answered at {event.at:.2f}"
+        deadline = publish.at + (publish.timeout or 0.0)
+        if event.at > deadline + GRACE + self._begin.slack:
+            self.findings.violate("unanswered", text)
+        has_time = deadline > max(self._state.recovered, publish.at + self._begin.recovery)
+        if event.outcome == "silent" and has_time and self._jumped < publish.at:
+            self.findings.violate("unanswered", f"{text}: silent")
+        if event.outcome == "refused" and not self._may_refuse(publish):
+            self.findings.violate("refused", f"{text}: {event.reason}")
+
+    def _may_refuse(self, publish: PublishEvent) -> bool:
+        """Return whether a disk was full, a home was not known to all routers, or a clock has jumped since.
+
+        One router may have stored later messages there before another, which knows the home, sends this one; or by
+        its clock the timeout of this one had expired.
+        """
+        was_full = bool(self._full) or self._freed >= publish.at - self._begin.recovery
+        matching = (each for each in self._durable.values() if each.matches(publish.message))
+        return was_full or self._jumped >= publish.at or any(each.confirmed >= publish.at for each in matching)
+
+    # --- the end
+
+    def _end(self, waiting: Mapping[str, int]) -> None:
+        self._is_over = True
+        for name, count in waiting.items():
+            if count:
+                self.findings.violate("waiting", f"{name}: {count} messages at the end")
+
+    def end(self) -> Findings:
+        """Check what can only be known at the end."""
+        if not self._is_over:
+            self.findings.violate("waiting", "the record has no end")
+        for own in self._durable.values():
+            self.findings.check_offsets(own.name, own.messages)
+        stored = {name: {*own.messages.values()} for name, own in self._durable.items()}
+        for identity, publish in self._published.items():
+            receipt = self._receipts.get(identity)
+            if receipt is not None and receipt.outcome == "stored":
+                self._check_receipt(publish, receipt, stored)
+            elif receipt is None and publish.timeout is not None:
+                self.findings.violate("unanswered", f"{identity[0]} {identity[1]}, published at {publish.at:.2f}")
+        for kept in self._logs:
+            self._check_log(kept)
+        self._plain.end()
+        return self.findings
+
+    def _check_receipt(self, publish: PublishEvent, receipt: ReceiptEvent, stored: Mapping[str, set[Identity]]) -> None:
+        text = f"{publish.publisher} {publish.number}, published at {publish.at:.2f}"
+        matching = [each for each in self._durable.values() if each.matches(publish.message)]
+        due = [each for each in matching if each.confirmed < publish.at]
+        self.findings.counts["due"] += len(due)
+        for each in due:
+            if (publish.publisher, publish.number) not in stored[each.name] and not each.is_told:
+                self.findings.violate("lost", f"{each.name}: {text}, stored at {receipt.at:.2f}")
+        least = sum(not each.is_past for each in due)  # the others may still get messages over the log
+        if not least <= receipt.subscriptions <= sum(each.since <= receipt.at for each in matching):
+            self.findings.violate("lost", f"{text}: stored by {receipt.subscriptions} subscriptions, not by {least}")
+
+    def _check_log(self, kept: KeptEvent) -> None:
+        log = LogCheck(kept, self.findings, self._published)
+        replays = [each for each in self._replays.values() if each.home == kept.router]
+        for each in replays:
+            log.add(each)
+        log.check([identity for identity, receipt in self._receipts.items() if receipt.outcome == "stored"])
+        for each in replays:
+            log.check_replay(each)
+        for durable in self._durable.values():
+            if durable.is_past and durable.home == kept.router:
+                log.check_durable(durable)
+
+
+def _name(event: FaultEvent) -> str:
+    return f"end of {event.kind}" if event.is_end else event.kind
+
+
+def check_record(events: Iterable[Event]) -> Findings:
+    """Return the findings in a record, which begins with `BeginEvent`."""
+    iterator = iter(events)
+    begin = next(iterator, None)
+    if not isinstance(begin, BeginEvent):
+        findings = Findings()
+        findings.violate("waiting", "the record has no beginning")
+        return findings
+    checker = Checker(begin)
+    for event in iterator:
+        checker.add(event)
+    return checker.end()

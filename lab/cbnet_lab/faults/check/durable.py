@@ -1,0 +1,102 @@
+"""The check of one durable subscription."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from cbnet_lab.faults.check.findings import Findings, Identity
+from cbnet_lab.faults.check.subscription import SubscriptionCheck
+from cbnet_lab.faults.record import (
+    AcknowledgeEvent,
+    FaultEvent,
+    LostEvent,
+    PublishEvent,
+    ReceiveEvent,
+    SubscribeEvent,
+)
+
+
+@dataclass
+class _Stored:
+    """A message of a subscription, and its last delivery."""
+
+    identity: Identity
+    received: float
+    acknowledged: float = inf  # since
+
+
+class DurableCheck(SubscriptionCheck):
+    """The check of one durable subscription."""
+
+    def __init__(self, first: SubscribeEvent, findings: Findings, slack: float) -> None:
+        super().__init__(first, findings)
+        self._slack = slack
+        self._ack_wait = first.ack_wait - slack
+        self.is_past = first.age is not None  # whether it begins in the past
+        self.start: int | None = None  # offset in the log of its home where it begins, if that is known
+        self.is_told = False  # whether clients know that messages are missing
+        self._offsets: dict[int, _Stored] = {}
+        self._faults = -inf  # time of the last one, of its home or a client
+        self._home_faults = -inf
+        self._highest: dict[tuple[str, str], tuple[int, float]] = {}  # by client and publisher: offset, time
+
+    @property
+    def messages(self) -> dict[int, Identity]:
+        """The messages that were received, by offset."""
+        return {offset: stored.identity for offset, stored in self._offsets.items()}
+
+    def fault(self, event: FaultEvent) -> None:
+        """Handle a fault, or the end of one."""
+        super().fault(event)
+        if event.of in self.parts:
+            self._faults = event.at
+        if event.of == self.home:
+            self._home_faults = event.at
+            if self.confirmed == inf and not self._offsets:
+                self.start = None  # it may not have been on disk, and begin elsewhere when it is made again
+
+    def lost(self, event: LostEvent) -> None:
+        """Handle that messages are missing; if their number is not known, none of those that were stored is."""
+        self.is_told |= event.messages > 0
+
+    def receive(self, event: ReceiveEvent, publish: PublishEvent | None) -> None:
+        """Handle a message."""
+        if not self.is_due(event, publish):
+            return
+        stored, text = self._offsets.get(event.offset), self.text(event)
+        if stored is None:
+            self._check_order(event, text)
+            self._offsets[event.offset] = _Stored((event.publisher, event.number), event.at)
+            return
+        if stored.identity != (event.publisher, event.number):
+            other = " ".join(map(str, stored.identity))
+            self.findings.violate("stored twice", f"{text}, and {other} have one offset")
+        elif self._may_repeat(stored, event.at):
+            self.findings.counts["repeated"] += 1
+        else:
+            before = f"received at {stored.received:.2f}, acknowledged {stored.acknowledged}"
+            self.findings.violate("repeated", f"{text}, {before}")
+        stored.received, stored.acknowledged = event.at, inf
+
+    def _may_repeat(self, stored: _Stored, now: float) -> bool:
+        """Return whether a message may come again: not acknowledged in time, or a fault since it came."""
+        if self._faults >= stored.received - self._slack:
+            return True
+        is_late = stored.acknowledged - stored.received >= self._ack_wait
+        return is_late and now - stored.received >= self._ack_wait
+
+    def _check_order(self, event: ReceiveEvent, text: str) -> None:
+        """Check that a client receives the messages of a publisher in order, unless this one was sent before."""
+        key = event.client, event.publisher
+        offset, at = self._highest.get(key, (0, -inf))
+        if event.offset > offset:
+            self._highest[key] = event.offset, event.at
+        elif event.deliveries == 1 and self._home_faults < at:
+            self.findings.violate("order", f"{text}, after offset {offset}")
+
+    def acknowledge(self, event: AcknowledgeEvent) -> None:
+        """Handle an acknowledgement."""
+        stored = self._offsets.get(event.offset)
+        if stored is not None:
+            stored.acknowledged = min(stored.acknowledged, event.at)

@@ -1,0 +1,270 @@
+"""The check of plain subscriptions, for which nothing is stored: what must arrive, once, in order and unaltered.
+
+    settled ──► published ──► received by all that match, and that the publisher reaches       else lost
+    confirmed ──► published ──► received by the subscription                                   else unkept
+        └──────── no change ────────┘
+
+A promise ends with the next change, for what may be in flight then. Messages may be missed during changes; a client
+that stays connected to a router without faults is told, if the message has a receipt. Nothing may be received twice, or
+by a subscription that does not match, at any time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from math import inf
+
+import msgspec
+
+from cbnet_lab.faults.check.findings import Findings, Identity
+from cbnet_lab.faults.check.subscription import SubscriptionCheck, matches
+from cbnet_lab.faults.record import (
+    BeginEvent,
+    ConfirmEvent,
+    FaultEvent,
+    LostEvent,
+    PublishEvent,
+    ReceiptEvent,
+    ReceiveEvent,
+    SubscribeEvent,
+)
+
+LOST, UNKEPT = "lost", "unkept"  # what the loss of a message is that was promised
+
+
+class NetworkState:
+    """Whether the network is without faults: before the first one, and when it has settled or recovered since."""
+
+    def __init__(self, begin: BeginEvent) -> None:
+        self.begin = begin
+        self.is_settled = False
+        self.first_fault = inf
+        self.recovered = inf  # time, after the heal
+        self.last_change = begin.at
+
+    def is_change(self, event: FaultEvent) -> bool:
+        """Return whether messages may be missed after a fault."""
+        return event.kind not in self.begin.harmless
+
+    def is_calm(self, at: float) -> bool:
+        """Return whether nothing is failing."""
+        return self.is_settled or at < self.first_fault
+
+
+class PlainSubscription(SubscriptionCheck):
+    """A subscription of one client, which it may replace by another."""
+
+    def __init__(self, first: SubscribeEvent, findings: Findings) -> None:
+        super().__init__(first, findings)
+        self.promise = ""  # LOST or UNKEPT, if it receives all that matches from now on
+        self.received: dict[Identity, float] = {}  # first time
+        self.is_told = False
+        self.failed = inf  # time of the first fault of its router or client since it was confirmed
+        self._ever = [first.predicate]
+        self._faults: dict[str, float] = {}  # time of the last one, of its router and of publishers
+        self._last: dict[str, int] = {}  # number, by publisher
+
+    def replace(self, event: SubscribeEvent) -> None:
+        """Handle another predicate; messages for the last one may be in flight."""
+        self.since, self.predicate, self.promise, self.is_live = event.at, event.predicate, "", True
+        self._ever.append(event.predicate)
+
+    def fault(self, event: FaultEvent) -> None:
+        """Handle a fault."""
+        super().fault(event)
+        self._faults[event.of] = event.at
+        if event.of in self.parts and self.confirmed < inf:
+            self.failed = min(self.failed, event.at)
+
+    def receive(self, event: ReceiveEvent, message: _Message | None) -> None:
+        """Handle a message."""
+        if message is None or not self._was_wanted(message.publish):
+            self.is_due(event, None if message is None else message.publish)
+            return
+        publish, text = message.publish, self.text(event)
+        identity, last = (event.publisher, event.number), self._last.get(event.publisher, 0)
+        if event.message is not None and (event.message, event.payload) != (publish.message, publish.payload):
+            self.findings.violate("altered", f"{text}: {event.message}")
+        if identity in self.received and not self._may_repeat(publish):
+            self.findings.violate("repeated", text)
+        elif event.number < last and message.is_calm:
+            self.findings.violate("order", f"{text}, after {last}")
+        elif message.is_settled and self.name not in message.due and (self.promise or not self.is_live):
+            self.findings.violate("spurious", f"{text}, does not match, has ended or cannot be reached")
+        self.received.setdefault(identity, event.at)
+        self._last[event.publisher] = max(event.number, last)
+
+    def _was_wanted(self, publish: PublishEvent) -> bool:
+        """Return whether one of the predicates that it has had matches a message."""
+        encoded = msgspec.json.encode(publish.message)
+        return any(matches(each, encoded) for each in reversed(self._ever))
+
+    def _may_repeat(self, publish: PublishEvent) -> bool:
+        """Return whether its router has restarted, and the publisher may have sent a message over two routers.
+
+        The router does not know that the message was delivered, and for the client it is another one.
+        """
+        if publish.timeout is None:
+            return False
+        received = self.received[publish.publisher, publish.number]
+        return self._faults.get(self.home, -inf) > received and self._faults.get(publish.publisher, -inf) > publish.at
+
+
+@dataclass
+class _Message:
+    """A message, and the subscriptions that should receive it."""
+
+    publish: PublishEvent
+    is_calm: bool  # since it was published
+    is_settled: bool
+    sent: float  # time: inf until there is a receipt, if it waits for one
+    due: dict[str, str] = field(default_factory=dict)  # by subscription: the kind of promise, or none
+
+
+class PlainCheck:
+    """The check of all plain subscriptions."""
+
+    def __init__(self, state: NetworkState, findings: Findings) -> None:
+        self._state = state
+        self._findings = findings
+        self.subscriptions: dict[str, PlainSubscription] = {}
+        self._messages: dict[Identity, _Message] = {}
+        self._open: dict[Identity, _Message] = {}
+        self._deadlines: list[tuple[float, Identity]] = []  # a heap
+
+    def subscribe(self, event: SubscribeEvent) -> None:
+        """Handle a subscription, or one that replaces another of the same name."""
+        own = self.subscriptions.get(event.subscription)
+        if own is None:
+            own = self.subscriptions[event.subscription] = PlainSubscription(event, self._findings)
+            own.parts.add(event.client)
+        elif not own.is_live or event.predicate != own.predicate:
+            self._end_promise(own)
+            own.replace(event)
+
+    def unsubscribe(self, name: str) -> None:
+        """Handle the end of a subscription."""
+        own = self.subscriptions[name]
+        self._end_promise(own)
+        own.is_live = False
+
+    def _end_promise(self, own: PlainSubscription) -> None:
+        own.promise = ""
+        for message in self._open.values():
+            if message.due.get(own.name):
+                message.due[own.name] = ""
+
+    def confirm(self, own: PlainSubscription, event: ConfirmEvent) -> None:
+        """Handle a confirmation: a promise, if all routers that can be reached have confirmed."""
+        if event.reached is None:
+            if event.routers == self._state.begin.routers and event.at < self._state.first_fault:
+                own.promise = LOST
+        elif event.routers == event.reached:
+            own.promise = own.promise or UNKEPT
+
+    def settle(self) -> None:
+        """Handle that all routers know the actual state."""
+        for own in self.subscriptions.values():
+            own.promise = LOST if own.is_live else ""
+
+    def publish(self, event: PublishEvent) -> None:
+        """Handle a message."""
+        state, identity = self._state, (event.publisher, event.number)
+        sent = event.at if event.timeout is None else inf
+        message = _Message(event, state.is_calm(event.at), state.is_settled, sent)
+        message.due = {name: own.promise for name, own in self.subscriptions.items() if self._is_due(own, event)}
+        self._messages[identity] = self._open[identity] = message
+        if sent < inf:
+            heapq.heappush(self._deadlines, (sent + state.begin.delay, identity))
+
+    def _is_due(self, own: PlainSubscription, event: PublishEvent) -> bool:
+        is_reached = event.reach is None or own.home in event.reach
+        return own.is_live and not own.is_away and is_reached and own.matches(event.message)
+
+    def receipt(self, event: ReceiptEvent) -> None:
+        """Handle a receipt: a message that is not stored may be missed."""
+        message = self._open.get((event.publisher, event.number))
+        if message is None:
+            return
+        if event.outcome == "stored":
+            message.sent = event.at
+            deadline = event.at + self._state.begin.delay
+            heapq.heappush(self._deadlines, (deadline, (event.publisher, event.number)))
+        else:
+            del self._open[event.publisher, event.number]
+
+    def receive(self, event: ReceiveEvent) -> None:
+        """Handle a delivery."""
+        self.subscriptions[event.subscription].receive(event, self._messages.get((event.publisher, event.number)))
+
+    def lost(self, event: LostEvent) -> None:
+        """Handle that messages may be lost."""
+        own = self.subscriptions[event.subscription]
+        own.is_told = True
+        if self._state.is_calm(event.at):
+            self._findings.violate("spurious", f"{own.name}: {event.cause}, at {event.at:.2f}, and nothing has failed")
+
+    def fault(self, event: FaultEvent) -> None:
+        """Handle a fault, or the end of one."""
+        for own in self.subscriptions.values():
+            own.fault(event)
+        if not self._state.is_change(event):
+            return
+        for own in self.subscriptions.values():
+            own.promise = ""
+        in_flight = self._state.begin.delay if event.in_flight is None else event.in_flight
+        for identity, message in [*self._open.items()]:
+            if self._is_complete(identity, message):
+                if message.sent < inf:
+                    self._judge(identity)
+            elif message.sent >= event.at - in_flight:
+                message.is_calm = message.is_settled = False
+                message.due = {
+                    name: kind if identity in self.subscriptions[name].received else ""
+                    for name, kind in message.due.items()
+                }
+
+    def _is_complete(self, identity: Identity, message: _Message) -> bool:
+        return all(identity in self.subscriptions[name].received for name in message.due)
+
+    def advance(self, now: float) -> None:
+        """Judge the messages whose time is over."""
+        while self._deadlines and self._deadlines[0][0] < now:
+            _, identity = heapq.heappop(self._deadlines)
+            if identity in self._open:
+                self._judge(identity)
+
+    def _judge(self, identity: Identity) -> None:
+        message, counts = self._open.pop(identity), self._findings.counts
+        counts["settled"] += message.is_settled
+        counts["expected"] += len(message.due)
+        lost = missed = 0
+        for name, promise in message.due.items():
+            counts["checked"] += bool(promise)
+            counts["confirmed"] += promise == UNKEPT
+            if identity not in self.subscriptions[name].received:
+                lost += bool(promise)
+                missed += not promise
+                if promise:
+                    self._findings.violate(promise, self._text(name, message.publish))
+        counts["missed"] += missed
+        for count, is_promised in ((lost, True), (missed, False)):
+            if count:
+                self._findings.missed.append((message.publish.at, count, is_promised))
+
+    def _text(self, name: str, publish: PublishEvent) -> str:
+        return f"{name}: {publish.publisher} {publish.number}, published at {publish.at:.2f}"
+
+    def end(self) -> None:
+        """Judge the rest, and find losses that nobody was told of."""
+        for identity, message in [*self._open.items()]:
+            if message.sent < inf:
+                self._judge(identity)
+        for identity, message in self._messages.items():
+            publish, is_stored = message.publish, message.sent < inf and message.publish.timeout is not None
+            for own in self.subscriptions.values() if is_stored else ():
+                is_safe = own.confirmed < publish.at and message.sent + self._state.begin.recovery < own.failed
+                is_missed = identity not in own.received and not message.due.get(own.name)
+                if is_safe and is_missed and not own.is_told and own.matches(publish.message):
+                    self._findings.violate("gap", self._text(own.name, publish))

@@ -1,0 +1,64 @@
+"""What the check of every kind of subscription has in common."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from math import inf
+from typing import Any
+
+import msgspec
+
+from cbnet.language.message import Message
+from cbnet.language.syntax.parser import parse
+from cbnet_lab.faults.check.findings import Findings
+from cbnet_lab.faults.record import FaultEvent, PublishEvent, ReceiveEvent, SubscribeEvent
+
+_AWAY = ("leave", "leave silently")  # faults of a client that is not connected until their end
+_parse = cache(parse)
+
+
+class SubscriptionCheck:
+    """A predicate, a home, and clients."""
+
+    def __init__(self, first: SubscribeEvent, findings: Findings) -> None:
+        self.name = first.subscription
+        self.home = first.home
+        self.since = first.at
+        self.confirmed = inf  # time when all routers had confirmed it
+        self.findings = findings
+        self.parts = {first.home}  # whose faults may be seen
+        self.is_live = True
+        self.is_away = False
+        self.predicate = first.predicate
+
+    def fault(self, event: FaultEvent) -> None:
+        """Handle a fault."""
+        if event.kind in _AWAY and event.of in self.parts:
+            self.is_away = not event.is_end
+
+    def matches(self, message: dict[str, Any]) -> bool:
+        """Return whether it wants a message."""
+        return matches(self.predicate, msgspec.json.encode(message))
+
+    def is_due(self, event: ReceiveEvent, publish: PublishEvent | None) -> bool:
+        """Return whether a message that was received was published, and matches."""
+        if publish is not None and self.matches(publish.message):
+            return True
+        cause = "was not published" if publish is None else "does not match"
+        self.findings.violate("spurious", f"{self.text(event)}, {cause}")
+        return False
+
+    def text(self, event: ReceiveEvent) -> str:
+        """Return the description of a message that was received."""
+        return f"{self.name}, offset {event.offset}: {event.publisher} {event.number}, at {event.at:.2f}"
+
+
+@lru_cache(maxsize=1 << 20)
+def matches(predicate: str, message: bytes) -> bool:
+    """Return whether a predicate matches a message in JSON."""
+    return _parse(predicate).matches(_message(message))
+
+
+@lru_cache(maxsize=1 << 16)
+def _message(text: bytes) -> Message:
+    return Message.from_dict(msgspec.json.decode(text))

@@ -1,0 +1,98 @@
+"""Faults of a network in memory, with a simulated clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cbnet.network.simulation.memory_client import MemoryClient
+from cbnet.network.simulation.memory_network import MemoryNetwork
+from cbnet_lab.faults.driver.schedule import Fault
+
+_DISK_DELAY = 0.01  # seconds, of a disk that is not slow
+_SEPARATOR = ","  # of the routers in one part of a partition
+
+Act = Callable[[Fault], bool]
+
+
+class MemoryFaults:
+    """Breaks and mends parts of a network.
+
+    kill, silent kill                         a router; its neighbours do not notice a silent one at once
+    cut, half-noticed cut, silent cut         a link, noticed by both ends, one or none
+    partition                                 all links between some routers, such as 1,2,5, and the others
+    clock jump, full disk, slow disk          of a router
+    leave, leave silently, stall, slow        a client disconnects, or reads nothing: until it is dropped, or for less
+    """
+
+    def __init__(self, memory: MemoryNetwork, clients: Mapping[str, MemoryClient], acts: Mapping[str, Act]) -> None:
+        """Initialise; acts: further kinds, such as subscriptions that change."""
+        self._memory = memory
+        self._clients = clients
+        self._acts = acts
+        self._cut: dict[Fault, list[tuple[str, str]]] = {}
+
+    @property
+    def now(self) -> float:
+        """The simulated time, in seconds."""
+        return self._memory.now
+
+    def wait(self, until: float) -> None:
+        """Let simulated time pass."""
+        self._memory.run(max(0.0, until - self._memory.now))
+
+    def begin(self, fault: Fault) -> bool:
+        """Break a part; return whether that was possible."""
+        memory, kind, of = self._memory, fault.kind, fault.of
+        if kind in self._acts:
+            return self._acts[kind](fault)
+        match kind:
+            case "kill" | "silent kill":
+                if memory.hosts[of].router is None:
+                    return False
+                memory.kill(of, silently=kind == "silent kill")
+            case "cut" | "half-noticed cut" | "silent cut" | "partition":
+                return self._begin_cut(fault)
+            case "clock jump":
+                memory.jump_clock(of, fault.size)
+            case "full disk" | "slow disk":
+                return self._set_disk(of, is_full=kind == "full disk", delay=fault.size or _DISK_DELAY)
+            case "leave" | "leave silently":
+                self._clients[of].disconnect(silently=kind == "leave silently")
+            case "stall" | "slow":
+                self._clients[of].freeze(fault.duration)
+            case _:
+                raise ValueError(f"unknown fault {kind!r}")
+        return True
+
+    def end(self, fault: Fault) -> None:
+        """Mend a part."""
+        match fault.kind:
+            case "kill" | "silent kill":
+                self._memory.start(fault.of)
+            case "cut" | "half-noticed cut" | "silent cut" | "partition":
+                for cable in self._cut.pop(fault):
+                    self._memory.repair(*cable)
+            case "full disk" | "slow disk":
+                self._set_disk(fault.of, is_full=False, delay=_DISK_DELAY)
+            case "leave" | "leave silently":
+                self._clients[fault.of].reconnect()
+
+    def _begin_cut(self, fault: Fault) -> bool:
+        routers = {*fault.of.split(_SEPARATOR)}
+        whole = self._memory.cables(cut=False)
+        if fault.kind == "partition":
+            cut = [(a, b) for a, b in whole if (a in routers) != (b in routers)]
+        else:
+            cut = [cable for cable in whole if "-".join(cable) == fault.of]
+        for cable in cut:
+            noticed = {"half-noticed cut": cable[:1], "silent cut": ()}.get(fault.kind)
+            self._memory.cut(*cable, noticed_by=noticed)
+        self._cut[fault] = cut
+        return bool(cut)
+
+    def _set_disk(self, router: str, *, is_full: bool, delay: float) -> bool:
+        disk = self._memory.hosts[router].disk
+        if disk is None:
+            return False
+        disk.is_full, disk.delay = is_full, delay
+        return True

@@ -1,0 +1,165 @@
+"""The plan of a history: network, clients and faults, all of them by the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from cbnet_lab.faults.driver.schedule import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.record import FIRST, SubscriptionKind
+
+PREDICATES: Final = ("k >= 0", "k in (0, 2, 4)", "k < 2")
+LOGS: Final = {  # predicates of logs: what can be subscribed to from there
+    "k >= 0": ("k >= 0", "k in (0, 2, 4)", "k >= 0 and k < 2"),
+    "k < 4": ("k < 4", "k in (0, 2)", "k < 2"),
+}
+KEYS: Final = 5  # k is below
+_AGES = (FIRST, FIRST, 0.0, 0.5, 4.0)  # seconds
+_MAX_PAST = 6  # subscriptions that begin in the past
+
+# Processes: routers that have just started answer after 3 s.
+_FIRST, _PROCESS_SECONDS = 4.0, 18.0
+_ROUTER_FAULTS = ("kill", "torn write", "stop", "full disk")
+_LINK_FAULTS = ("cut", "silent cut", "slow link")
+PROCESS_FAULTS: Final = (*_ROUTER_FAULTS, *_LINK_FAULTS, "leave")
+
+# In memory: many short histories find more than few long ones.
+_MEMORY_SECONDS = (3.0, 6.0, 12.0, 40.0)
+_REPLAYED, _PLAIN = 0.35, 0.35  # of all histories: with subscriptions from the past, with plain subscribers
+
+
+@dataclass(frozen=True)
+class PlannedSubscription:
+    """A subscription, and the clients that share it if it is durable."""
+
+    name: str
+    home: str
+    predicate: str
+    clients: Sequence[str]
+    kind: SubscriptionKind = "durable"
+    age: float | None = None  # of the first message, if it begins in the past
+    at: float = 0.0  # seconds from the beginning
+
+
+@dataclass(frozen=True)
+class HistoryPlan:
+    """Everything that the seed decides."""
+
+    routers: Sequence[str]
+    links: Sequence[tuple[str, str]]
+    subscriptions: Sequence[PlannedSubscription]
+    publishers: Mapping[str, Sequence[str]]  # by name: the routers to which it connects, in turn
+    faults: Sequence[Fault]
+    seconds: float = _PROCESS_SECONDS
+    logs: Mapping[str, str] = field(default_factory=dict)  # by router: the predicate of what it keeps
+
+    @property
+    def homes(self) -> list[str]:
+        """The routers that store durable subscriptions."""
+        return sorted({each.home for each in self.subscriptions if each.kind == "durable"})
+
+    @property
+    def has_plain(self) -> bool:
+        """Whether there are plain subscribers."""
+        return any(each.kind == "plain" for each in self.subscriptions)
+
+    @classmethod
+    def of_processes(cls, seed: int) -> HistoryPlan:
+        """Return the plan of a history over real processes."""
+        random = Random(f"processes {seed}")
+        routers, links = _network(random, (1, 2, 3, 3, 3, 4), extra=1)
+        subscriptions = _durable(random, routers, 2)
+        logs = {subscriptions[0].home: "k >= 0"} if random.random() < 0.4 else {}
+        subscriptions += [
+            PlannedSubscription(
+                f"log of {home}", home, random.choice(PREDICATES[:2]), [f"reader of {home}"], "replay", FIRST
+            )
+            for home in logs
+        ]
+        clients = [client for each in subscriptions for client in each.clients]
+        parts = {
+            **dict.fromkeys(_ROUTER_FAULTS, routers),
+            **dict.fromkeys(_LINK_FAULTS, _names(links)),
+            "leave": clients,
+        }
+        rates = [FaultRate(kind, some, 0.1, 2.5) for kind, some in parts.items()]
+        faults = random_schedule(random, rates, _FIRST, _PROCESS_SECONDS)
+        return cls(routers, links, subscriptions, _publishers(random, routers), faults, logs=logs)
+
+    @classmethod
+    def in_memory(cls, seed: int) -> HistoryPlan:
+        """Return the plan of a history in simulated time."""
+        random = Random(f"memory {seed}")
+        seconds = random.choice(_MEMORY_SECONDS)
+        routers, links = _network(random, (1, 2, 3, 3, 4, 5), extra=2)
+        is_early = random.random() < 0.8  # else subscriptions are made under faults
+        subscriptions = _durable(random, routers, 3, 0.0 if is_early else seconds)
+        logs: dict[str, str] = {}
+        if random.random() < _REPLAYED:
+            homes = list(dict.fromkeys(each.home for each in subscriptions))
+            logs = {
+                home: random.choice([*LOGS]) for home in random.sample(homes, random.randint(1, min(2, len(homes))))
+            }
+            count = min(_MAX_PAST, 1 + int(random.expovariate(2 / seconds)))
+            subscriptions += [_past(random, number, logs, seconds) for number in range(count)]
+        if random.random() < _PLAIN:
+            subscriptions += [_plain(random, number, routers) for number in range(3)]
+        publishers = _publishers(random, routers)
+        clients = [client for each in subscriptions for client in each.clients]
+        rates = [
+            FaultRate("kill", routers, 0.19, 4.0), FaultRate("silent kill", routers, 0.08, 4.0),
+            FaultRate("cut", _names(links), 0.08, 4.0), FaultRate("half-noticed cut", _names(links), 0.08, 4.0),
+            FaultRate("silent cut", _names(links), 0.08, 4.0), FaultRate("move", [*publishers], 0.09),
+            FaultRate("clock jump", routers, 0.09, sizes=(-100.0, -1.0, 1.0, 5.0, 100.0)),
+            FaultRate("full disk", routers, 0.03, 4.0), FaultRate("slow disk", routers, 0.06, 4.0, (0.001, 0.1, 2.0)),
+            FaultRate("leave", [*clients, *publishers], 0.09, 4.0),
+            FaultRate("leave silently", [*clients, *publishers], 0.09, 4.0),
+            FaultRate("impersonate", ["x0", "x1"], 0.08),
+        ]  # fmt: skip
+        faults = random_schedule(random, rates, 0.0, seconds)
+        return cls(routers, links, subscriptions, publishers, faults, seconds, logs)
+
+
+def _network(random: Random, sizes: Sequence[int], extra: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return a random connected network with some links more than a tree."""
+    routers = [f"r{n}" for n in range(random.choice(sizes))]
+    links = [(routers[random.randrange(n)], routers[n]) for n in range(1, len(routers))]
+    for _ in range(random.randint(0, extra) if len(routers) > 2 else 0):
+        a, b = random.sample(routers, 2)
+        if (a, b) not in links and (b, a) not in links:
+            links.append((a, b))
+    return routers, links
+
+
+def _durable(random: Random, routers: Sequence[str], most: int, last: float = 0.0) -> list[PlannedSubscription]:
+    homes = random.sample(routers, random.randint(1, min(most, len(routers))))
+    subscriptions = []
+    for home in homes:
+        predicate, at = random.choice(PREDICATES), random.uniform(0.0, last)
+        clients = [f"c{n} at {home}" for n in range(random.randint(1, 2))]
+        subscriptions.append(PlannedSubscription(f"{predicate} at {home}", home, predicate, clients, at=at))
+    return subscriptions
+
+
+def _past(random: Random, number: int, logs: Mapping[str, str], seconds: float) -> PlannedSubscription:
+    home = random.choice(sorted(logs))
+    name, predicate = f"past {number} at {home}", random.choice(LOGS[logs[home]])
+    kind: SubscriptionKind = "durable" if random.random() < 0.3 else "replay"
+    at = random.uniform(0.0, seconds) if number else seconds
+    return PlannedSubscription(f"{predicate} of {name}", home, predicate, [name], kind, random.choice(_AGES), at)
+
+
+def _plain(random: Random, number: int, routers: Sequence[str]) -> PlannedSubscription:
+    home, predicate = random.choice(routers), random.choice(PREDICATES)
+    name = f"plain {number} at {home}"
+    return PlannedSubscription(f"{predicate} of {name}", home, predicate, [name], "plain")
+
+
+def _publishers(random: Random, routers: Sequence[str]) -> dict[str, Sequence[str]]:
+    return {f"p{n}": random.sample(routers, random.randint(1, len(routers))) for n in range(random.randint(1, 3))}
+
+
+def _names(links: Sequence[tuple[str, str]]) -> list[str]:
+    return ["-".join(link) for link in links]

@@ -1,1 +1,0 @@
-"""The soak test: a month of failures in simulated time, every delivery checked."""

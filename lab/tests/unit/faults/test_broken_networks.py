@@ -1,0 +1,119 @@
+"""Networks that are broken on purpose: the checker finds each, in every kind of run that can show it."""
+
+import pytest
+from support.growing_networks import GrowingNetwork
+
+from cbnet.network import MemoryClient
+from cbnet.network.announce.announcer import Announcer
+from cbnet.network.announce.confirmations import Confirmations
+from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import Incoming
+from cbnet.network.announce.subscriptions import Matches, Subscriptions
+from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.link.counters import DropReason
+from cbnet.network.link.links import LinkTable
+from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.router.clients import ClientHandler
+from cbnet.network.simulation.memory_network import MemoryNetwork
+from cbnet.routing.aggregation.aggregation import Aggregation, Difference
+from cbnet_lab.bench.routing import Routing
+from cbnet_lab.faults.month import MonthPlan, bench_month
+from cbnet_lab.faults.random_schedule import RandomSchedule
+
+_take, _matched, _deliver_bytes = Aggregation.take, Subscriptions.matched, MemoryNetwork.send_bytes
+
+
+def month():
+    return bench_month(MonthPlan("powerlaw:8", hours=0.01), Routing(1), lambda _: None).found.violations
+
+
+def schedules():
+    """Return the violations of the first schedule that has some."""
+    found = (RandomSchedule(seed).run(25).violations for seed in range(20))
+    return next((each for each in found if each), {})
+
+
+def forget_covered_filters(self, target):
+    difference = _take(self, target)
+    return Difference([], difference.removed) if difference.removed else difference
+
+
+def use_no_other_side(self, link):
+    stream = self.from_side(link._replace(heard=link.matched))
+    return [] if stream is None else [stream]
+
+
+def forgetful(self, content):
+    """Match nothing of some messages."""
+    return Matches({}, [], False, 0) if content.attributes.get("price") == 700 else _matched(self, content)
+
+
+def twice(self, content):
+    found = _matched(self, content)
+    return found._replace(clients={link: ids * 2 for link, ids in found.clients.items()})
+
+
+def everything(self, _):
+    return Matches({link: list(by_id) for link, by_id in self._filters.items() if by_id}, [], False, 0)
+
+
+def wrong_item(self, frame):
+    """Answer with another item than was requested."""
+    self.offers = {id: (text, lambda _, old=old: _other(old(_))) for id, (text, old) in self.offers.items()}
+    _answer(self, frame)
+
+
+def _other(item):
+    item.attributes["item"] = -1
+    return item
+
+
+_answer = MemoryClient._answer
+
+
+def withdraw_nothing(self, link, id):
+    """Keep a subscription that has ended."""
+
+
+@pytest.mark.parametrize(
+    ("run", "part", "name", "broken", "kinds"),
+    [
+        (month, Flooding, "greet", lambda *_: None, {"unsettled"}),  # nothing is sent after a new connection
+        (month, Subscriptions, "matched", forgetful, {"lost"}),
+        (month, Subscriptions, "matched", twice, {"repeated"}),
+        (month, Subscriptions, "matched", everything, {"spurious"}),
+        (month, Subscriptions, "remove", withdraw_nothing, {"unsettled"}),
+        (month, MemoryClient, "_answer", lambda *_: None, {"no reply"}),
+        (month, MemoryClient, "_answer", wrong_item, {"no reply"}),  # the router refuses what does not match
+        (month, ClientHandler, "pull", lambda *_: None, {"endless"}),
+        (schedules, Flooding, "flood", lambda *_, **__: None, {"lost", "tables", "unsettled"}),
+        (schedules, LinkTable, "check_liveness", lambda *_: None, {"lost", "tables", "packets", "unsettled"}),
+        (schedules, Aggregation, "take", forget_covered_filters, {"lost", "tables", "unkept"}),
+        (schedules, Forwarder, "_is_new", lambda *_: True, {"packets", "repeated"}),
+        (schedules, Subscriptions, "matched", twice, {"repeated"}),
+        (schedules, Subscriptions, "matched", everything, {"spurious"}),
+        (schedules, Confirmations, "_blocking", lambda *_: None, {"unkept"}),  # confirms too early
+    ],
+)
+def test_broken_part_is_found(monkeypatch, run, part, name, broken, kinds):
+    monkeypatch.setattr(part, name, broken)
+    if part is Confirmations:
+        monkeypatch.setattr(part, "missing", lambda *_, **__: [])
+    assert kinds & run().keys()
+
+
+@pytest.mark.parametrize(
+    ("part", "broken"),
+    [
+        (Aggregation, {"take": forget_covered_filters}),
+        (StreamTable, {"_telling": use_no_other_side}),  # what is not known of a new tree counts as not wanted
+        (Forwarder, {"_retry": lambda self, *_: self._dropped(DropReason.LINK_CLOSED)}),
+        (Announcer, {"_end": Announcer._release}),  # the neighbour is not told that a stream has ended
+        (Incoming, {"acknowledged": lambda self: self.sequence, "stampable": lambda self, *_: self.sequence}),
+    ],
+    ids=["covered", "unknown side", "retry", "end", "early acknowledgement"],
+)
+def test_message_missed_after_confirmation_is_found(monkeypatch, part, broken):
+    for name, function in broken.items():
+        monkeypatch.setattr(part, name, function)
+    assert any(GrowingNetwork(seed).run()[0] for seed in range(90, 300))

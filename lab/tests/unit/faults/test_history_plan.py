@@ -1,0 +1,23 @@
+from collections import Counter
+
+from cbnet_lab.faults.histories.plan import PROCESS_FAULTS, HistoryPlan
+
+
+def test_a_seed_gives_the_same_plan_again():
+    assert HistoryPlan.of_processes(7) == HistoryPlan.of_processes(7)
+    assert HistoryPlan.of_processes(7) != HistoryPlan.of_processes(8)
+
+
+def test_plans_have_all_faults_of_parts_that_exist_one_at_a_time():
+    kinds = Counter()
+    for plan in map(HistoryPlan.of_processes, range(100)):
+        links = {"-".join(link) for link in plan.links}
+        clients = {client for each in plan.subscriptions for client in each.clients}
+        assert set(plan.publishers) == {f"p{n}" for n in range(len(plan.publishers))}
+        last = {}
+        for fault in plan.faults:
+            assert fault.of in {*plan.routers, *links, *clients}
+            assert last.get(fault.of, 0) < fault.at < plan.seconds
+            last[fault.of] = fault.end
+            kinds[fault.kind] += 1
+    assert set(kinds) == set(PROCESS_FAULTS)
