@@ -35,7 +35,7 @@ class FaultRate:
 
 
 def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, last: float) -> list[Fault]:
-    """Return faults between two times, in order; those of one part, or of one disk, do not overlap."""
+    """Return faults between two times, in order; those of one part do not overlap, except slow disks."""
     faults: list[Fault] = []
     for rate in rates:
         at = first + random.expovariate(rate.per_second) if rate.parts else last
@@ -46,7 +46,7 @@ def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, la
     schedule: list[Fault] = []
     busy: dict[tuple[str, bool], float] = {}  # by part: until when
     for fault in sorted(faults, key=lambda each: each.at):
-        part = fault.of, "disk" in fault.kind  # a router with a slow disk may be killed
+        part = fault.of, fault.kind == "slow disk"  # meanwhile its router may be killed
         if busy.get(part, 0.0) <= fault.at:
             schedule.append(fault)
             busy[part] = fault.end

@@ -47,7 +47,7 @@ _SLACK = 0.5  # seconds: a tick, and the way to a client and back
 _RECOVERY = 15.0  # seconds: a link is dead after some, then dialled again, and messages are sent again
 _CONFIRM = 8.0  # seconds for subscriptions to be confirmed
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
-_LOG_LIMITS = (1_000_000, 1_000_000, 10)  # messages
+_LOG_LIMITS = (1_000_000, 10)  # messages
 
 NewDisk: TypeAlias = Callable[..., MemoryDisk]
 

@@ -102,7 +102,7 @@ class HistoryPlan:
             logs = {
                 home: random.choice([*LOGS]) for home in random.sample(homes, random.randint(1, min(2, len(homes))))
             }
-            count = min(_MAX_PAST, 1 + int(random.expovariate(2 / seconds)))
+            count = random.randint(2, _MAX_PAST)
             subscriptions += [_past(random, number, logs, seconds) for number in range(count)]
         if random.random() < _PLAIN:
             subscriptions += [_plain(random, number, routers) for number in range(3)]
@@ -147,7 +147,7 @@ def _past(random: Random, number: int, logs: Mapping[str, str], seconds: float) 
     home = random.choice(sorted(logs))
     name, predicate = f"past {number} at {home}", random.choice(LOGS[logs[home]])
     kind: SubscriptionKind = "durable" if random.random() < 0.3 else "replay"
-    at = random.uniform(0.0, seconds) if number else seconds
+    at = random.uniform(0.0, seconds / 2) if number else seconds
     return PlannedSubscription(f"{predicate} of {name}", home, predicate, [name], kind, random.choice(_AGES), at)
 
 

@@ -1,6 +1,6 @@
 """A run in memory is determined by its seed."""
 
-from cbnet_lab.faults.soak.random_schedule import RandomSchedule
+from cbnet_lab.faults.random_schedule import RandomSchedule
 
 
 def run(seed):
