@@ -7,7 +7,7 @@
     │   ├── ValueDomainError          a name or value that no message can hold
     │   ├── MessageFormatError        invalid JSON form of a message or a predicate
     │   ├── LimitError                input larger than a limit
-    │   ├── UnknownInterfaceError     (also KeyError) a key that is not an interface of the table
+    │   ├── UnknownRuleError          (also KeyError) a name that no rule of the table has
     │   ├── TableFileError            a compiled table that is damaged, of another version, or no table at all
     │   ├── FileError                 all mistakes of one file
     │   └── Denied                    an operation that a client's access rights do not allow
@@ -24,7 +24,7 @@
     └── Problem                       an HTTP request that is answered with an error (network/door/problems.py)
 
 An `InputError` names the problem, the location (`file`, `line`, `column`, counted from 1, or None where they do not
-apply) and the remedy (`hint`). An expected outcome, such as "no interface matches", is a value and never an exception.
+apply) and the remedy (`hint`). An expected outcome, such as "no rule matches", is a value and never an exception.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class LimitError(InputError):
         self.limit = limit
 
 
-class UnknownInterfaceError(InputError, KeyError):
-    """A key that is not an interface of a table."""
+class UnknownRuleError(InputError, KeyError):
+    """A name that no rule of a table has."""
 
 
 class TableFileError(InputError):

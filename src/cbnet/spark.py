@@ -3,14 +3,14 @@
 `import cbnet` is enough; Spark is imported when `cbnet.spark` is first used.
 
     cbnet.spark.match(trades, "table.cbt", key="id")       # DataFrames, batch and stream
-    cbnet.spark.register(spark, "routes", "table.cbt")     # SQL
+    cbnet.spark.register(spark, "rules_of", "table.cbt")     # SQL
 """
 
 from cbnet.pipeline.match.batch_folders import read_complete_batches
 from cbnet.pipeline.match.dataframe_matcher import UnknownAttributeWarning, match
-from cbnet.pipeline.match.interface_matches import read_interface
 from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
 from cbnet.pipeline.match.router_source import RouterSource
+from cbnet.pipeline.match.rule_matches import read_rule
 from cbnet.pipeline.match.sql_functions import register
 from cbnet.pipeline.match.table_versions import TableVersions
 
@@ -22,6 +22,6 @@ __all__ = [
     "UnknownAttributeWarning",
     "match",
     "read_complete_batches",
-    "read_interface",
+    "read_rule",
     "register",
 ]

@@ -41,9 +41,9 @@ def match_with_live_base(predicates, message):
 
 def match_with_live_additions(predicates, message):
     table = LiveTable(Table.build(dict.fromkeys(predicates, "false")))
-    for interface, predicate in predicates.items():
+    for rule, predicate in predicates.items():
         for filter in predicate.filters:
-            table.add(interface, filter)
+            table.add(rule, filter)
     return table.match(message)
 
 

@@ -39,7 +39,7 @@ def write_folder(folder):
         for number, (node, filter) in enumerate((n, f) for n, text in PREDICATES.items() for f in parse(text).filters)
         for tag in filter.tags
     ]
-    columns = zip(("interface", "filter", "name", "op"), zip(*rows, strict=True), strict=True)
+    columns = zip(("rule", "filter", "name", "op"), zip(*rows, strict=True), strict=True)
     (folder / "predicates.parquet").mkdir()
     pq.write_table(pa.table({name: list(each) for name, each in columns}), folder / "predicates.parquet" / "p.parquet")
     Table.build(OF_2, engine="tags").save(folder / "tables" / "1.cbt")
@@ -211,7 +211,7 @@ def test_node_with_30_000_initial_filters_starts_in_seconds(tmp_path):
     path = tmp_path / "p.parquet"
     numbers = list(range(30_000))
     tags = pa.array([f"t{number}" for number in numbers])
-    table = {"interface": pa.array(["0"] * len(numbers)), "filter": numbers, "name": tags, "op": ["#"] * len(numbers)}
+    table = {"rule": pa.array(["0"] * len(numbers)), "filter": numbers, "name": tags, "op": ["#"] * len(numbers)}
     pq.write_table(pa.table(table), path)
     with ProcessNetwork.of(topology("ring:3"), data=InitialFiles(path, {}), network="n") as network:
         network.wait()

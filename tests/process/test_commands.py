@@ -95,22 +95,22 @@ def test_match_as_json_from_standard_input(cbnet, files):
     outcome = cbnet("match", "--rules", table, "--json", stdin=messages.read_bytes())
     assert (outcome.code, outcome.err) == (2, "")
     first, bad, last, summary = rows(outcome.out)
-    assert first == {"message": 1, "interfaces": ["milan", "sale"]}
+    assert first == {"message": 1, "rules": ["milan", "sale"]}
     assert bad.keys() == {"error", "line", "column", "hint"}
     assert (bad["line"], bad["column"]) == (3, 1)
-    assert last == {"message": 4, "interfaces": []}
+    assert last == {"message": 4, "rules": []}
     assert summary == {"messages": 2, "matches": 2, "errors": 1, "rules": 2, "never_matched": []}
 
 
-def test_match_explains_every_interface(cbnet, files):
+def test_match_explains_every_rule(cbnet, files):
     table, messages = files
     outcome = cbnet("match", "--rules", table, messages, "--explain", "all")
     assert '    milan: matched by dest = "MXP" and price < 500' in outcome.out
     assert "price < 500 fails: price is 600" in outcome.out
     (row, _) = [row for row in rows(cbnet("match", "--rules", table, messages, "--explain", "all", "--json").out)
                 if "message" in row]  # fmt: skip
-    assert [reason["interface"] for reason in row["explain"]] == ["milan", "sale"]
-    assert row["explain"][1] == {"interface": "sale", "filter": "#sale", "closest": []}
+    assert [reason["rule"] for reason in row["explain"]] == ["milan", "sale"]
+    assert row["explain"][1] == {"rule": "sale", "filter": "#sale", "closest": []}
 
 
 def test_match_of_good_input_ends_with_zero(cbnet, files):
@@ -140,7 +140,7 @@ def test_demo_shows_receivers_messages_and_explanations(cbnet):
 
 
 def test_every_receiver_and_nobody_occur_in_the_demo(cbnet):
-    told = [row["interfaces"] for row in rows(cbnet("demo", "--quick", "--json").out)]
+    told = [row["rules"] for row in rows(cbnet("demo", "--quick", "--json").out)]
     assert len({receiver for receivers in told for receiver in receivers}) == 8
     assert [] in told
 
@@ -193,7 +193,7 @@ def test_a_full_disk_and_a_narrow_encoding_end_without_a_traceback():
     assert "Traceback" not in done.stderr
 
 
-def test_interfaces_that_would_be_misread_are_quoted(cbnet, tmp_path):
+def test_rules_that_would_be_misread_are_quoted(cbnet, tmp_path):
     table = tmp_path / "p.jsonl"
     lines = [f'{{"name": {name}, "when": "true"}}' for name in ("7", '"7"', '"a, b"', '""')]
     table.write_text("\n".join(lines))

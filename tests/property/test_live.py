@@ -33,18 +33,18 @@ def changes(filters, predicates):
 
 
 def apply(table, model, change, choose):
-    kind, interface, filter, predicate = change
-    present = model.setdefault(interface, set())
+    kind, rule, filter, predicate = change
+    present = model.setdefault(rule, set())
     if kind == "remove known" and present:
         filter = choose(sorted(present))
     if kind == "add":
-        assert table.add(interface, filter) == (filter not in present)
+        assert table.add(rule, filter) == (filter not in present)
         present.add(filter)
     elif kind == "replace":
-        table.replace(interface, predicate)
-        model[interface] = set(predicate.filters)
+        table.replace(rule, predicate)
+        model[rule] = set(predicate.filters)
     else:
-        assert table.remove(interface, filter) == (filter in present)
+        assert table.remove(rule, filter) == (filter in present)
         present.discard(filter)
 
 
@@ -56,15 +56,15 @@ def apply(table, model, change, choose):
 )
 def test_any_sequence_of_changes_equals_a_rebuilt_table(start, steps, data):
     table = LiveTable(Table.build(start))
-    model = {interface: set(predicate.filters) for interface, predicate in start.items()}
+    model = {rule: set(predicate.filters) for rule, predicate in start.items()}
     for step in steps:
         apply(table, model, step, lambda present: data.draw(st.sampled_from(present)))
         expected = {key: Predicate(model[key]) for key in model}
         message = data.draw(messages_near(*(filter for present in model.values() for filter in present)))
         assert sorted(table.match(message)) == sorted(reference.match(expected, message))
     table.wait()
-    for interface, present in model.items():
-        assert table.filters(interface) == present
+    for rule, present in model.items():
+        assert table.filters(rule) == present
     message = data.draw(messages_near(*(filter for present in model.values() for filter in present)))
     expected = {key: Predicate(model[key]) for key in model}
     assert sorted(table.match(message)) == sorted(reference.match(expected, message))
@@ -79,7 +79,7 @@ def test_any_sequence_of_changes_equals_a_rebuilt_table(start, steps, data):
 )
 def test_changes_are_seen_by_nested_messages(start, steps, data):
     table = LiveTable(Table.build(start))
-    model = {interface: set(predicate.filters) for interface, predicate in start.items()}
+    model = {rule: set(predicate.filters) for rule, predicate in start.items()}
     message = Message()
     for step in steps:
         apply(table, model, step, lambda present: data.draw(st.sampled_from(present)))
@@ -87,8 +87,8 @@ def test_changes_are_seen_by_nested_messages(start, steps, data):
         message = data.draw(rich_messages_near(*(filter for present in model.values() for filter in present)))
         assert sorted(table.match(message)) == sorted(reference.match(expected, message))
     table.wait()
-    for interface, present in model.items():
-        assert table.filters(interface) == present
+    for rule, present in model.items():
+        assert table.filters(rule) == present
     expected = {key: Predicate(model[key]) for key in model}
     for match in (table.match, table.snapshot().match):
         assert sorted(match(message.to_dict())) == sorted(reference.match(expected, message))
@@ -144,16 +144,16 @@ def test_a_replacement_keeps_the_spelling_of_its_filters():
     assert table.match({"x": False}) == ["a"]
 
 
-def test_a_filter_shared_by_interfaces_is_removed_from_one():
+def test_a_filter_shared_by_rules_is_removed_from_one():
     table = LiveTable(Table.build(dict.fromkeys("abc", "x = 1 and y = 2")))
     assert table.remove("b", parse_filter("y = 2 and x = 1"))
     assert table.match({"x": 1, "y": 2}) == ["a", "c"]
 
 
-def test_a_covered_filter_is_revived_for_all_interfaces_that_shared_its_coverer():
+def test_a_covered_filter_is_revived_for_all_rules_that_shared_its_coverer():
     table = LiveTable(Table.build(dict.fromkeys("ab", "x < 9 and y = 1 or x < 5 and y = 1")))
-    for interface in "ab":
-        assert table.remove(interface, parse_filter("x < 9 and y = 1"))
+    for rule in "ab":
+        assert table.remove(rule, parse_filter("x < 9 and y = 1"))
     assert table.match({"x": 7, "y": 1}) == []
     assert table.match({"x": 4, "y": 1}) == ["a", "b"]
 
@@ -215,8 +215,8 @@ def test_a_long_run_with_merges_in_the_background():
     pool = [parse_filter(text) for text in texts]
     table, model = LiveTable(), {}
     for step in range(1_500):
-        interface, filter = source.choice("abcd"), source.choice(pool)
-        apply(table, model, ("add" if source.random() < 0.55 else "remove", interface, filter, None), None)
+        rule, filter = source.choice("abcd"), source.choice(pool)
+        apply(table, model, ("add" if source.random() < 0.55 else "remove", rule, filter, None), None)
         if step % 10 == 0:
             message = Message({"x": source.randrange(-1, 21), "s": source.choice(["a", "bx", "c", "d"])})
             expected = [key for key in model if any(filter.matches(message) for filter in model[key])]
@@ -233,10 +233,10 @@ def test_filters_that_are_not_compiled_yet_match(added, data):
     table = LiveTable()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memtable, "MAX_FILTERS", 100)
-        for interface, filter in enumerate(added):
-            table.add(interface, filter)
+        for rule, filter in enumerate(added):
+            table.add(rule, filter)
         message = data.draw(messages_near(*added))
-        expected = [interface for interface, filter in enumerate(added) if filter.matches(message)]
+        expected = [rule for rule, filter in enumerate(added) if filter.matches(message)]
         assert table.match(message) == table.match(message.to_dict()) == expected
     assert table.merges == 0
 

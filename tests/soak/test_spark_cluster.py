@@ -37,7 +37,7 @@ with spark_session(master=master, conf=json.loads(settings), progress=False) as 
         time.sleep(0.1)
     matched = match(spark.range(0, 1000, 1, 4), table, filters=True)
     os.unlink(table)  # the workers read the copy that Spark has shipped
-    print(json.dumps(sorted([row.id, row.interface, row.filter] for row in matched.collect())))
+    print(json.dumps(sorted([row.id, row.rule, row.filter] for row in matched.collect())))
     stream = match(spark.readStream.schema("id bigint").json(messages), table + ".2")
     query = stream.writeStream.format("memory").queryName("matches").trigger(availableNow=True).start()
     query.awaitTermination()

@@ -98,7 +98,7 @@ def test_job_runs_under_connect_into_a_new_folder(outcomes, folder):
     code, out, err = outcomes["match"]
     assert code == 2, err
     summary = json.loads(out)
-    assert (summary["records"], summary["matches"], summary["interfaces"]) == (3, 3, 2)
+    assert (summary["records"], summary["matches"], summary["rules"]) == (3, 3, 2)
     assert summary["rejected"] == {"the row cannot be read": 1}
     assert {path.name for path in (folder / "out").iterdir()} == {"matches", "counts", "rejected"}
     code, _, err = outcomes["again"]

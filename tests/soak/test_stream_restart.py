@@ -125,7 +125,7 @@ def test_killed_stream_delivers_every_match_once(sink, spark, killed):
     rows = spark.read.parquet(str(folder / sink / "out")).collect()
     pairs = [(file, x) for file in range(FILES[sink]) for x in range(ROWS)]
     expected = [(*pair, "all") for pair in pairs] + [(*pair, "low") for pair in pairs if pair[1] < 20]
-    assert sorted((row.file, row.x, row.interface) for row in rows) == sorted(expected), seed
+    assert sorted((row.file, row.x, row.rule) for row in rows) == sorted(expected), seed
 
 
 @pytest.mark.long
@@ -142,5 +142,5 @@ def test_killed_stream_with_a_new_table_loses_and_duplicates_nothing(killed):
             names = ("low", "all") if file in of_old and x < 20 else ("all",) if file in of_old else ()
             names = ("high",) if file not in of_old and x >= 45 else names
             expected.update((file, x, name) for name in names)
-    assert Counter((row["file"], row["x"], row["interface"]) for row in rows) == expected, seed
+    assert Counter((row["file"], row["x"], row["rule"]) for row in rows) == expected, seed
     assert len({*versions.values()}) == 2, seed

@@ -31,7 +31,7 @@ from cbnet.matching.live_table import LiveTable
 
 
 class Difference(Exception):  # noqa: N818
-    """A path returned other interfaces than the reference."""
+    """A path returned other rules than the reference."""
 
     def __init__(self, path, rules, message, expected, actual):
         super().__init__(path)

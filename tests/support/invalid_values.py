@@ -41,7 +41,7 @@ def insert_value(source, members, value, path=""):
 
 
 def expected_answer(rules, members, value, name):
-    """Return the interfaces, or REFUSED: an invalid value counts only if a filter uses its attribute."""
+    """Return the rules, or REFUSED: an invalid value counts only if a filter uses its attribute."""
     if not any(value is other for other in INVALID):
         return reference.match(rules, Message.of(members))
     return REFUSED if name in used_names(rules) else reference.match(rules, Message.of(_without(members, value)))

@@ -62,7 +62,7 @@ class Oracle:
             filter = Filter()
             for row in range(first, end):
                 filter &= _part(columns, row)
-            filters.setdefault(columns["interface"][first], []).append(filter)
+            filters.setdefault(columns["rule"][first], []).append(filter)
         return {interface: Predicate(group) for interface, group in filters.items()}
 
 

@@ -24,7 +24,7 @@ _BEST_ROUND = "Rounds; the best one counts."
 
 
 def _engines(_option: str, names: Sequence[str]) -> tuple[str, ...]:
-    from cbnet.cli.predicates.engine_names import checked_engines
+    from cbnet.cli.rules.engine_names import checked_engines
 
     return tuple(checked_engines(names))
 

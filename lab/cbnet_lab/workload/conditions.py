@@ -22,7 +22,7 @@ def with_conditions(filters: pa.Table, share: float) -> pa.Table:
     ]  # fmt: skip
     count = len(texts)
     added = {
-        "interface": rows["interface"], "filter": rows["filter"], "name": [None] * count, "op": ["text"] * count,
+        "rule": rows["rule"], "filter": rows["filter"], "name": [None] * count, "op": ["text"] * count,
         "string": texts,
     }  # fmt: skip
     columns = [

@@ -72,7 +72,7 @@ def predicates(parameters: Disjunction2006) -> pa.Table:
     ranks = draw_by_type(rng, types, [domain.draw for domain in domains])
     filters = np.repeat(np.arange(len(sizes)), sizes)
     columns = {
-        "interface": pa.array(filters),
+        "rule": pa.array(filters),
         "filter": pa.array(filters),
         "name": _coded(names, [f"a{rank}" for rank in range(1, parameters.names + 1)]),
         "op": _coded(operators.astype(np.int8), [op.value for op in Op]),

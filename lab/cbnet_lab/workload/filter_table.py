@@ -1,11 +1,11 @@
 """Generated filters: an Arrow table with one row per constraint.
 
-    interface  filter  name   op  string  int  float  bool
-    0          0       tulip  =   -       17   -      -       filter 0: tulip = 17 and
-    0          0       grain  ^=  "ba"    -    -      -                 grain ^= "ba"
-    0          1       -      -   -       -    -      -       filter 1: true, a filter without constraints
+    rule  filter  name   op  string  int  float  bool
+    0     0       tulip  =   -       17   -      -       filter 0: tulip = 17 and
+    0     0       grain  ^=  "ba"    -    -      -                 grain ^= "ba"
+    0     1       -      -   -       -    -      -       filter 1: true, a filter without constraints
 
-Sorted by interface and filter, both counted from 0. In a row with an operator, exactly one of the
+A rule is an interface of the papers. Sorted by rule and filter, both counted from 0. In a row with an operator, exactly one of the
 last four columns is not null. numpy builds whole columns: there is no Python object per
 constraint.
 """
@@ -24,7 +24,7 @@ from cbnet_lab.workload.scenario import Scenario, Types, WorkloadParameters, dra
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
-        ("interface", pa.int64()), ("filter", pa.int64()),
+        ("rule", pa.int64()), ("filter", pa.int64()),
         ("name", _TEXT), ("op", pa.dictionary(pa.int8(), pa.string())),
         ("string", _TEXT), ("int", pa.int64()), ("float", pa.float64()), ("bool", pa.bool_()),
     ]
@@ -41,7 +41,7 @@ def filters(parameters: WorkloadParameters) -> pa.Table:
     filters = _repeated(np.maximum(constraints, 1))
     types = scenario.draw_types(rng, len(filters))
     types[constraints[filters] == 0] = _NO_TYPE
-    columns = {"interface": pa.array(interfaces[filters]), "filter": pa.array(filters)}
+    columns = {"rule": pa.array(interfaces[filters]), "filter": pa.array(filters)}
     columns |= _names_and_operators(scenario, rng, types) | _values(scenario, rng, types)
     rest = {field.name: pa.nulls(len(filters), field.type) for field in SCHEMA if field.name not in columns}
     return pa.table(columns | rest, schema=SCHEMA)

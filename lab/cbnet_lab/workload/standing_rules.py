@@ -134,4 +134,4 @@ def standing_filters(kinds: Sequence[Records], count: int, limit: float, seed: i
             first += len(numbers)
     table = pa.concat_tables(parts)
     table = table.take(pc.sort_indices(table["filter"]))
-    return table.add_column(0, "interface", table["filter"])
+    return table.add_column(0, "rule", table["filter"])

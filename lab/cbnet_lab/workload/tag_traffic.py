@@ -55,7 +55,7 @@ class TagTraffic:
         offsets, tags = self._sets(rng, self.descriptors, self.in_descriptor)
         filter = np.repeat(np.arange(self.descriptors), np.diff(offsets))
         columns = {
-            "interface": pa.array(interface[filter]),
+            "rule": pa.array(interface[filter]),
             "filter": pa.array(filter),
             "name": pa.DictionaryArray.from_arrays(pa.array(tags), self._names()),
             "op": pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(tags), np.int8)), pa.array(["#"])),

@@ -138,7 +138,7 @@ def test_a_sample_of_messages_gets_the_answers_of_the_whole_table(workload, monk
 def test_a_filter_that_every_engine_misses_is_found_out(workload):
     right = expected_matches(workload, silent)
     interface = next(interfaces[0] for interfaces in right.answers.values() if interfaces)
-    others = pa.compute.not_equal(workload.filters["interface"], interface)
+    others = pa.compute.not_equal(workload.filters["rule"], interface)
     columns = columns_from_arrow(workload.filters.filter(others))
     assert differing(replace(workload, columns=columns), right) == ["the reference"]
 

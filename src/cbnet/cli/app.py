@@ -25,7 +25,7 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 # Panel -> command -> module below `cbnet.cli`, in the order of the help and of the reference.
 _COMMANDS = {
     "Begin here": {"demo": "demo.demo"},
-    "Rules and messages": {name: f"predicates.{name}" for name in ("check", "covers", "match", "compile", "inspect")},
+    "Rules and messages": {name: f"rules.{name}" for name in ("check", "covers", "match", "compile", "inspect")},
     "Network": {name: f"network.{name}" for name in ("up", "top", "sub", "pub", "trace", "offer", "request")},
     "Operation": {
         name: f"operation.{name}" for name in ("router", "gateway", "reload", "verify", "health", "token", "durable")

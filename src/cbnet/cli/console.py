@@ -55,10 +55,10 @@ def print_error(error: InputError, as_json: bool) -> None:
             print_note("\n".join(f"  {line}" for line in error.excerpt().split("\n")))
 
 
-def quote_interface(interface: str | int) -> str:
-    """Return an interface for a list; a name that could be misread is quoted."""
-    plain = isinstance(interface, int) or re.fullmatch(r"[^\W\d][\w.:/@+-]*", interface)
-    return str(interface) if plain else json.dumps(interface, ensure_ascii=False)
+def quote_rule(name: str | int) -> str:
+    """Return the name of a rule for a list; one that could be misread is quoted."""
+    plain = isinstance(name, int) or re.fullmatch(r"[^\W\d][\w.:/@+-]*", name)
+    return str(name) if plain else json.dumps(name, ensure_ascii=False)
 
 
 def plural(count: int, noun: str) -> str:

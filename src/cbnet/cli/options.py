@@ -58,7 +58,7 @@ RULES_BY_NODE: Any = typer.Option(
     "--rules",
     "-r",
     metavar="FILE",
-    help="Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt); interfaces are nodes.",
+    help="Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt); each rule is named by a node.",
     show_default=False,
 )
 GRAPH = "Graph file, or a generator such as powerlaw:200."

@@ -1,17 +1,17 @@
-"""Forwarding tables: the interfaces whose predicates a message matches."""
+"""Tables of rules: which of them does a message match?"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cbnet.matching.explain import Explanation, Failure, NearMiss
-from cbnet.matching.rule import Interface, Rule
+from cbnet.matching.rule import Rule, RuleName
 from cbnet.matching.table import Table
 
 if TYPE_CHECKING:
     from cbnet.matching.live_table import LiveTable
 
-__all__ = ["Explanation", "Failure", "Interface", "LiveTable", "NearMiss", "Rule", "Table"]
+__all__ = ["Explanation", "Failure", "LiveTable", "NearMiss", "Rule", "RuleName", "Table"]
 
 
 def __getattr__(name: str) -> object:

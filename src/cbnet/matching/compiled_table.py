@@ -1,4 +1,4 @@
-"""Forwarding tables compiled to flat arrays, with the kernel that matches messages against them.
+"""Tables compiled to flat arrays, with the kernel that matches messages against them.
 
 A table is built once, saved as one file and opened by many processes; see `table_file`.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,13 @@ from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching.engines.descriptors import check_tags_only
 from cbnet.matching.engines.registry import Report, engine
-from cbnet.matching.rule import Interface, Rule
+from cbnet.matching.priority_order import PriorityOrder
+from cbnet.matching.rule import Rule, RuleName
 from cbnet.matching.storage.codes import TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
 from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.storage.reduction import reduce_columns
-from cbnet.matching.storage.rule_section import rules_from_arrays, rules_to_arrays
+from cbnet.matching.storage.rule_section import RULE_SECTION, rules_from_arrays, rules_to_arrays
 from cbnet.matching.storage.table_file import TableFile, open_table_file, write_table_file
 from cbnet.matching.storage.used_leaves import used_leaves
 from cbnet.matching.storage.value_sets import Sets
@@ -73,10 +74,10 @@ class CompiledTable:
     ) -> CompiledTable:
         """Compile filters for an engine.
 
-        reduce: leave out filters that another filter of their interface covers.
-        labelled: store the names of the interfaces; else the table knows only their numbers.
+        reduce: leave out filters that another filter of their rule covers.
+        labelled: store the names of the rules; else the table knows only their numbers.
         sample: typical messages; they help to choose the pivot of a filter.
-        rules: priorities and metadata of interfaces, to be stored beside the filters.
+        rules: priorities and metadata, to be stored beside the filters.
         """
         builder = engine(engine_name)
         if builder.tags_only:
@@ -119,8 +120,8 @@ class CompiledTable:
         return write_table_file(path, self.arrays, {key: self.metadata[key] for key in keys})
 
     @cached_property
-    def labels(self) -> list[str | int]:
-        """The interfaces, by target."""
+    def labels(self) -> list[RuleName]:
+        """The names of the rules, by target."""
         try:
             labels = labels_from_arrays(self.arrays)
             if len(labels) not in (0, self.metadata["interfaces"]):
@@ -128,24 +129,29 @@ class CompiledTable:
             return labels
         except (StopIteration, RuntimeError, ValueError, IndexError):
             raise TableFileError(
-                "the file is damaged: its interfaces are incomplete", hint="compile the table again"
+                "the file is damaged: its rule names are incomplete", hint="compile the table again"
             ) from None
 
     @cached_property
-    def rules(self) -> Mapping[Interface, Rule]:
+    def rules(self) -> Mapping[RuleName, Rule]:
         """The rules that have a priority or metadata, by name."""
-        return rules_from_arrays(self.arrays, self.labels)
+        return rules_from_arrays(self.arrays, self.labels) if RULE_SECTION in self.arrays else {}
 
-    def match(self, message: Message | dict[str, Any]) -> list[str | int]:
-        """Return the interfaces of one message, in the order of the table."""
+    @cached_property
+    def order(self) -> PriorityOrder | None:
+        """The order of matching rules; None if it is that of the table."""
+        return PriorityOrder.of(self.rules.values(), self.labels) if self.rules else None
+
+    def match(self, message: Message | dict[str, Any]) -> list[RuleName]:
+        """Return the rules that one message matches, by priority, then in table order."""
         members = members_of(message)
         try:
-            interfaces = self.index.match_members(members, self.labels)
+            rules: list[RuleName] | None = self.index.match_members(members, self.labels)
         except UnicodeEncodeError:  # half of a surrogate pair
-            interfaces = None
-        if interfaces is None:  # some value is not of a plain type: check the message, and raise if it is wrong
-            interfaces = self.index.match_members(used_leaves(members, self.symbols), self.labels)
-        return cast("list[str | int]", interfaces)
+            rules = None
+        if rules is None:  # some value is not of a plain type: check the message, and raise if it is wrong
+            rules = self.index.match_members(used_leaves(members, self.symbols), self.labels) or []
+        return rules if self.order is None else self.order.sorted_names(rules)
 
     def encode(self, messages: Sequence[Message | dict[str, Any]]) -> Batch:
         """Return messages encoded for the kernel; an error names the message by its number, from 1."""
@@ -163,15 +169,25 @@ class CompiledTable:
         return encoder.batch
 
     @cached_property
-    def interface_array(self) -> pa.Array:
-        """The interfaces by target: int64, or strings; ints beside strings become strings."""
+    def rule_names(self) -> pa.Array:
+        """The names of the rules by target: int64, or strings; ints beside strings become strings."""
         ints = self.arrays["label_ints"]
         if len(ints) == self.metadata["interfaces"]:
             return pa.array(ints)
+        if not len(ints):
+            strings = Texts(self.arrays["label_data"], self.arrays["label_offsets"])
+            return strings.as_arrow(np.arange(len(strings))).cast(pa.binary()).cast(pa.string())
         return pa.array([str(label) for label in self.labels], pa.string())
 
     def match_batch(self, batch: Batch, threads: int = 1) -> tuple[Array, Array, int]:
-        """Return the offsets of each message's targets, the targets, and the number of postings visited."""
+        """Return the offsets of each message's targets, the targets, and the number of postings visited.
+
+        The targets of a message are in the order of `match`.
+        """
+        offsets, targets, touched = self._match_batch(batch, threads)
+        return offsets, targets if self.order is None else self.order.sorted_targets(offsets, targets), touched
+
+    def _match_batch(self, batch: Batch, threads: int) -> tuple[Array, Array, int]:
         if threads <= 1 or len(batch) < 2 * threads:
             offsets, targets, touched = self.index.match_batch(batch, 0, len(batch))
             return offsets, targets, touched

@@ -20,6 +20,7 @@ from cbnet.language.message import Message
 from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.predicate import Predicate
 from cbnet.language.values import Value, ValueType, value_type
+from cbnet.matching.rule import RuleName
 
 _SHOWN = 3  # closest filters printed, where several are equally close
 _MAX_VALUES = 5  # of one attribute
@@ -54,13 +55,13 @@ class NearMiss:
 class Explanation:
     """The filter that matched, or the filters with the fewest failures."""
 
-    interface: str | int
+    rule: RuleName
     filter: Filter | None
     near_misses: tuple[NearMiss, ...] = ()
 
     @property
     def matched(self) -> bool:
-        """Return whether the message goes to the interface."""
+        """Return whether the message matches the rule."""
         return self.filter is not None
 
     def members(self) -> dict[str, Any]:
@@ -70,29 +71,29 @@ class Explanation:
             for near_miss in self.near_misses
         ]
         matched_by = None if self.filter is None else str(self.filter)
-        return {"interface": self.interface, "filter": matched_by, "closest": closest}
+        return {"rule": self.rule, "filter": matched_by, "closest": closest}
 
     def __str__(self) -> str:
-        interface = self.interface if str(self.interface).isprintable() else repr(self.interface)
+        rule = self.rule if str(self.rule).isprintable() else repr(self.rule)
         if self.filter is not None:
-            return f"{interface}: matched by {self.filter}"
+            return f"{rule}: matched by {self.filter}"
         if not self.near_misses:
-            return f"{interface}: no match; its predicate is empty"
+            return f"{rule}: no match; its predicate is empty"
         shown = [f"  {near_miss}" for near_miss in self.near_misses[:_SHOWN]]
         more = len(self.near_misses) - _SHOWN
         rest = [f"  … and {more} more as close"] if more > 0 else []
-        return "\n".join([f"{interface}: no match; closest:", *shown, *rest])
+        return "\n".join([f"{rule}: no match; closest:", *shown, *rest])
 
 
-def explain(message: Message, interface: str | int, predicate: Predicate) -> Explanation:
+def explain(message: Message, rule: RuleName, predicate: Predicate) -> Explanation:
     """Return which filter of the predicate the message matches, or why it matches none."""
     near_misses = [NearMiss(filter, tuple(_failures(filter, message))) for filter in predicate.filters]
     for near_miss in near_misses:
         if not near_miss.failures:
-            return Explanation(interface, near_miss.filter)
+            return Explanation(rule, near_miss.filter)
     fewest = min((len(near_miss.failures) for near_miss in near_misses), default=0)
     closest = [near_miss for near_miss in near_misses if len(near_miss.failures) == fewest]
-    return Explanation(interface, None, tuple(closest))
+    return Explanation(rule, None, tuple(closest))
 
 
 def _failures(filter: Filter, message: Message) -> Iterator[Failure]:

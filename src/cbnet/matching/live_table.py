@@ -1,4 +1,4 @@
-"""A forwarding table that changes while other threads match messages against it [2003 §4.1].
+"""A table of rules that changes while other threads match messages against it [2003 §4.1].
 
     base       compiled, large; without the filters removed since
     levels     compiled, smaller: filters added since the base, oldest first, without those removed
@@ -34,7 +34,7 @@ from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching.compiled_table import CompiledTable, members_of
 from cbnet.matching.level import Level
 from cbnet.matching.memtable import MemTable, TargetFilter
-from cbnet.matching.rule import checked_interface
+from cbnet.matching.rule import checked_name
 from cbnet.matching.spellings import Spellings, filters_by_tests
 from cbnet.matching.storage.codes import Test
 from cbnet.matching.storage.columns import columns_of_encoded, columns_of_tags
@@ -80,9 +80,9 @@ class _UsedNames:
 
 
 class LiveTable(Generic[Key]):
-    """A forwarding table that can be changed while any thread matches messages against it."""
+    """A table of rules that can be changed while any thread matches messages against it."""
 
-    reduces = True  # whether filters that others of their interface cover are left out of the base
+    reduces = True  # whether filters that others of their rule cover are left out of the base
 
     def __init__(self, table: Table[Key] | None = None) -> None:
         base = table if table is not None else cast("Table[Key]", Table.build({}))
@@ -91,6 +91,8 @@ class LiveTable(Generic[Key]):
                 f"a table of the engine {base._compiled.engine} cannot be changed",
                 hint="compile it for the engine pivot",
             )
+        self._rules = base._compiled.rules  # with a priority or metadata; rules that are added have none
+        self._order = base._compiled.order
         self._labels: list[Key] = list(base)
         self._targets = {label: target for target, label in enumerate(self._labels)}
         self._state = _State((Level(base._compiled),), (MemTable(),))
@@ -113,31 +115,31 @@ class LiveTable(Generic[Key]):
     # --- matching
 
     def match(self, message: Message | Mapping[str, Any]) -> list[Key]:
-        """Return the interfaces that the message goes to, in the order in which they were first used."""
+        """Return the rules that the message matches: highest priority first, then in the order of their first use."""
         if self._merger is not None:
             time.sleep(0)  # let it run now and not after 5 ms, so that the memtables stay small
         members = message if type(message) is dict else members_of(message)
         levels, memtables = self._state
         remainders = tuple([level.remainder for level in levels])
         try:
-            interfaces = match_together(remainders, memtables, members, self._labels)
+            rules = match_together(remainders, memtables, members, self._labels)
         except UnicodeEncodeError:  # half of a surrogate pair
-            interfaces = None
-        if interfaces is None or have_conditions(memtables):
-            interfaces = self._match_slowly(members, _State(levels, memtables), interfaces)
-        return cast("list[Key]", interfaces)
+            rules = None
+        if rules is None or have_conditions(memtables):
+            rules = self._match_slowly(members, _State(levels, memtables), rules)
+        return cast("list[Key]", rules if self._order is None else self._order.sorted_names(rules))
 
-    def _match_slowly(self, members: dict[str, Any], state: _State, interfaces: list[Any] | None) -> list[Any]:
-        """Return the interfaces of a message that the kernels cannot read, or that memtables have conditions for.
+    def _match_slowly(self, members: dict[str, Any], state: _State, rules: list[Any] | None) -> list[Any]:
+        """Return the rules of a message that the kernels cannot read, or that memtables have conditions for.
 
-        interfaces: those already found by the kernels, if they can read the message.
+        rules: those already found by the kernels, if they can read the message.
         """
         message = used_message(members, _UsedNames(state))
         leaves = dict(message.leaves)
-        has_read = interfaces is not None
-        if interfaces is None:
+        has_read = rules is not None
+        if rules is None:
             remainders = tuple([level.remainder for level in state.levels])
-            interfaces = match_together(remainders, (), (leaves, message.tags), self._labels) or []
+            rules = match_together(remainders, (), (leaves, message.tags), self._labels) or []
         is_cheap = all(table.count(message, conditional_only=has_read) for table in state.memtables)
         if self._is_merge_due() or not is_cheap:
             is_compiled = self._compile(wait=not is_cheap)
@@ -145,8 +147,8 @@ class LiveTable(Generic[Key]):
                 return self.match(members)
         found = {target for table in state.memtables for target in table.matches(message, conditional_only=has_read)}
         if not found:
-            return interfaces
-        return [self._labels[target] for target in sorted(found.union(self._targets[each] for each in interfaces))]
+            return rules
+        return [self._labels[target] for target in sorted(found.union(self._targets[each] for each in rules))]
 
     def _compile(self, *, wait: bool) -> bool:
         """Start to compile memtables; if `wait`, return whether it has been done."""
@@ -160,21 +162,21 @@ class LiveTable(Generic[Key]):
 
     # --- changes
 
-    def add(self, interface: Key, filter: Filter) -> bool:
-        """Add a filter to the predicate of an interface; return whether it was absent."""
+    def add(self, name: Key, filter: Filter) -> bool:
+        """Add a filter to the predicate of a rule; return whether it was absent."""
         tests = encode_filter(filter)
         with self._lock:
-            item = (self._target(interface), tests)
+            item = (self._target(name), tests)
             memtable = self._state.memtables[-1]
             is_new = not self._contains(item) and memtable.add(item)
             if is_new and memtable.is_full():
                 self._start_merging()
             return self._spellings.add(item, filter, is_new=is_new)
 
-    def add_tests(self, interface: Key, filters: Collection[EncodedFilter]) -> None:
-        """Add filters that the interface does not have, none of them with `!=` and a bool."""
+    def add_tests(self, name: Key, filters: Collection[EncodedFilter]) -> None:
+        """Add filters that the rule does not have, none of them with `!=` and a bool."""
         with self._lock:
-            target, memtable = self._target(interface), self._state.memtables[-1]
+            target, memtable = self._target(name), self._state.memtables[-1]
             for tests in filters:
                 memtable.add((target, tests))
             self._start_merging()
@@ -185,11 +187,11 @@ class LiveTable(Generic[Key]):
         others: list[tuple[Key, Filter]] = []
 
         def descriptors() -> Iterator[tuple[int, Iterable[str]]]:
-            for interface, filter in filters:
+            for name, filter in filters:
                 if filter.constraints or filter.conditions:
-                    others.append((interface, filter))
+                    others.append((name, filter))
                 else:
-                    yield self._target(interface), filter.tags
+                    yield self._target(name), filter.tags
 
         with self._lock:
             levels, memtables = self._state
@@ -199,14 +201,14 @@ class LiveTable(Generic[Key]):
                 self._state = _State((Level(compiled),), memtables)
             else:
                 others += filters
-        for interface, filter in others:
-            self.add(interface, filter)
+        for name, filter in others:
+            self.add(name, filter)
 
-    def remove(self, interface: Key, filter: Filter) -> bool:
-        """Remove a filter from the predicate of an interface; return whether it was present."""
+    def remove(self, name: Key, filter: Filter) -> bool:
+        """Remove a filter from the predicate of a rule; return whether it was present."""
         tests = encode_filter(filter)
         with self._lock:
-            target = self._known_target(interface)
+            target = self._known_target(name)
             if target is None:
                 return False
             others = self._spellings.remove((target, tests), filter)
@@ -214,19 +216,19 @@ class LiveTable(Generic[Key]):
             self._start_merging()
             return was_present
 
-    def remove_tests(self, interface: Key, filters: Collection[EncodedFilter]) -> None:
-        """Remove filters that the interface has, none of them with `!=` and a bool."""
+    def remove_tests(self, name: Key, filters: Collection[EncodedFilter]) -> None:
+        """Remove filters that the rule has, none of them with `!=` and a bool."""
         with self._lock:
-            target = self._target(interface)
+            target = self._target(name)
             for tests in filters:
                 self._remove(self._state, (target, tests))
             self._start_merging()
 
-    def replace(self, interface: Key, predicate: PredicateLike) -> None:
-        """Replace the predicate of an interface; readers see the whole change or none of it."""
+    def replace(self, name: Key, predicate: PredicateLike) -> None:
+        """Replace the predicate of a rule; readers see the whole change or none of it."""
         filters = filters_by_tests(as_predicate(predicate).filters)
         with self._lock:
-            target = self._target(interface)
+            target = self._target(name)
             present = set(self._filters(target))
             state = self._state.copy()
             for tests in filters.keys() - present:
@@ -238,10 +240,10 @@ class LiveTable(Generic[Key]):
             self._state = state
             self._start_merging()
 
-    def filters(self, interface: Key) -> set[Filter]:
-        """Return the filters of an interface."""
+    def filters(self, name: Key) -> set[Filter]:
+        """Return the filters of a rule."""
         with self._lock:
-            target = self._known_target(interface)
+            target = self._known_target(name)
             if target is None:
                 return set()
             return {filter for tests in self._filters(target) for filter in self._spellings.filters((target, tests))}
@@ -253,7 +255,7 @@ class LiveTable(Generic[Key]):
             labels = list(self._labels)
         items = [item for memtable in state.memtables for item in memtable]
         parts = [*(level.alive() for level in state.levels), columns_of_encoded(labels, items)]
-        return Table(CompiledTable.build(merge_columns(parts, labels)))
+        return Table(CompiledTable.build(merge_columns(parts, labels), rules=self._rules.values()))
 
     def save(self, path: str | Path) -> int:
         """Write the current table to a file; return its size in bytes."""
@@ -286,18 +288,18 @@ class LiveTable(Generic[Key]):
 
     # --- internal; the lock is held
 
-    def _target(self, interface: Key) -> int:
-        target = self._known_target(interface)
+    def _target(self, name: Key) -> int:
+        target = self._known_target(name)
         if target is None:
-            target = self._targets[interface] = len(self._labels)
-            self._labels.append(interface)
+            target = self._targets[name] = len(self._labels)
+            self._labels.append(name)
         return target
 
-    def _known_target(self, interface: Key) -> int | None:
-        if type(interface) is not int and type(interface) is not str:  # True is no interface, although it equals 1
-            checked_interface(interface)
-        target = self._targets.get(interface)
-        return self._targets.get(cast("Key", checked_interface(interface))) if target is None else target
+    def _known_target(self, name: Key) -> int | None:
+        if type(name) is not int and type(name) is not str:  # True is no name, although it equals 1
+            checked_name(name)
+        target = self._targets.get(name)
+        return self._targets.get(cast("Key", checked_name(name))) if target is None else target
 
     def _contains(self, item: TargetFilter) -> bool:
         """Return whether a filter is in a level, or in a memtable before the last."""

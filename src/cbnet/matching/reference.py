@@ -16,5 +16,5 @@ Key = TypeVar("Key")
 
 
 def match(predicates: Mapping[Key, Predicate], message: Message) -> list[Key]:
-    """Return the interfaces whose predicate the message matches, in the order of the table."""
-    return [interface for interface, predicate in predicates.items() if predicate.matches(message)]
+    """Return the rules whose predicate the message matches, in the order of the table."""
+    return [rule for rule, predicate in predicates.items() if predicate.matches(message)]

@@ -1,7 +1,7 @@
 """Matching of Arrow rows in parts of bounded size, on several threads.
 
 The kernels run without the interpreter lock, so parts are matched at the same time; results come in the order of
-the rows. The number of rows in a part follows the number of matches so far: a row may match every interface.
+the rows. The number of rows in a part follows the number of matches so far: a row may match every rule.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MatchedRows:
     batch: pa.RecordBatch
     first: int  # number of the first row, from 0
     offsets: Array  # int64[rows + 1], into the targets
-    targets: Array  # ascending in a row
+    targets: Array  # in a row in the order of `CompiledTable.match`
     rejected: Rejected = field(default_factory=dict)  # rows of the batch that are not valid messages
 
 
@@ -113,9 +113,9 @@ def _without(rows: Array, offsets: Array, targets: Array) -> tuple[Array, Array]
     return np.append(0, np.cumsum(counts)), targets[np.repeat(is_kept, np.diff(offsets))]
 
 
-def interface_lists(interfaces: pa.Array, offsets: Array, targets: Array, rejected: Iterable[int] = ()) -> pa.ListArray:
-    """Return the interfaces of each row, null for the rejected ones; interfaces: by target."""
+def rule_lists(names: pa.Array, offsets: Array, targets: Array, rejected: Iterable[int] = ()) -> pa.ListArray:
+    """Return the rules of each row, null for the rejected ones; names: by target."""
     is_rejected = np.zeros(len(offsets) - 1, bool)
     is_rejected[[*rejected]] = True
-    names = interfaces.take(pa.array(targets))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), names, mask=pa.array(is_rejected))
+    found = names.take(pa.array(targets))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), found, mask=pa.array(is_rejected))

@@ -1,6 +1,6 @@
 """Rules: what users attach to a predicate, and get back with a match.
 
-A rule is named by the interface of its predicate. The table keeps the predicate itself: `table[rule.name]`.
+The table keeps the predicate itself: `table[rule.name]`. In a forwarding table a rule is an interface.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from cbnet.errors import InputError, ValueDomainError
 from cbnet.language.values import INT_MAX, INT_MIN, validate_text, validate_value
 
-Interface: TypeAlias = str | int
+RuleName: TypeAlias = str | int
 _MAX_DEPTH = 64  # levels of metadata
 
 
@@ -25,12 +25,12 @@ class Rule:
     metadata: any JSON object.
     """
 
-    name: Interface
+    name: RuleName
     priority: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        checked_interface(self.name)
+        checked_name(self.name)
         if type(self.priority) is not int or not INT_MIN <= self.priority <= INT_MAX:
             raise InputError("the priority must be a 64-bit int", hint="use a whole number such as 10")
         if not isinstance(self.metadata, Mapping):
@@ -38,14 +38,14 @@ class Rule:
         object.__setattr__(self, "metadata", _json_copy(self.metadata, "metadata", 0))
 
 
-def checked_interface(interface: object) -> Interface:
-    """Return the interface if it is a string or a 64-bit int; raise ValueDomainError otherwise."""
-    if isinstance(interface, str):
-        return validate_text(interface, "interface")
-    if isinstance(interface, int) and not isinstance(interface, bool) and INT_MIN <= interface <= INT_MAX:
-        return interface
-    text = json.dumps(interface, default=repr)
-    raise ValueDomainError(f"{text} cannot be an interface", hint="use a string or a 64-bit int")
+def checked_name(name: object) -> RuleName:
+    """Return the name of a rule if it is a string or a 64-bit int; raise ValueDomainError otherwise."""
+    if isinstance(name, str):
+        return validate_text(name, "name of a rule")
+    if isinstance(name, int) and not isinstance(name, bool) and INT_MIN <= name <= INT_MAX:
+        return name
+    text = json.dumps(name, default=repr)
+    raise ValueDomainError(f"{text} cannot be the name of a rule", hint="use a string or a 64-bit int")
 
 
 def _json_copy(value: object, where: str, depth: int) -> Any:

@@ -26,7 +26,7 @@ _TOP = 10  # rows of each ranking
 # part of a table -> prefixes of the names of its arrays
 _PARTS = {
     "names and tags": ("symbol_", "tested", "pivoted"),
-    "interfaces": ("label_",),
+    "names of rules": ("label_",),
     "priorities and metadata": ("rule_",),
     "numbers": ("number_",),
     "strings": ("string_",),
@@ -36,9 +36,9 @@ _PARTS = {
     "filters under hashed pivots": ("slots", "bucket_"),
     "filters under ordered pivots": ("list_", "listed_", "single_bounds", "entry_bounds"),
     "other constraints of filters": ("words",),
-    "interfaces that share filters": ("group_",),
+    "rules that share filters": ("group_",),
     "descriptors under their rarest tags": ("set_",),
-    "interfaces of common tags, united": ("union_",),
+    "rules of common tags, united": ("union_",),
     "Bloom filters of descriptors": ("bloom_",),
     "descriptors, to be read back": ("aside_",),
     "index of constraints": ("branches", "operands"),
@@ -47,7 +47,7 @@ _PARTS = {
     "sizes of filters": ("sizes", "large_"),
     "filters, to be read back": ("filter_", "uncounted", "loose"),
     "selectivity table": ("determinants", "dense", "sparse", "silent"),
-    "interfaces of empty filters": ("always",),
+    "rules of empty filters": ("always",),
     "covered filters, kept aside": ("covered_",),
 }
 _TYPE_AND_OPERATOR = {
@@ -65,7 +65,7 @@ def table_statistics(compiled: CompiledTable, size: int) -> Row:
     return {
         "engine": compiled.engine,
         "version": VERSION,
-        "interfaces": metadata["interfaces"],
+        "rules": metadata["interfaces"],
         "filters": metadata["filters"],
         "constraints": metadata["constraints"],
         "bytes": size,
@@ -78,7 +78,7 @@ def table_statistics(compiled: CompiledTable, size: int) -> Row:
         "top_names": _top(columns, 0, columns.names),
         "top_tags": _top(columns, columns.names, len(columns.symbols)),
         "determinants": _determinants(columns),
-        "rules": _rules(compiled),
+        "rule_details": _rule_details(compiled),
         "parts": _parts(compiled.arrays, size),
     }
 
@@ -132,11 +132,11 @@ def _top(columns: Columns, first: int, end: int) -> list[Row]:
 
 
 def _determinants(columns: Columns) -> list[Row]:
-    """Return the first rows of the selectivity table: names whose absence excludes most interfaces."""
+    """Return the first rows of the selectivity table: names whose absence excludes most rules."""
     table = determinants.rows(determinants.build(columns))
     rows = (
-        {"name": columns.symbols[symbol], "is_tag": symbol >= columns.names, "interfaces": len(interfaces)}
-        for symbol, interfaces in table
+        {"name": columns.symbols[symbol], "is_tag": symbol >= columns.names, "rules": len(rules)}
+        for symbol, rules in table
         if not _is_of_conditions(columns, symbol)
     )
     return list(islice(rows, _TOP))
@@ -147,7 +147,7 @@ def _is_of_conditions(columns: Columns, symbol: int) -> bool:
     return symbol < columns.names and columns.symbols[symbol] == RESERVED_NAME
 
 
-def _rules(compiled: CompiledTable) -> list[Row]:
+def _rule_details(compiled: CompiledTable) -> list[Row]:
     """Return the rules that have a priority or metadata, the highest priority first."""
     rules = sorted(compiled.rules.values(), key=lambda rule: -rule.priority)
     return [{"name": rule.name, "priority": rule.priority, "metadata": rule.metadata} for rule in rules]

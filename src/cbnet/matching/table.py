@@ -1,10 +1,11 @@
-"""The forwarding table of a router: a predicate per interface, compiled for matching.
+"""A table of rules: a predicate per name, compiled for matching.
 
     table = Table.build({"alerts": 'severity > 2', "milan": 'dest = "MXP" and price < 500'})
     table.match({"dest": "MXP", "price": 300})        # ['milan']
     print(table.explain({"dest": "MXP"}, "milan"))     # milan: no match; closest: …
 
-`match`, `match_many` and `match_frame` return the same interfaces, in the order of the table.
+`match`, `match_many` and `match_frame` return the same rules in the same order: highest priority first, then in the
+order of the table. A forwarding table is such a table: its rules are the interfaces of a router.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from cbnet.errors import InputError, UnknownInterfaceError
+from cbnet.errors import InputError, UnknownRuleError
 from cbnet.language.dialects import CBNET, RuleSource, parse
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching.explain import Explanation, explain
-from cbnet.matching.rule import Interface, Rule, checked_interface
+from cbnet.matching.rule import Rule, RuleName, checked_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cbnet.matching.compiled_table import CompiledTable
 
-Key = TypeVar("Key", bound=Interface)
+Key = TypeVar("Key", bound=RuleName)
 Report = Callable[[str], None]
 
 
@@ -36,7 +37,7 @@ def _silent(_: str) -> None:
 
 
 class Table(Generic[Key]):
-    """An immutable forwarding table, created by `build`, `from_arrow` or `open`."""
+    """An immutable table of rules, created by `build`, `from_arrow` or `open`."""
 
     def __init__(self, compiled: CompiledTable, predicates: Mapping[Key, Predicate] | None = None) -> None:
         if isinstance(compiled, Mapping):
@@ -56,21 +57,21 @@ class Table(Generic[Key]):
         rules: Iterable[Rule] = (),
         report: Report = _silent,
     ) -> Table[Key]:
-        """Build a table from a predicate, or its text, per interface.
+        """Build a table from the predicates of rules, or their texts, by name.
 
         dialect: of the texts; some dialects also take patterns that are dicts or lists.
         engine: "pivot" or "counting"; for filters of tags only also "tags" or "bloom".
-        reduce: leave out filters that another filter of their interface covers.
+        reduce: leave out filters that another filter of their rule covers.
         sample: typical messages; they may make matching faster and never change its result.
-        rules: priorities and metadata of interfaces; `rule` returns them.
+        rules: priorities and metadata; `rule` returns them.
         report: called with the name of each build step.
         """
         from cbnet.matching.compiled_table import CompiledTable
         from cbnet.matching.storage.columns import columns_of
 
         if not isinstance(predicates, Mapping):
-            raise InputError("expected a mapping from interface to predicate", hint='write {"a": "x = 1"}')
-        parsed = {key: _parse(checked_interface(key), predicate, dialect) for key, predicate in predicates.items()}
+            raise InputError("expected a mapping from the name of a rule to its predicate", hint='write {"a": "x = 1"}')
+        parsed = {key: _parse(checked_name(key), predicate, dialect) for key, predicate in predicates.items()}
         compiled = CompiledTable.build(columns_of(parsed), engine, report, reduce=reduce, sample=sample, rules=rules)
         return cls(compiled, parsed)
 
@@ -108,14 +109,14 @@ class Table(Generic[Key]):
         return self._compiled.save(Path(path))
 
     def match(self, message: Message | Mapping[str, Any]) -> list[Key]:
-        """Return the interfaces that the message goes to, in the order of the table.
+        """Return the rules that the message matches: highest priority first, then in the order of the table.
 
         A mapping is the JSON form of a message: its key "#" holds the tags.
         """
         return cast("list[Key]", self._compiled.match(message))  # type: ignore[arg-type]
 
     def match_many(self, messages: Sequence[Message | Mapping[str, Any]], *, threads: int = 1) -> list[list[Key]]:
-        """Return the interfaces of each message."""
+        """Return the rules that each message matches, in the order of `match`."""
         from cbnet._kernels.target_set import label_lists
 
         batch = self._compiled.encode(messages)  # type: ignore[arg-type]
@@ -123,7 +124,7 @@ class Table(Generic[Key]):
         return label_lists(offsets, targets, self._compiled.labels)
 
     def match_frame(self, frame: Any, *, threads: int = 1) -> pa.ChunkedArray:
-        """Return the interfaces of each row of a data frame: a column of lists, aligned with the rows.
+        """Return the rules that each row of a data frame matches, in the order of `match`: a column of lists.
 
         frame: anything that exports Arrow: a frame of pandas or Polars, a relation of DuckDB, a table, record
         batch or reader of pyarrow. A stream is read batch by batch. A column per attribute, null where it is absent;
@@ -132,28 +133,28 @@ class Table(Generic[Key]):
         """
         import pyarrow as pa
 
-        from cbnet.matching.row_matching import interface_lists, match_rows
+        from cbnet.matching.row_matching import match_rows, rule_lists
         from cbnet.matching.storage.arrow_messages import record_batches
 
-        compiled, interfaces = self._compiled, self._compiled.interface_array
-        parts = match_rows(compiled, record_batches(frame), threads=threads)
-        chunks = [interface_lists(interfaces, part.offsets, part.targets) for part in parts]
-        return pa.chunked_array(chunks, pa.list_(interfaces.type))
+        names = self._compiled.rule_names
+        parts = match_rows(self._compiled, record_batches(frame), threads=threads)
+        chunks = [rule_lists(names, part.offsets, part.targets) for part in parts]
+        return pa.chunked_array(chunks, pa.list_(names.type))
 
-    def explain(self, message: Message | Mapping[str, Any], interface: Key) -> Explanation:
-        """Return why the message goes to the interface, or which constraints it fails."""
-        return explain(Message.of(message), interface, self[interface])
+    def explain(self, message: Message | Mapping[str, Any], name: Key) -> Explanation:
+        """Return why the message matches a rule, or which constraints it fails."""
+        return explain(Message.of(message), name, self[name])
 
-    def rule(self, interface: Key) -> Rule:
-        """Return the priority and the metadata of an interface: 0 and {} if it has none."""
-        name = self._labels[self._target(interface)]
-        return self._compiled.rules.get(name) or Rule(name)
+    def rule(self, name: Key) -> Rule:
+        """Return a rule with its priority and metadata: 0 and {} if it has none."""
+        label = self._labels[self._target(name)]
+        return self._compiled.rules.get(label) or Rule(label)
 
-    def __getitem__(self, interface: Key) -> Predicate:
-        """Return the predicate of an interface; raise UnknownInterfaceError, also a KeyError, if there is none."""
-        target = self._target(interface)
-        if self._predicates is not None and interface in self._predicates:
-            return self._predicates[interface]
+    def __getitem__(self, name: Key) -> Predicate:
+        """Return the predicate of a rule; raise UnknownRuleError, also a KeyError, if there is none."""
+        target = self._target(name)
+        if self._predicates is not None and name in self._predicates:
+            return self._predicates[name]
         columns = self._compiled.columns
         rows = (columns.targets == target).nonzero()[0]
         return Predicate(columns.filter(row) for row in rows)
@@ -166,20 +167,20 @@ class Table(Generic[Key]):
     def _targets(self) -> dict[Key, int]:
         return {label: target for target, label in enumerate(self._labels)}
 
-    def _target(self, interface: Key) -> int:
-        """Return the index of an interface; raise UnknownInterfaceError if there is none."""
+    def _target(self, name: Key) -> int:
+        """Return the index of a rule; raise UnknownRuleError if there is none."""
         try:
-            checked_interface(interface)  # True and 1.0 are not interfaces, although they equal 1
+            checked_name(name)  # True and 1.0 are not names, although they equal 1
         except InputError as error:
-            raise UnknownInterfaceError(error.problem, hint=error.hint) from None
-        if interface not in self._targets:
+            raise UnknownRuleError(error.problem, hint=error.hint) from None
+        if name not in self._targets:
             first = ", ".join(map(repr, self._labels[:5])) + (", …" if len(self._labels) > 5 else "")
-            raise UnknownInterfaceError(f"no interface {interface!r} in the table", hint=f"it has {first or 'none'}")
-        return self._targets[interface]
+            raise UnknownRuleError(f"no rule {name!r} in the table", hint=f"it has {first or 'none'}")
+        return self._targets[name]
 
-    def __contains__(self, interface: object) -> bool:
-        is_key = isinstance(interface, str | int) and not isinstance(interface, bool)
-        return is_key and interface in self._targets
+    def __contains__(self, name: object) -> bool:
+        is_key = isinstance(name, str | int) and not isinstance(name, bool)
+        return is_key and name in self._targets
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._labels)
@@ -188,13 +189,13 @@ class Table(Generic[Key]):
         return int(self._compiled.metadata["interfaces"])
 
     def __repr__(self) -> str:
-        return f"<Table: interfaces {len(self)}, filters {self._compiled.metadata['filters']}>"
+        return f"<Table: rules {len(self)}, filters {self._compiled.metadata['filters']}>"
 
 
-def _parse(interface: Interface, predicate: PredicateLike | RuleSource, dialect: str) -> Predicate:
+def _parse(name: RuleName, predicate: PredicateLike | RuleSource, dialect: str) -> Predicate:
     try:
         if isinstance(predicate, str | Mapping | list):
             return parse(predicate, dialect=dialect)
         return as_predicate(predicate)
     except InputError as error:
-        raise error.at(file=f"interface {interface!r}") from None
+        raise error.at(file=f"rule {name!r}") from None

@@ -11,14 +11,14 @@ TAGS = "abcdef"
 
 
 def descriptors(seed, count=300):
-    """Return distinct pairs of an interface and a filter of tags."""
+    """Return distinct pairs of a rule and a filter of tags."""
     random = Random(seed)
     pairs = ((random.randint(1, 9), Filter((), random.sample(TAGS, random.randint(1, 4)))) for _ in range(count))
     return list(dict.fromkeys(pairs))
 
 
 def matched(pairs, message):
-    return {interface for interface, filter in pairs if filter.matches(message)}
+    return {rule for rule, filter in pairs if filter.matches(message)}
 
 
 def assert_matches(table, pairs, seed=0):
@@ -37,11 +37,11 @@ def test_filled_tables_match_by_brute_force_while_filters_change(seed):
     table.fill(iter([*pairs, *more]))
     pairs += [own, *more]
     assert_matches(table, pairs)
-    for interface, filter in random.sample(pairs, len(pairs) // 2):
-        assert table.remove(interface, filter)
-        pairs.remove((interface, filter))
+    for rule, filter in random.sample(pairs, len(pairs) // 2):
+        assert table.remove(rule, filter)
+        pairs.remove((rule, filter))
     assert_matches(table, pairs)
-    assert {filter for interface, filter in pairs if interface == 3} == table.filters(3)
+    assert {filter for rule, filter in pairs if rule == 3} == table.filters(3)
     assert not table.add(*pairs[0])
     assert_matches(table.snapshot(), pairs)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cbnet import InputError, Rule, Table
-from cbnet.errors import TableFileError, UnknownInterfaceError
+from cbnet.errors import TableFileError, UnknownRuleError
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.table_file import open_table_file, write_table_file
@@ -45,8 +45,8 @@ def test_rules_are_hashable_and_copy_their_metadata():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"name": 1.5}, "1.5 cannot be an interface"),
-        ({"name": True}, "true cannot be an interface"),
+        ({"name": 1.5}, "1.5 cannot be the name of a rule"),
+        ({"name": True}, "true cannot be the name of a rule"),
         ({"priority": True}, "the priority must be a 64-bit int"),
         ({"priority": 2**63}, "the priority must be a 64-bit int"),
         ({"priority": 1.0}, "the priority must be a 64-bit int"),
@@ -63,14 +63,14 @@ def test_what_json_cannot_express_is_refused(arguments, problem):
     assert error.value.problem.startswith(problem)
 
 
-@pytest.mark.parametrize("interface", ["none", True, 7.0])
-def test_only_interfaces_of_the_table_have_rules(interface):
-    with pytest.raises(UnknownInterfaceError):
-        Table.build(PREDICATES, rules=RULES).rule(interface)
+@pytest.mark.parametrize("rule", ["none", True, 7.0])
+def test_only_rules_of_the_table_have_rules(rule):
+    with pytest.raises(UnknownRuleError):
+        Table.build(PREDICATES, rules=RULES).rule(rule)
 
 
 def test_a_rule_without_a_predicate_is_refused():
-    with pytest.raises(UnknownInterfaceError, match="the rule 'other' has no predicate"):
+    with pytest.raises(UnknownRuleError, match="the rule 'other' has no predicate"):
         Table.build(PREDICATES, rules=[Rule("other", 1)])
 
 

@@ -14,12 +14,12 @@ FIGURE_4 = {
 
 def test_the_filters_of_figure_4_have_the_papers_sizes():
     table = Table.build(FIGURE_4)
-    sizes = [size(filter) for interface in table for filter in table[interface]]
+    sizes = [size(filter) for rule in table for filter in table[rule]]
     assert sizes == [2, 3, 3, 2, 1, 2, 2]
 
 
 @pytest.mark.parametrize(
-    ("message", "interfaces"),
+    ("message", "rules"),
     [
         ({"dest": "Milano", "price": 450}, ["I1"]),  # f1.1
         ({"dest": "Milano", "price": 500}, []),  # 500 is not below 500
@@ -40,8 +40,8 @@ def test_the_filters_of_figure_4_have_the_papers_sizes():
         ({}, []),
     ],
 )
-def test_messages_on_figure_4_go_to_the_expected_interfaces(message, interfaces):
-    assert Table.build(FIGURE_4).match(message) == interfaces
+def test_messages_on_figure_4_go_to_the_expected_rules(message, rules):
+    assert Table.build(FIGURE_4).match(message) == rules
 
 
 def test_the_example_of_2002_does_not_match_although_the_paper_says_so():
@@ -56,22 +56,22 @@ def test_a_table_takes_predicates_in_every_form():
     table = Table.build({1: "x = 1", 2: parse("x = 1"), 3: Filter([constraint]), "four": constraint, 5: "x = 2"})
     assert table.match(Message({"x": 1})) == [1, 2, 3, "four"]
     assert (len(table), list(table)) == (5, [1, 2, 3, "four", 5])
-    assert repr(table) == "<Table: interfaces 5, filters 5>"
+    assert repr(table) == "<Table: rules 5, filters 5>"
 
 
-def test_a_wrong_text_names_its_interface():
-    with pytest.raises(InputError, match="interface 'b':1:3: unknown operator"):
+def test_a_wrong_text_names_its_rule():
+    with pytest.raises(InputError, match="rule 'b':1:3: unknown operator"):
         Table.build({"a": "x = 1", "b": "x == 1"})
 
 
-@pytest.mark.parametrize("interface", [True, 1.5, None, 2**63, "\ud800"])
-def test_an_invalid_interface_is_refused(interface):
+@pytest.mark.parametrize("rule", [True, 1.5, None, 2**63, "\ud800"])
+def test_an_invalid_rule_is_refused(rule):
     with pytest.raises(InputError):
-        Table.build({interface: "true"})
+        Table.build({rule: "true"})
 
 
-def test_an_unknown_interface_is_named():
-    with pytest.raises(InputError, match=r"no interface 'b' in the table; it has 'a'$"):
+def test_an_unknown_rule_is_named():
+    with pytest.raises(InputError, match=r"no rule 'b' in the table; it has 'a'$"):
         Table.build({"a": "true"}).explain({}, "b")
 
 
@@ -88,16 +88,16 @@ def test_a_wrong_message_is_refused_by_every_path(message):
 
 
 @pytest.mark.parametrize("wrong", [True, 1.0, None])
-def test_only_strings_and_ints_are_interfaces(wrong):
+def test_only_strings_and_ints_are_rules(wrong):
     table = Table.build({1: "x = 1"})
     live = LiveTable(table)
     for call in (lambda: table[wrong], lambda: live.add(wrong, parse_filter("x = 2")), lambda: live.filters(wrong)):
-        with pytest.raises(InputError, match="cannot be an interface"):
+        with pytest.raises(InputError, match="cannot be the name of a rule"):
             call()
 
 
 @pytest.mark.parametrize("key", [True, 1.0, None, "1", 2])
-def test_a_key_that_is_not_an_interface_of_the_table_is_a_key_error(key, tmp_path):
+def test_a_key_that_is_not_an_rule_of_the_table_is_a_key_error(key, tmp_path):
     table = Table.build({1: "x = 1"})
     table.save(tmp_path / "table.cbt")
     for each in (table, Table.open(tmp_path / "table.cbt")):

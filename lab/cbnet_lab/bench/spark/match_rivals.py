@@ -100,7 +100,7 @@ def _measure(
 ) -> tuple[RivalTime, tuple[int, int]]:
     """Return the time of a method and a digest of its matches: their number and the sum of their hashes."""
     start = perf_counter()
-    hashes = f"CAST(xxhash64({KEY}, interface) AS DECIMAL(38, 0))"
+    hashes = f"CAST(xxhash64({KEY}, rule) AS DECIMAL(38, 0))"
     [row] = work(records).selectExpr("count(*)", f"coalesce(sum({hashes}), 0)").collect()
     seconds = perf_counter() - start
     return RivalTime(method, filters, count, row[0], seconds, seconds / count * 1e6), (row[0], int(row[1]))
@@ -116,7 +116,7 @@ def _filters_of(filters: pa.Table) -> Rows:
     found: Rows = {}
     for row in filters.to_pylist():
         value = next(row[kind] for kind in ("string", "int", "float") if row[kind] is not None)
-        found.setdefault(row["interface"], []).append((row["name"], row["op"], value))
+        found.setdefault(row["rule"], []).append((row["name"], row["op"], value))
     return found
 
 
@@ -124,18 +124,17 @@ def _join(spark: SparkSession, records: DataFrame, filters: Rows) -> DataFrame:
     types = {(name, op): type(value) for constraints in filters.values() for name, op, value in constraints}
     names = {pair: f"{_WORDS[pair[1]]}_{pair[0]}" for pair in types}
     rows = [
-        {names[name, op]: value for name, op, value in constraints} | {"interface": i}
-        for i, constraints in filters.items()
+        {names[name, op]: value for name, op, value in constraints} | {"rule": i} for i, constraints in filters.items()
     ]
     sql = {str: "string", int: "bigint", float: "double"}
-    schema = ", ".join(["interface bigint", *(f"`{names[pair]}` {sql[kind]}" for pair, kind in types.items())])
-    frame = spark.createDataFrame([[row.get(n) for n in ("interface", *names.values())] for row in rows], schema)
+    schema = ", ".join(["rule bigint", *(f"`{names[pair]}` {sql[kind]}" for pair, kind in types.items())])
+    frame = spark.createDataFrame([[row.get(n) for n in ("rule", *names.values())] for row in rows], schema)
     frame.createOrReplaceTempView(_FILTERS)
     records.createOrReplaceTempView(_RECORDS)
     tests = [
         f"(f.`{column}` IS NULL OR {_test(f'r.`{name}`', op, f'f.`{column}`')})" for (name, op), column in names.items()
     ]
-    query = f"SELECT /*+ BROADCAST(f) */ r.{KEY}, f.interface FROM {_RECORDS} r JOIN {_FILTERS} f ON "
+    query = f"SELECT /*+ BROADCAST(f) */ r.{KEY}, f.rule FROM {_RECORDS} r JOIN {_FILTERS} f ON "
     return spark.sql(query + " AND ".join(tests))
 
 
@@ -145,10 +144,9 @@ def _test(value: str, op: str, constant: str) -> str:
 
 def _cases(records: DataFrame, filters: Rows) -> DataFrame:
     cases = [
-        f"CASE WHEN {' AND '.join(map(_sql, constraints))} THEN {interface}L END"
-        for interface, constraints in filters.items()
+        f"CASE WHEN {' AND '.join(map(_sql, constraints))} THEN {rule}L END" for rule, constraints in filters.items()
     ]
-    return records.selectExpr(KEY, f"explode(filter(array({', '.join(cases)}), x -> x IS NOT NULL)) AS interface")
+    return records.selectExpr(KEY, f"explode(filter(array({', '.join(cases)}), x -> x IS NOT NULL)) AS rule")
 
 
 def _sql(constraint: tuple[str, str, str | int | float]) -> str:

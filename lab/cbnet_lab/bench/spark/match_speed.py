@@ -137,4 +137,4 @@ def same_answers(spark: SparkSession, records: Path, table: Path, count: int) ->
 
 def _pairs_of(frame: DataFrame) -> set[tuple[int, int]]:
     rows = frame.toArrow()
-    return {*zip(rows[KEY].to_pylist(), rows["interface"].to_pylist(), strict=True)}
+    return {*zip(rows[KEY].to_pylist(), rows["rule"].to_pylist(), strict=True)}

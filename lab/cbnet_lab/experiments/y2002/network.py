@@ -100,7 +100,7 @@ def _split(data: BenchInput, targets: np.ndarray) -> BenchInput:
     owners = targets.astype(columns.targets.dtype)
     split: Columns = replace(columns, interfaces=list(range(int(owners.max()) + 1)), targets=owners)
     rows = targets[data.filters["filter"].to_numpy()]
-    table = data.filters.set_column(0, "interface", pa.array(rows))
+    table = data.filters.set_column(0, "rule", pa.array(rows))
     return replace(data, filters=table, columns=split)
 
 

@@ -33,7 +33,7 @@ def test_the_scenarios_are_those_of_the_paper():
 
 def test_a_predicate_is_one_filter_of_1_to_6_constraints(table, likely):
     sizes = np.bincount(table["filter"])
-    assert table["filter"].equals(table["interface"])
+    assert table["filter"].equals(table["rule"])
     assert len(sizes) == P
     for size, share in zip(range(1, 7), (0.10, 0.40, 0.30, 0.10, 0.05, 0.05), strict=True):
         assert likely((sizes == size).sum(), P, share)

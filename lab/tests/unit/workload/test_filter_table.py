@@ -18,7 +18,7 @@ def table(request):
 def test_the_columns_are_those_of_the_file_format(table):
     text = pa.dictionary(pa.int32(), pa.string())
     assert [(field.name, field.type) for field in table.schema] == [
-        ("interface", pa.int64()), ("filter", pa.int64()),
+        ("rule", pa.int64()), ("filter", pa.int64()),
         ("name", text), ("op", pa.dictionary(pa.int8(), pa.string())),
         ("string", text), ("int", pa.int64()), ("float", pa.float64()), ("bool", pa.bool_()),
     ]  # fmt: skip
@@ -32,7 +32,7 @@ def test_every_row_is_a_constraint_of_the_language(table):
 
 
 def test_the_table_is_sorted_by_filter_and_a_filter_has_one_interface(table):
-    filter_of, interface_of = table["filter"].to_numpy(), table["interface"].to_numpy()
+    filter_of, interface_of = table["filter"].to_numpy(), table["rule"].to_numpy()
     assert (np.diff(filter_of) >= 0).all()
     assert (np.diff(interface_of) >= 0).all()
     assert len(set(zip(filter_of, interface_of, strict=True))) == 500
@@ -43,7 +43,7 @@ def test_the_table_is_sorted_by_filter_and_a_filter_has_one_interface(table):
 def test_filters_and_interfaces_are_as_many_as_asked_for(made, interfaces, expected):
     table = filters(made(F=300, I=interfaces))
     assert set(table["filter"].to_pylist()) == set(range(300))
-    assert set(table["interface"].to_pylist()) == set(range(expected))
+    assert set(table["rule"].to_pylist()) == set(range(expected))
 
 
 def test_a_filter_without_constraints_is_a_row_without_operator():
@@ -56,7 +56,7 @@ def test_a_filter_without_constraints_is_a_row_without_operator():
 
 
 def test_interfaces_may_be_left_without_filters():
-    interfaces = set(filters(Forwarding2002(I=100, f_l=0, f_h=2))["interface"].to_pylist())
+    interfaces = set(filters(Forwarding2002(I=100, f_l=0, f_h=2))["rule"].to_pylist())
     assert 20 < len(interfaces) < 80
     assert filters(Forwarding2002(I=100, f_l=0, f_h=1)).num_rows == 0
 

@@ -111,7 +111,7 @@ def test_the_size_of_the_table_follows_the_formula():
     # Claim 28: C ≈ I · f̄ · c̄, with f̄ = (1 + 40 - 1) / 2 = 20 and c̄ = (1 + 10 - 1) / 2 = 5.
     table = filters(Forwarding2002(I=2000, f_h=40))
     _, first_row = np.unique(table["filter"], return_index=True)
-    per_interface = np.bincount(table["interface"].to_numpy()[first_row])
+    per_interface = np.bincount(table["rule"].to_numpy()[first_row])
     assert (len(per_interface), per_interface.min(), per_interface.max()) == (2000, 1, 39)
     # Five standard deviations: of F, 11.25 · √2000 = 503; of C, √(2000 · 20 · 6.67 + 25 · 503²) = 2568.
     assert abs(per_interface.sum() - 2000 * 20) < 5 * 503

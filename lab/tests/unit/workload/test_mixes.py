@@ -16,7 +16,7 @@ def test_a_mix_is_found_by_its_name():
 @pytest.mark.parametrize("name", MIXES)
 def test_every_mix_has_the_size_that_was_asked_for(name):
     said = mix(name, filters=30, messages=4)
-    assert len(set(filters(said)["interface"].to_pylist())) == 30
+    assert len(set(filters(said)["rule"].to_pylist())) == 30
     assert messages(said).num_rows == 4
 
 

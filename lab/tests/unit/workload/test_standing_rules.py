@@ -31,7 +31,7 @@ def test_there_are_as_many_filters_as_asked_for_of_two_to_four_constraints(filte
     sizes = np.bincount(filters["filter"].to_numpy())
     assert len(sizes) == 2000
     assert {*sizes} <= {2, 3, 4}
-    assert filters["interface"].equals(filters["filter"])
+    assert filters["rule"].equals(filters["filter"])
     assert {*filters["op"].to_pylist()} == {"=", "<=", ">=", "^="}
 
 

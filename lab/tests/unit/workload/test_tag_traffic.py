@@ -22,12 +22,12 @@ def test_descriptors_have_one_to_six_distinct_tags_and_an_interface_each():
     pairs = set(zip(filters["filter"].to_pylist(), filters["name"].to_pylist(), strict=True))
     assert len(pairs) == filters.num_rows
     assert set(filters["op"].to_pylist()) == {"#"}
-    assert filters["interface"].equals(filters["filter"])
+    assert filters["rule"].equals(filters["filter"])
 
 
 def test_interfaces_share_the_descriptors_and_each_has_one():
     filters = TagTraffic(500, 40, seed=2).filters()
-    assert set(filters["interface"].to_pylist()) == set(range(40))
+    assert set(filters["rule"].to_pylist()) == set(range(40))
     assert len(columns_from_arrow(filters)) == 500
 
 

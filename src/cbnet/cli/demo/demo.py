@@ -48,7 +48,7 @@ def demo(
     messages = [Message.from_dict(members) for members in MESSAGES]
     if json:
         for number, message in enumerate(messages, 1):
-            print_json({"message": number, "content": message.to_dict(), "interfaces": table.match(message)})
+            print_json({"message": number, "content": message.to_dict(), "rules": table.match(message)})
     else:
         show(table, messages, _console())
     if not quick:

@@ -103,7 +103,7 @@ def read_predicates(folder: Path) -> dict[str, Predicate]:
     tags: dict[tuple[str, int], list[str]] = {}
     for file in sorted((folder / "predicates.parquet").glob("*.parquet")):
         for row in pq.ParquetFile(file).read().to_pylist():
-            tags.setdefault((row["interface"], row["filter"]), []).append(row["name"])
+            tags.setdefault((row["rule"], row["filter"]), []).append(row["name"])
     filters: dict[str, list[Filter]] = {}
     for (node, _), names in tags.items():
         filters.setdefault(node, []).append(Filter((), names))

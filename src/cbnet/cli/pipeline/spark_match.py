@@ -38,7 +38,7 @@ def match(
     dry_run: options.DryRun = False,
     json: Json = False,
 ) -> None:
-    """Match messages on Spark; write OUTPUT/matches by interface, and OUTPUT/counts.
+    """Match messages on Spark; write OUTPUT/matches by rule, and OUTPUT/counts.
 
     Messages that cannot be read or contain NaN are counted by reason; the exit code is then 2.
 

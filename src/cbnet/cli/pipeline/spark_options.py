@@ -61,7 +61,7 @@ Buckets = Annotated[
         "--buckets",
         metavar="N",
         min=0,
-        help="Buckets to which interfaces are hashed; 0 writes without a shuffle.",
+        help="Buckets to which rules are hashed; 0 writes without a shuffle.",
         show_default="16; of a stream, 4",
     ),
 ]

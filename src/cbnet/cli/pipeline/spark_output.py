@@ -46,7 +46,7 @@ def show_summary(summary: MatchSummary, output: str | None, *, as_json: bool) ->
     if as_json:
         print_json(summary.members())
         return
-    print(f"{_counts(summary)}; {plural(summary.interfaces, 'interface')} matched")
+    print(f"{_counts(summary)}; {plural(summary.rules, 'rule')} matched")
     _print_rest(summary, summary.version)
     if output is not None:
         print_note(f"results: {output}")

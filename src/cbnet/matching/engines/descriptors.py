@@ -51,9 +51,9 @@ def check_tags_only(columns: Columns) -> None:
     constraints = np.flatnonzero(columns.words >> np.uint64(SYMBOL_SHIFT) < np.uint64(columns.names))
     if len(constraints):
         row = int(np.searchsorted(columns.offsets, constraints[0], side="right")) - 1
-        interface = columns.interfaces[int(columns.targets[row])]
+        rule = columns.interfaces[int(columns.targets[row])]
         raise InputError(
-            f"interface {interface!r}: the filter `{columns.filter(row)}` has a constraint, not only tags",
+            f"rule {rule!r}: the filter `{columns.filter(row)}` has a constraint, not only tags",
             hint="use the engine pivot",
         )
 
@@ -62,7 +62,7 @@ def distinct_descriptors(columns: Columns) -> TableDescriptors:
     """Return the distinct descriptors of filters that have tags only."""
     for what, count, limit in (
         ("tags in all descriptors of one table", len(columns.words), _MAX_TAGS),
-        ("interfaces in one table", len(columns.interfaces), _MAX_TARGETS),
+        ("rules in one table", len(columns.interfaces), _MAX_TARGETS),
     ):
         if count > limit:
             raise LimitError(what, count, limit, hint="split the table")

@@ -12,7 +12,7 @@ from cbnet.errors import InputError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.columnar_files import ColumnarFile
-from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames
+from cbnet.matching.files.matched_messages import MatchedMessages
 from cbnet.matching.files.message_files import EncodedLines, read_encoded
 from cbnet.matching.row_matching import in_order, match_rows
 from cbnet.matching.storage.arrow_leaves import LeafReader
@@ -24,7 +24,6 @@ class FileMatcher:
     """A table that matches files."""
 
     compiled: CompiledTable
-    names: RuleNames
     threads: int = 1
 
     def match_columns(self, file: ColumnarFile, *, only_used: bool = False) -> Iterator[MatchedMessages]:
@@ -37,8 +36,8 @@ class FileMatcher:
         for part in match_rows(self.compiled, file.batches(uses), threads=self.threads, reject=True):
             first = part.first + 1
             errors = {first + row: error.at(file=str(file.path)) for row, error in part.rejected.items()}
-            targets = self.names.ordered(part.offsets, part.targets)
-            yield MatchedMessages(part.batch, range(first, first + len(part.batch)), part.offsets, targets, errors)
+            numbers = range(first, first + len(part.batch))
+            yield MatchedMessages(part.batch, numbers, part.offsets, part.targets, errors)
 
     def match_lines(self, read: Callable[[int], bytes], source: str | None) -> Iterator[MatchedMessages]:
         """Yield the messages of JSON Lines; with one thread, as soon as they have been read.
@@ -63,7 +62,7 @@ class FileMatcher:
                 places.append(outcome)
         if len(rows) < len(encoded.batch):  # refused messages have a place in the batch
             offsets, targets = _chosen(np.array(places, np.int64), offsets, targets)
-        return MatchedMessages(rows, numbers, offsets, self.names.ordered(offsets, targets), errors)
+        return MatchedMessages(rows, numbers, offsets, targets, errors)
 
 
 def _chosen(places: Array, offsets: Array, targets: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from cbnet.errors import InputError, LimitError
 from cbnet.files import unwritable
 from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames, by_rule
 from cbnet.matching.files.output_files import OutputFile, Rows, WriterOutput, open_output
-from cbnet.matching.rule import Interface
+from cbnet.matching.rule import RuleName
 
 _MAX_WRITERS = 500  # files that are open at the same time
 _MAX_WAITING = 256 << 20  # bytes of all files of a folder together
@@ -95,7 +95,7 @@ class FolderSink:
         return self._files[target]
 
 
-def _file_names(labels: Iterable[Interface]) -> Iterator[str]:
+def _file_names(labels: Iterable[RuleName]) -> Iterator[str]:
     """Yield a name for each rule; the second of those that differ only in type or in case ends with `%-2`."""
     seen: Counter[str] = Counter()  # some file systems ignore the case
     for label in labels:

@@ -7,7 +7,7 @@
 | matched_only | the messages that match some rule, unchanged |
 | by_rule | for each rule, the messages that match it, unchanged |
 
-Rules of a message are ordered by priority, highest first, then as in the table.
+Rules of a message are in the order of `CompiledTable.match`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.errors import InputError
-from cbnet.matching.row_matching import interface_lists
+from cbnet.matching.row_matching import rule_lists
 
 if TYPE_CHECKING:
     from cbnet.matching.compiled_table import CompiledTable
@@ -63,18 +63,9 @@ class RuleNames:
     """The name, priority and metadata of each target of a table."""
 
     def __init__(self, compiled: CompiledTable) -> None:
-        self.array: pa.Array = compiled.interface_array
+        self.array: pa.Array = compiled.rule_names
         self.labels = compiled.labels
         self.rules = compiled.rules
-        priorities = np.array([rule.priority if (rule := self.rules.get(label)) else 0 for label in self.labels])
-        self._rank = np.argsort(np.argsort(-priorities, kind="stable")) if self.rules else None
-
-    def ordered(self, offsets: Array, targets: Array) -> Array:
-        """Return the targets of each message by priority."""
-        if self._rank is None:
-            return targets
-        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        return targets[np.lexsort((self._rank[targets], owner))]
 
     def columns(self, targets: Array, name: str) -> dict[str, pa.Array]:
         """Return the columns `NAME_priority` and `NAME_metadata` (JSON) of targets; none if no rule has either."""
@@ -90,7 +81,7 @@ class RuleNames:
 def with_rules(matched: MatchedMessages, names: RuleNames, column: str) -> Rows:
     """Return every message with the names of its rules; null for a row that is not a valid message."""
     rejected = [matched.numbers.index(number) for number in matched.errors] if matched.is_columnar else ()
-    lists = interface_lists(names.array, matched.offsets, matched.targets, rejected)
+    lists = rule_lists(names.array, matched.offsets, matched.targets, rejected)
     return _extended(matched.rows, {column: lists})
 
 

@@ -16,7 +16,7 @@ from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.language.dialects import CBNET
 from cbnet.matching.files.text_rules import read_rules
-from cbnet.matching.rule import Interface, Rule
+from cbnet.matching.rule import Rule, RuleName
 
 if TYPE_CHECKING:
     from cbnet.language.predicate import Predicate
@@ -32,10 +32,10 @@ class RuleFile:
     """A compiled table, and its predicates where the file contains them."""
 
     compiled: CompiledTable
-    written: Mapping[Interface, Predicate] | None = None
+    written: Mapping[RuleName, Predicate] | None = None
 
     @cached_property
-    def predicates(self) -> Mapping[Interface, Predicate]:
+    def predicates(self) -> Mapping[RuleName, Predicate]:
         """The predicate of each interface, read back from the compiled table if need be."""
         return _read_back(self.compiled.columns) if self.written is None else self.written
 
@@ -102,7 +102,7 @@ def _columns_of_parquet(path: Path) -> Columns:
 
     try:
         with path.open("rb") as file:
-            table = pq.read_table(file, read_dictionary=["interface", "name", "op", "string"])
+            table = pq.read_table(file, read_dictionary=["rule", "name", "op", "string"])
     except pa.ArrowException as error:
         raise InputError(f"not a Parquet file: {error}", file=str(path)) from None
     except OSError as error:
@@ -113,7 +113,7 @@ def _columns_of_parquet(path: Path) -> Columns:
         raise error.at(file=str(path)) from None
 
 
-def _read_back(columns: Columns) -> dict[Interface, Predicate]:
+def _read_back(columns: Columns) -> dict[RuleName, Predicate]:
     """Return all filters of a table as predicates, in one pass."""
     from cbnet.language import Predicate
 
@@ -121,6 +121,6 @@ def _read_back(columns: Columns) -> dict[Interface, Predicate]:
     for row, target in enumerate(columns.targets.tolist()):
         filters[target].append(row)
     return {
-        interface: Predicate(columns.filter(row) for row in rows)
-        for interface, rows in zip(columns.interfaces, filters, strict=True)
+        name: Predicate(columns.filter(row) for row in rows)
+        for name, rows in zip(columns.interfaces, filters, strict=True)
     }

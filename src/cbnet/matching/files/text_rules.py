@@ -30,7 +30,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.text_positions import Path as Keys
 from cbnet.language.syntax.text_positions import TextPositions
-from cbnet.matching.rule import Interface, Rule, checked_interface
+from cbnet.matching.rule import Rule, RuleName, checked_name
 
 _EXAMPLE = 'write {"name": "a", "when": "x = 1"}'
 _JSON_DIALECTS = ("eventbridge", "cloudevents")
@@ -42,7 +42,7 @@ _RENAMED = {"interfaces": "rules", "interface": "name", "predicate": "when"}  # 
 class RuleSet:
     """The predicates of a file by name, and its rules that have a priority or metadata."""
 
-    predicates: dict[Interface, Predicate]
+    predicates: dict[RuleName, Predicate]
     rules: list[Rule]
 
 
@@ -89,8 +89,8 @@ class _Place:
 class _RuleReader:
     dialect: str  # of the file; empty after an unknown one: its rules are not parsed
     is_toml: bool
-    filters: dict[Interface, list[Filter]] = field(default_factory=dict)
-    details: dict[Interface, dict[str, Any]] = field(default_factory=dict)  # priority and metadata, where given
+    filters: dict[RuleName, list[Filter]] = field(default_factory=dict)
+    details: dict[RuleName, dict[str, Any]] = field(default_factory=dict)  # priority and metadata, where given
     errors: list[InputError] = field(default_factory=list)
 
     def finish(self, file: str) -> RuleSet:
@@ -147,13 +147,13 @@ class _RuleReader:
         try:
             if "name" not in members:
                 raise InputError("the rule has no name", hint=_EXAMPLE)
-            name = checked_interface(members["name"])
+            name = checked_name(members["name"])
         except InputError as error:
             self.errors.append(place.below("name").locate(error))
         else:
             self._add(name, members, place, place.below("when"))
 
-    def _add(self, name: Interface, members: dict[str, Any], place: _Place, when: _Place) -> None:
+    def _add(self, name: RuleName, members: dict[str, Any], place: _Place, when: _Place) -> None:
         """Add a rule, or its mistakes."""
         filters, details = self.filters.setdefault(name, []), self.details.setdefault(name, {})
         if "when" not in members:
@@ -175,7 +175,7 @@ class _RuleReader:
             self.errors.append(place.locate_in_text(error, source) if is_text else place.locate(error))
             return ()
 
-    def _set_detail(self, name: Interface, details: dict[str, Any], key: str, value: object, place: _Place) -> None:
+    def _set_detail(self, name: RuleName, details: dict[str, Any], key: str, value: object, place: _Place) -> None:
         """Set the priority or the metadata of a rule; rules of the same name must agree."""
         try:
             checked = getattr(Rule(name, **{key: value}), key)  # type: ignore[arg-type]

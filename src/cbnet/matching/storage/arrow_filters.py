@@ -1,6 +1,6 @@
 """Filters in Arrow tables with one row per constraint, read into columns without an object per row.
 
-Columns of the input: `interface` (string or int64), `filter` (int64), `name`, `op`, and the constant in one
+Columns of the input: `rule` (string or int64), `filter` (int64), `name`, `op`, and the constant in one
 of `string`, `int`, `float`, `bool`. A tag has op "#" and its text in `name`; a row with null op makes its
 filter empty. What these columns cannot hold has op "text" and is written in `string`, such as `x in (1, 2)`,
 `x = null` or `a < b`; its `name` is null. Rows of one filter need not be adjacent.
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _VALUES = {"bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "string": pa.string()}
 _KINDS = {"bool": ValueType.BOOL, "int": ValueType.NUMBER, "float": ValueType.NUMBER, "string": ValueType.STRING}
 _COLUMNS = {"name": pa.string(), "op": pa.string(), **_VALUES}
+_RULE = "rule"
 _TAG = "#"
 _TEXT = "text"
 _NO_TEST = 255
@@ -47,31 +48,31 @@ def columns_from_arrow(table: pa.Table) -> Columns:
     """Return the filters of an Arrow table as columns; an error names its row, counted from 1."""
     rows = _Rows(table, np.arange(len(table)))
     filters = rows.required("filter", pa.int64()).to_numpy()
-    interfaces, targets = rows.interfaces()
+    names, targets = rows.rules()
     has_text = np.isin(filters, filters[rows.are_texts()])
     if not has_text.any():
-        return _flat_columns(rows, filters, interfaces, targets)
+        return _flat_columns(rows, filters, names, targets)
     flat, written = rows.take(np.flatnonzero(~has_text)), rows.take(np.flatnonzero(has_text))
     parts = [
-        _flat_columns(flat, filters[~has_text], interfaces, targets[~has_text]),
-        columns_of_filters(interfaces, written.filters(filters[has_text], targets[has_text])),
+        _flat_columns(flat, filters[~has_text], names, targets[~has_text]),
+        columns_of_filters(names, written.filters(filters[has_text], targets[has_text])),
     ]
-    return merge_columns(parts, interfaces)
+    return merge_columns(parts, names)
 
 
-def _flat_columns(rows: _Rows, filters: Array, interfaces: list[str | int], targets: Array) -> Columns:
+def _flat_columns(rows: _Rows, filters: Array, rules: list[str | int], targets: Array) -> Columns:
     """Return the filters of rows without texts."""
     order, offsets = _grouped(filters)
     filter_targets = targets[order[offsets[:-1]]]
     is_same = targets[order] == np.repeat(filter_targets, np.diff(offsets))
-    _check(is_same, "another row of its filter has another interface", rows.numbers[order])
+    _check(is_same, "another row of its filter has another rule", rows.numbers[order])
     tests, is_empty = rows.tests()
     numbers, strings, operands = rows.operands(tests)
     symbols, texts, names = rows.symbols(tests, is_empty)
     kept = order[~is_empty[order]]
     offsets = np.concatenate([[0], np.cumsum(~is_empty[order])])[offsets]
     kept_symbols = (symbols[kept], texts, names)
-    return assemble(interfaces, filter_targets, offsets, kept_symbols, tests[kept], operands[kept], numbers, strings)
+    return assemble(rules, filter_targets, offsets, kept_symbols, tests[kept], operands[kept], numbers, strings)
 
 
 class _Rows:
@@ -99,7 +100,7 @@ class _Rows:
             before, filter = parts.get(number, (target, Filter()))
             at = f"row {self.numbers[row] + 1}"
             if before != target:
-                raise InputError(f"{at}: another row of its filter has another interface")
+                raise InputError(f"{at}: another row of its filter has another rule")
             try:
                 parts[number] = target, filter & _filter({name: column[row] for name, column in columns.items()})
             except InputError as error:
@@ -121,18 +122,19 @@ class _Rows:
     def required(self, name: str, type: pa.DataType) -> pa.Array:
         """Return a column that must be set in every row."""
         if name not in self._table.column_names:
-            names = ", ".join(self._table.column_names)
-            raise InputError(f"no column {name!r}", hint=f"the table has {names}")
+            names = self._table.column_names
+            is_renamed = name == _RULE and "interface" in names  # of version 0.2
+            hint = "rename the column interface to rule" if is_renamed else f"the table has {', '.join(names)}"
+            raise InputError(f"no column {name!r}", hint=hint)
         column = self.column(name, type)
         _check(column.is_valid().to_numpy(zero_copy_only=False), f"column {name!r} is null", self.numbers)
         return column
 
-    def interfaces(self) -> tuple[list[str | int], Array]:
-        """Return the interfaces in the order in which they occur, and the target of each row."""
-        name = "interface"
-        type = self._table[name].type if name in self._table.column_names else pa.int64()
+    def rules(self) -> tuple[list[str | int], Array]:
+        """Return the rules in the order in which they occur, and the target of each row."""
+        type = self._table[_RULE].type if _RULE in self._table.column_names else pa.int64()
         is_number = pa.types.is_integer(type)
-        column = _encoded(self.required(name, pa.int64() if is_number else pa.string()))
+        column = _encoded(self.required(_RULE, pa.int64() if is_number else pa.string()))
         return column.dictionary.to_pylist(), column.indices.to_numpy()
 
     def tests(self) -> tuple[Array, Array]:

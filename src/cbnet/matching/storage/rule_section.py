@@ -13,37 +13,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet.errors import InputError, TableFileError, UnknownInterfaceError
-from cbnet.matching.rule import Interface, Rule
+from cbnet.errors import InputError, TableFileError, UnknownRuleError
+from cbnet.matching.rule import Rule, RuleName
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
 
-_SECTION = "rule_details"
+RULE_SECTION = "rule_details"
 
 
-def rules_to_arrays(rules: Iterable[Rule], interfaces: Sequence[Interface]) -> dict[str, Array]:
-    """Return the section of some rules; each must be named by an interface of the table."""
+def rules_to_arrays(rules: Iterable[Rule], names: Sequence[RuleName]) -> dict[str, Array]:
+    """Return the section of some rules; names: of the rules that have a predicate, by target."""
     detailed = {rule.name: rule for rule in rules if rule.priority or rule.metadata}
     if not detailed:
         return {}
     rows = []
-    for target, interface in enumerate(interfaces):
-        if (rule := detailed.pop(interface, None)) is not None:
+    for target, name in enumerate(names):
+        if (rule := detailed.pop(name, None)) is not None:
             rows.append([target, rule.priority, rule.metadata])
     for unknown in detailed:
-        raise UnknownInterfaceError(f"the rule {unknown!r} has no predicate", hint="add one, or remove the rule")
+        raise UnknownRuleError(f"the rule {unknown!r} has no predicate", hint="add one, or remove the rule")
     data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
-    return {_SECTION: np.frombuffer(data, np.uint8)}
+    return {RULE_SECTION: np.frombuffer(data, np.uint8)}
 
 
-def rules_from_arrays(arrays: dict[str, Array], interfaces: Sequence[Interface]) -> dict[Interface, Rule]:
-    """Return the rules of the section by name; empty if there is none."""
-    if _SECTION not in arrays:
-        return {}
+def rules_from_arrays(arrays: dict[str, Array], names: Sequence[RuleName]) -> dict[RuleName, Rule]:
+    """Return the rules of the section by name."""
     try:
-        rows = json.loads(bytes(arrays[_SECTION]))
-        rules = [Rule(interfaces[_target(row[0])], row[1], row[2]) for row in rows]
+        rows = json.loads(bytes(arrays[RULE_SECTION]))
+        rules = [Rule(names[_target(row[0])], row[1], row[2]) for row in rows]
     except (ValueError, TypeError, LookupError, RecursionError, InputError):
         raise TableFileError("the file is damaged: its rules are incomplete", hint="compile the table again") from None
     return {rule.name: rule for rule in rules}

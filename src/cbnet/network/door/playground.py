@@ -115,7 +115,7 @@ def explained(members: dict[str, Any]) -> dict[str, Any]:
     message = Message.of(given)
     _check_effort(message, predicate)
     found = explain(message, "", predicate).members()
-    del found["interface"]
+    del found["rule"]
     return {"matches": found["filter"] is not None, **found}
 
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import StringType, StructField
 
 from cbnet.errors import CbnetError
 from cbnet.pipeline.match.bucket_numbers import BUCKET
-from cbnet.pipeline.match.interface_buckets import bucketed
+from cbnet.pipeline.match.rule_buckets import bucketed
 from cbnet.pipeline.spark.filesystem import delete, list_files, list_names, read_text, spark_path, write_text
 from cbnet.pipeline.spark.results import MANIFEST
 from cbnet.pipeline.spark.snapshots import Snapshot, StoredFile

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cbnet._kernels.message_encoding import Batch
 from cbnet.errors import InputError
+from cbnet.matching.priority_order import sorted_by_priority
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
 from cbnet.pipeline.match.match_counts import COUNTS, MatchCounts
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
@@ -25,7 +26,7 @@ OnError = Literal["fail", "drop", "column"]  # policy for rows that are not vali
 FAIL: OnError = "fail"
 DROP: OnError = "drop"
 COLUMN: OnError = "column"
-INTERFACE, FILTER, ERROR = "interface", "filter", "_error"  # columns of the result; _error: why a row was rejected
+RULE, FILTER, ERROR = "rule", "filter", "_error"  # columns of the result; _error: why a row was rejected
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class MatchPlan:
     tables: tuple[ShippedTable, ...]
     keys: tuple[str, ...]  # names of the first columns, which are copied to the result
     attributes: tuple[str, ...]  # names of the columns after them
-    result: pa.Schema  # of the columns after the keys: some of interface, filter, ERROR and COUNTS
-    is_overlapping: bool  # an interface is in several tables
+    result: pa.Schema  # of the columns after the keys: some of rule, filter, ERROR and COUNTS
+    is_overlapping: bool  # a rule is in several tables
     on_error: OnError
     has_corrupt: bool = False  # the last column marks unreadable rows
 
@@ -53,29 +54,29 @@ def match_batches(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterato
             raise _failure(batch, rejected, plan)
         if rejected and plan.on_error == COLUMN:
             yield _result(batch, [*rejected], {ERROR: pa.array(rejected.values(), pa.string())}, plan)
-        for matches in _slices(messages, [*rejected], tables, plan):
-            for rows, columns, match_s in matches:
-                counts += MatchCounts(matches=len(rows), match_s=match_s)
-                yield _result(batch, rows, columns, plan)
+        for parts in _slices(messages, [*rejected], tables, plan):
+            for part in parts:
+                counts += MatchCounts(matches=len(part.rows), match_s=part.seconds)
+                yield _result(batch, part.rows, part.columns, plan)
         last = batch
     if COUNTS in plan.result.names and last is not None:
         yield _result(last, [None], {COUNTS: counts.as_arrow()}, plan)
 
 
 def match_lists(batch: pa.RecordBatch, plan: MatchPlan) -> pa.ListArray:
-    """Return the interfaces of each row as strings; null for rejected rows."""
+    """Return the rules of each row as strings, in the order of `Table.match`; null for rejected rows."""
     tables = [table.open() for table in plan.tables]
     messages, rejected = _encode(batch, tables, plan)
     if rejected and plan.on_error == FAIL:
         raise _failure(batch, rejected, plan)
-    lists: list[pa.Array] = []  # the interfaces of the rows in order
+    lists: list[pa.Array] = []  # the rules of the rows in order
     size = 0
-    numbers = np.zeros(batch.num_rows + 1, np.int64)  # of interfaces of each row, after a 0
-    for matches in _slices(messages, [*rejected], tables, plan):
-        rows = np.concatenate([rows for rows, _, _ in matches])
+    numbers = np.zeros(batch.num_rows + 1, np.int64)  # of rules of each row, after a 0
+    for parts in _slices(messages, [*rejected], tables, plan):
+        rows = np.concatenate([part.rows for part in parts])
         numbers[1:] += np.bincount(rows, minlength=batch.num_rows)
-        interfaces = pa.concat_arrays([columns[INTERFACE] for _, columns, _ in matches])
-        lists.append(interfaces.take(pa.array(np.argsort(rows, kind="stable"))).cast(pa.string()))
+        rules = pa.concat_arrays([part.columns[RULE] for part in parts])
+        lists.append(rules.take(pa.array(np.argsort(rows, kind="stable"))).cast(pa.string()))
         size += lists[-1].nbytes
         if size > _MAX_BYTES:
             hint = "use the table function, or set spark.sql.execution.arrow.maxRecordsPerBatch to a smaller number"
@@ -109,7 +110,16 @@ def _failure(batch: pa.RecordBatch, rejected: Mapping[int, str], plan: MatchPlan
 
 
 EncodedMessages = list[tuple[Batch, Any]]  # of each table, with what must be kept alive
-Matches = tuple[NDArray[np.int64], dict[str, pa.Array], float]  # row and new columns of each match; seconds
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """Matches of some rows; those of a row are in the order of their rules."""
+
+    rows: NDArray[np.int64]
+    columns: dict[str, pa.Array]  # of the result
+    priorities: NDArray[np.int64]
+    seconds: float
 
 
 def _encode(
@@ -128,41 +138,55 @@ def _encode(
 
 def _slices(
     messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
-) -> Iterator[list[Matches]]:
-    """Yield the matches of slices of the rows, in order, of bounded size; none if the result has no interfaces."""
-    size = len(messages[0][0]) if INTERFACE in plan.result.names else 0
+) -> Iterator[list[_Matches]]:
+    """Yield the matches of slices of the rows, in order, of bounded size; none if the result has no rules.
+
+    The parts of a slice follow each other in the order of the tables, and in that of the rules.
+    """
+    size = len(messages[0][0]) if RULE in plan.result.names else 0
     first, count = 0, max(1, _FIRST_ROWS // len(tables))
+    is_joined = plan.is_overlapping or (len(tables) > 1 and any(table.compiled.order for table in tables))
     while first < size:
         end = min(size, first + count)
         parts = [
             _part(encoded, table, first, end, rejected, plan)
             for (encoded, _), table in zip(messages, tables, strict=True)
         ]
-        yield [_distinct(parts)] if plan.is_overlapping else parts
-        # A message may match every interface of a large table: choose the next rows by the matches so far.
-        found = sum(len(rows) for rows, _, _ in parts)
+        yield [_joined(parts, plan)] if is_joined else parts
+        # A message may match every rule of a large table: choose the next rows by the matches so far.
+        found = sum(len(part.rows) for part in parts)
         count = max(1, _MATCHES_PER_SLICE * (end - first) // max(found, 1))
         first = end
 
 
-def _part(encoded: Batch, table: OpenTable, first: int, end: int, rejected: list[int], plan: MatchPlan) -> Matches:
+def _part(encoded: Batch, table: OpenTable, first: int, end: int, rejected: list[int], plan: MatchPlan) -> _Matches:
     """Return the matches of some rows with a table."""
     start = thread_time()
     offsets, targets, _ = table.matcher.index.match_batch(encoded, first, end)
-    match_s = thread_time() - start
+    seconds = thread_time() - start
     rows = np.repeat(np.arange(first, end), np.diff(offsets))
     if rejected:
         is_kept = np.isin(rows, rejected, invert=True)
         rows, targets = rows[is_kept], targets[is_kept]
+    order = table.compiled.order
+    rules = table.rules_of(targets)
+    priorities = np.zeros(len(rules), np.int64) if order is None else order.priorities(rules)
+    if order is not None or rules is not targets:  # filters are not in the order of their rules
+        sorted = sorted_by_priority(rows, priorities, rules)
+        rows, targets, rules, priorities = rows[sorted], targets[sorted], rules[sorted], priorities[sorted]
     filters = {FILTER: table.filters(targets)} if FILTER in plan.result.names else {}
-    interfaces = table.interfaces(targets).cast(plan.result.field(INTERFACE).type)
-    return rows, {INTERFACE: interfaces, **filters}, match_s
+    names = table.names_of(rules).cast(plan.result.field(RULE).type)
+    return _Matches(rows, {RULE: names, **filters}, priorities, seconds)
 
 
-def _distinct(parts: Sequence[Matches]) -> Matches:
-    """Return matches without duplicates of several tables."""
-    rows = np.concatenate([rows for rows, _, _ in parts])
-    columns = {name: pa.concat_arrays([columns[name] for _, columns, _ in parts]) for name in parts[0][1]}
-    table = pa.table({"row": rows, **columns}).group_by(["row", *columns]).aggregate([])
-    seconds = sum(seconds for _, _, seconds in parts)
-    return np.asarray(table["row"]), {name: table[name].combine_chunks() for name in columns}, seconds
+def _joined(parts: Sequence[_Matches], plan: MatchPlan) -> _Matches:
+    """Return the matches of several tables in one order, each once."""
+    rows = np.concatenate([part.rows for part in parts])
+    priorities = np.concatenate([part.priorities for part in parts])
+    kept = sorted_by_priority(rows, priorities)
+    columns = {name: pa.concat_arrays([part.columns[name] for part in parts]).take(kept) for name in parts[0].columns}
+    if plan.is_overlapping:
+        found = pa.table({"row": rows[kept], **columns, "index": np.arange(len(kept))})
+        first = np.sort(found.group_by(["row", *columns]).aggregate([("index", "min")])["index_min"])
+        kept, columns = kept[first], {name: column.take(first) for name, column in columns.items()}
+    return _Matches(rows[kept], columns, priorities[kept], sum(part.seconds for part in parts))

@@ -1,6 +1,6 @@
 """Matching of the rows of a DataFrame, batch or stream.
 
-    match(trades, "table.cbt", key="id")    # id, interface
+    match(trades, "table.cbt", key="id")    # id, rule
 
 Rows go to the Python workers as Arrow batches, with only the columns that filters use, and are matched by the kernels.
 All of this works under Spark Connect too.
@@ -34,7 +34,7 @@ from cbnet.pipeline.match.batch_matcher import (
     ERROR,
     FAIL,
     FILTER,
-    INTERFACE,
+    RULE,
     MatchPlan,
     OnError,
     match_batches,
@@ -45,7 +45,7 @@ from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTabl
 from cbnet.pipeline.schemas import arrow_schema
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
-_RESERVED = (INTERFACE, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
+_RESERVED = (RULE, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
 
 
 class UnknownAttributeWarning(UserWarning):
@@ -63,15 +63,15 @@ def match(
     on_error: OnError = FAIL,
     observation: Observation | None = None,
 ) -> DataFrame:
-    """Return a row for each row of `df` and each interface that it matches: key, interface.
+    """Return a row for each row of `df` and each rule that it matches: key, rule.
 
-    table: a table, its compiled file, or several that form one. key: columns of the result beside `interface`, by
+    table: a table, its compiled file, or several that form one. key: columns of the result beside `rule`, by
     default all. columns: those that are attributes, by default all. With `filters` there is a row for each matching
     filter, with its text in the column `filter`; with `version` a column with the version of the table.
 
     Columns mean the same as in `Table.match_frame`; only those that filters use are read. A row that is not a valid
     message, for example because of a NaN, fails the query; with `on_error="drop"` it matches nothing; with "column" it
-    is in the result once, with the reason in the column `_error` and without an interface.
+    is in the result once, with the reason in the column `_error` and without a rule.
 
     observation: receives the numbers of records, matches and rejected rows with the first action on the result.
     """
@@ -98,9 +98,9 @@ def match_shipped(
     check_policy(on_error)
     keys = _keys(df, key)
     opened = [table.open_here() for table in tables]
-    result = StructType([StructField(INTERFACE, interface_type(opened), on_error == COLUMN or is_counted)])
+    result = StructType([StructField(RULE, rule_type(opened), on_error == COLUMN or is_counted)])
     if tables[0].with_filters:
-        result.add(FILTER, StringType(), result[INTERFACE].nullable)
+        result.add(FILTER, StringType(), result[RULE].nullable)
     if on_error == COLUMN:
         result.add(ERROR, StringType())
     if is_counted:
@@ -161,14 +161,14 @@ def check_policy(on_error: str) -> None:
         raise InputError(f"unknown error policy {on_error!r}", hint='use "fail", "drop" or "column"')
 
 
-def interface_type(tables: Sequence[OpenTable]) -> LongType | StringType:
-    """Return the type of the interfaces of tables."""
-    return LongType() if all(pa.types.is_integer(table.labels.type) for table in tables) else StringType()
+def rule_type(tables: Sequence[OpenTable]) -> LongType | StringType:
+    """Return the type of the rules of tables."""
+    return LongType() if all(pa.types.is_integer(table.compiled.rule_names.type) for table in tables) else StringType()
 
 
 def overlap(tables: Sequence[OpenTable]) -> bool:
-    """Return whether an interface is in several tables, which could match it twice."""
-    labels = [table.labels.cast(pa.string()) for table in tables] if len(tables) > 1 else []
+    """Return whether a rule is in several tables, which could match it twice."""
+    labels = [table.compiled.rule_names.cast(pa.string()) for table in tables] if len(tables) > 1 else []
     return len(pa.chunked_array(labels, pa.string()).unique()) < sum(map(len, labels))
 
 

@@ -1,7 +1,7 @@
 """The match job: files of messages and a table in; matches, counts and a summary out.
 
-out/matches        a row for each message and each of its interfaces, in buckets; see `interface_buckets`
-out/counts         the number of matches of each interface, sorted by interface
+out/matches        a row for each message and each of its rules, in buckets; see `rule_buckets`
+out/counts         the number of matches of each rule, sorted by rule
 out/rejected       the rows that are not valid messages, each with its `_error`; absent if there are none
 out/_cbnet.json    the summary of the job, and the snapshots that it has written; written last
 
@@ -31,11 +31,11 @@ from cbnet.pipeline.match.dataframe_matcher import (
     message_columns_of,
     used_names,
 )
-from cbnet.pipeline.match.interface_buckets import bucketed, interface_counts
 from cbnet.pipeline.match.match_counts import observe_counts, observed_counts
 from cbnet.pipeline.match.match_task import MatchTask
 from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
 from cbnet.pipeline.match.message_dataframes import MessageFrame, check_session, read_messages
+from cbnet.pipeline.match.rule_buckets import bucketed, rule_counts
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.spark.failures import SPARK_ERRORS, cause
 from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path, write_text
@@ -68,7 +68,7 @@ class MatchSummary:
     records: int
     matches: int
     rejected: Mapping[str, int]  # by reason
-    interfaces: int  # with matches
+    rules: int  # with matches
     version: str  # of the table
     seconds: float
     steps: Mapping[str, float]  # seconds of each step
@@ -141,8 +141,8 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
         observation = Observation()
         matches = _stored(_matches(frame.rows, tables, job, observation), out, "matches", provenance)
         counts = observed_counts(observation)
-    with _timed(spark, steps, "count by interface"):
-        interfaces = _stored(interface_counts(matches).sort("interface"), out, "counts", provenance).count()
+    with _timed(spark, steps, "count by rule"):
+        rules = _stored(rule_counts(matches).sort("rule"), out, "counts", provenance).count()
     rejected = frame.rejected()  # lines that the reader could not parse
     records = counts.records + rejected.total()
     if counts.rejected:
@@ -155,7 +155,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
         records=records,
         matches=counts.matches,
         rejected=dict(rejected),
-        interfaces=interfaces,
+        rules=rules,
         version=joint_version(tables),
         seconds=round(monotonic() - started, 3),
         steps=steps,

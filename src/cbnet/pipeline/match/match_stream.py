@@ -31,12 +31,12 @@ from cbnet.pipeline.match.batch_folders import batch_path, compact_batches, comp
 from cbnet.pipeline.match.batch_matcher import COLUMN
 from cbnet.pipeline.match.bucket_numbers import STREAM_BUCKETS
 from cbnet.pipeline.match.dataframe_matcher import dead_letters, message_columns_of, used_names
-from cbnet.pipeline.match.interface_buckets import bucketed
 from cbnet.pipeline.match.match_counts import MatchCounts, observe_counts, observed_counts
 from cbnet.pipeline.match.match_job import DryRun, check_output_folder, count_reasons, explain_columns, job_failure
 from cbnet.pipeline.match.match_task import MatchTask
 from cbnet.pipeline.match.message_columns import unknown_attributes
 from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_schema, read_stream
+from cbnet.pipeline.match.rule_buckets import bucketed
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.table_versions import TableVersions, match_versioned
 from cbnet.pipeline.spark.failures import cause

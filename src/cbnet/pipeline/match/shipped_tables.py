@@ -24,7 +24,6 @@ from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.rule_files import is_compiled
-from cbnet.matching.storage.columns import Texts
 from cbnet.pipeline.spark.filesystem import fetch, needs_session, process_folder
 from cbnet.pipeline.spark.local_files import scheme_of
 from cbnet.pipeline.spark.session_target import is_connect
@@ -122,7 +121,7 @@ def joint_version(tables: Sequence[ShippedTable]) -> str:
 
 
 def _ship(spark: SparkSession, kept: Path, filters: bool) -> ShippedTable:
-    files = [kept, *([_filter_table(kept)] if filters else [])]
+    files = [kept, *([filter_table(kept)] if filters else [])]
     is_shipped = has_other_hosts(spark)
     for file in files if is_shipped else ():
         ship_file(spark, file)
@@ -133,8 +132,8 @@ def _by_filter(path: Path) -> Path:
     return path.with_suffix(".filters.cbt")
 
 
-def _filter_table(kept: Path) -> Path:
-    """Compile a table in which every filter is an interface; return its file."""
+def filter_table(kept: Path) -> Path:
+    """Compile a table in which every filter is a rule; return its file."""
     path = _by_filter(kept)
     if not path.exists():
         compiled = CompiledTable.open(kept)
@@ -149,23 +148,12 @@ def _filter_table(kept: Path) -> Path:
 
 
 class OpenTable:
-    """A mapped table, its interfaces as an Arrow array and, optionally, its single filters."""
+    """A mapped table and, optionally, one of its single filters."""
 
     def __init__(self, path: Path, *, with_filters: bool) -> None:
         self.compiled = CompiledTable.open(path)
         self.matcher = CompiledTable.open(_by_filter(path)) if with_filters else self.compiled
         self._texts: dict[int, str] = {}
-
-    @cached_property
-    def labels(self) -> pa.Array:
-        """The interfaces: int64, or strings if any is one."""
-        arrays = self.compiled.arrays
-        if len(arrays["label_ints"]) == self.compiled.metadata["interfaces"]:
-            return pa.array(arrays["label_ints"])
-        if not len(arrays["label_ints"]):
-            strings = Texts(arrays["label_data"], arrays["label_offsets"])
-            return strings.as_arrow(np.arange(len(strings))).cast(pa.binary()).cast(pa.string())
-        return pa.array([str(label) for label in self.compiled.labels], pa.string())
 
     @cached_property
     def names(self) -> list[str]:
@@ -178,10 +166,13 @@ class OpenTable:
         """Whether filters use tags."""
         return self.compiled.symbols.count > self.compiled.symbols.names
 
-    def interfaces(self, targets: Any) -> pa.Array:
-        """Return the interface of each matched target."""
-        indexes = targets if self.matcher is self.compiled else self.compiled.columns.targets[targets]
-        return self.labels.take(pa.array(indexes))
+    def rules_of(self, targets: Any) -> Any:
+        """Return the rule of each target that was matched: the target itself, or that of the filter."""
+        return targets if self.matcher is self.compiled else self.compiled.columns.targets[targets]
+
+    def names_of(self, rules: Any) -> pa.Array:
+        """Return the name of each rule."""
+        return self.compiled.rule_names.take(pa.array(rules))
 
     def filters(self, targets: Any) -> pa.Array:
         """Return the text of each matched filter."""

@@ -1,10 +1,10 @@
 """SQL functions that match.
 
-    register(spark, "routes", "table.cbt", key="id bigint")
+    register(spark, "rules_of", "table.cbt", key="id bigint")
 
-    SELECT id, routes(struct(*)) FROM trades                        -- array<string>: the interfaces of each row
-    SELECT id, routes(symbol => symbol, price => price) FROM trades -- only these attributes are sent to the workers
-    SELECT id, interface FROM routes(TABLE(trades))                 -- a row for each match
+    SELECT id, rules_of(struct(*)) FROM trades                        -- array<string>: the rules of each row
+    SELECT id, rules_of(symbol => symbol, price => price) FROM trades -- only these attributes are sent to the workers
+    SELECT id, rule FROM rules_of(TABLE(trades))                      -- a row for each match
 
 A message is a struct, whose fields are attributes, or named arguments. Both functions take Arrow batches.
 """
@@ -29,13 +29,13 @@ from cbnet.pipeline.match.batch_matcher import (
     ERROR,
     FAIL,
     FILTER,
-    INTERFACE,
+    RULE,
     MatchPlan,
     OnError,
     match_batches,
     match_lists,
 )
-from cbnet.pipeline.match.dataframe_matcher import check_policy, interface_type, overlap
+from cbnet.pipeline.match.dataframe_matcher import check_policy, overlap, rule_type
 from cbnet.pipeline.match.message_dataframes import parse_schema
 from cbnet.pipeline.match.shipped_tables import AnyTable, ship_tables
 from cbnet.pipeline.schemas import arrow_schema
@@ -54,7 +54,7 @@ def register(
 ) -> None:
     """Register the function and the table function `name` in a session; replace those of an earlier call.
 
-    key: columns of the table function's result beside `interface`, with their types, such as "id bigint". With
+    key: columns of the table function's result beside `rule`, with their types, such as "id bigint". With
     `filters` it returns a row for each matching filter, with its text in the column `filter`.
 
     A row that is not a valid message fails the query. With `on_error="drop"` the function returns null for it and the
@@ -64,7 +64,7 @@ def register(
     keys = parse_schema(key) if isinstance(key, str) else key or StructType()
     tables = ship_tables(spark, table, filters=filters)
     opened = [table.open_here() for table in tables]
-    result = StructType().add(INTERFACE, interface_type(opened))
+    result = StructType().add(RULE, rule_type(opened))
     if filters:
         result.add(FILTER, StringType())
     if on_error == COLUMN:
@@ -81,14 +81,14 @@ def register(
 
 
 def _function(plan: MatchPlan) -> Any:
-    def interfaces(message: Any = None, **columns: Any) -> Any:
+    def rules(message: Any = None, **columns: Any) -> Any:
         if (message is None) == (not columns):
             raise InputError("give either one struct or named columns", hint=_USAGE)
         batch = _batch(message) if message is not None else pa.RecordBatch.from_pydict(columns)
         found = match_lists(batch, replace(plan, attributes=tuple(batch.schema.names)))
         return found if message is None or not message.null_count else pc.if_else(message.is_valid(), found, None)
 
-    return interfaces
+    return rules
 
 
 def _handler(plan: MatchPlan) -> type:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
 from cbnet.files import unreadable
-from cbnet.pipeline.match.batch_matcher import FAIL, INTERFACE, OnError
+from cbnet.pipeline.match.batch_matcher import FAIL, RULE, OnError
 from cbnet.pipeline.match.dataframe_matcher import match_shipped
 from cbnet.pipeline.match.shipped_tables import ShippedTable, ship_tables, store_table
 from cbnet.pipeline.spark.filesystem import (
@@ -161,7 +161,7 @@ def match_versioned(
     matched = match_shipped(
         rows, tables, key=key, columns=columns, version=True, on_error=on_error, is_counted=is_counted
     )
-    return matched.withColumn(INTERFACE, F.col(INTERFACE).cast("string"))
+    return matched.withColumn(RULE, F.col(RULE).cast("string"))
 
 
 def _file_state(path: Path) -> _FileState:

@@ -33,9 +33,9 @@ from cbnet.pipeline.tables.constraint_rows import constraint_rows
 
 MAX_FILTERS = 3_000_000  # of a file: some 200 bytes each in the worker that compiles it
 _CHUNK = 1 << 22  # bytes
-_ROUTER_SHIFT = 32  # of a router in the interfaces of several
+_ROUTER_SHIFT = 32  # of a router in the rules of several: its interfaces
 _CONSTRAINTS = pa.schema(
-    {"interface": pa.int64(), "filter": pa.int64(), "name": pa.string(), "op": pa.string()}
+    {"rule": pa.int64(), "filter": pa.int64(), "name": pa.string(), "op": pa.string()}
 )  # fmt: skip
 
 
@@ -89,10 +89,10 @@ def _compiled(
     fib: DataFrame, parts: Mapping[int, int], tags: DataFrame | None, folded: bool, engine: str, partitions: int
 ) -> DataFrame:
     """Return the compiled parts of tables, in chunks: COMPILED."""
-    interface = F.shiftleft(F.col("router").cast("long"), _ROUTER_SHIFT) + F.col("interface")
+    rule = F.shiftleft(F.col("router").cast("long"), _ROUTER_SHIFT) + F.col("interface")
     trees = ["tree"] if folded else []
-    rows = constraint_rows(fib.select(interface.alias("interface"), "tags", *trees), tags)
-    rows = rows.withColumn("router", F.shiftright("interface", _ROUTER_SHIFT).cast("int"))
+    rows = constraint_rows(fib.select(rule.alias("rule"), "tags", *trees), tags)
+    rows = rows.withColumn("router", F.shiftright("rule", _ROUTER_SHIFT).cast("int"))
     counts = fib.sparkSession.createDataFrame([*parts.items()], "router int, parts int")
     placed = rows.join(F.broadcast(counts), "router").withColumn("part", F.expr("cast(filter % parts as int)"))
     columns = placed.select("router", "part", *_CONSTRAINTS.names)
@@ -104,8 +104,8 @@ def _compile_parts(batches: Iterator[pa.RecordBatch], engine: str) -> Iterator[p
     """Yield the compiled parts of tables, in chunks, from sorted rows."""
     for (router, part), pieces in groupby(_pieces(batches), key=itemgetter(0)):
         rows = pa.Table.from_batches([piece for _, piece in pieces]).select(_CONSTRAINTS.names)
-        interfaces = pc.bit_wise_and(rows["interface"], (1 << _ROUTER_SHIFT) - 1)
-        for chunk in _compiled_chunks(rows.set_column(0, "interface", interfaces), engine):
+        interfaces = pc.bit_wise_and(rows["rule"], (1 << _ROUTER_SHIFT) - 1)
+        for chunk in _compiled_chunks(rows.set_column(0, "rule", interfaces), engine):
             columns = [pa.array([router], pa.int32()), pa.array([part], pa.int32()), pa.array([chunk], pa.binary())]
             yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(COMPILED))
 

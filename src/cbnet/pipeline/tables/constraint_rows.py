@@ -1,8 +1,8 @@
 """Descriptors as rows of constraints, one for each tag.
 
-    interface  filter  name     op          interface 7: #jazz and #vinyl
-    7          0       jazz     #
-    7          0       vinyl    #
+    rule  filter  name     op          rule 7: #jazz and #vinyl
+    7     0       jazz     #
+    7     0       vinyl    #
 
 Filters have distinct numbers in no particular order.
 """
@@ -18,20 +18,20 @@ UNNAMED = "tag "  # with its number, the name of a tag without a dictionary entr
 
 
 def constraint_rows(descriptors: DataFrame, tags: DataFrame | None) -> DataFrame:
-    """Return descriptors as constraints: `interface`, `filter`, `name`, `op`.
+    """Return descriptors as constraints: `rule`, `filter`, `name`, `op`.
 
-    descriptors: `interface`, `tags` and optionally `tree`, a number or null. tags: TAGS, or None without a dictionary.
+    descriptors: `rule`, `tags` and optionally `tree`, a number or null. tags: TAGS, or None without a dictionary.
     """
     # Sorted, so that a partition that is recomputed after a failure gets the same numbers.
     numbered = descriptors.sortWithinPartitions(*descriptors.columns)
     numbered = numbered.withColumn("filter", F.monotonically_increasing_id())
-    rows = numbered.select("interface", "filter", F.explode(_required(descriptors)).alias("id"))
+    rows = numbered.select("rule", "filter", F.explode(_required(descriptors)).alias("id"))
     if tags is None:
         named = rows.withColumn("name", _default_name())
     else:
         named = rows.join(tags.select("id", "tag"), "id", "left")
         named = named.withColumn("name", F.coalesce(F.col("tag"), _default_name()))
-    return named.select("interface", "filter", "name", F.lit("#").alias("op"))
+    return named.select("rule", "filter", "name", F.lit("#").alias("op"))
 
 
 def _required(descriptors: DataFrame) -> Column:

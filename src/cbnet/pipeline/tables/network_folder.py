@@ -2,7 +2,7 @@
 
     network.toml            graph, trees, and paths of the other files
     graph.as-rel.txt.gz     the graph, if it came from a file
-    predicates.parquet/     the predicate of each node, one row for each tag (see `constraint_rows`); `interface`
+    predicates.parquet/     the predicate of each node, one row for each tag (see `constraint_rows`); `rule`
                             is the name of the node
     tables/                 optional compiled tables of some routers; their interfaces are node numbers
 
@@ -83,8 +83,8 @@ def write_network_folder(
 
 def _named_predicates(graph: Graph, predicates: DataFrame, tags: DataFrame | None) -> DataFrame:
     names = [(node, str(name)) for node, name in enumerate(graph.names)]
-    named = predicates.sparkSession.createDataFrame(names, "node int, interface string")
-    rows = predicates.join(F.broadcast(named), "node").select("interface", "tags")
+    named = predicates.sparkSession.createDataFrame(names, "node int, rule string")
+    rows = predicates.join(F.broadcast(named), "node").select("rule", "tags")
     return constraint_rows(rows, tags)
 
 

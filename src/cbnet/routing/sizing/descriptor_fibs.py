@@ -96,7 +96,7 @@ class DescriptorFibs(Fibs):
         tags = self.descriptors.tags.take(pa.array(self.descriptors.examples[np.concatenate([*kept.values()])]))
         filters = np.repeat(np.arange(len(tags)), tags.value_lengths().to_numpy())
         names = tags.flatten().cast(pa.string())
-        rows = {"interface": interfaces[filters], "filter": filters, "name": names, "op": ["#"] * len(names)}
+        rows = {"rule": interfaces[filters], "filter": filters, "name": names, "op": ["#"] * len(names)}
         return Table.from_arrow(pa.table(rows), engine="tags", reduce=False)
 
     def total(self) -> Entries:

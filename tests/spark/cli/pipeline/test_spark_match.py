@@ -32,12 +32,12 @@ def test_matches_counts_and_summary_are_written(cbnet, files, tmp_path, spark):
     summary = json.loads(done.out)
     assert (summary["records"], summary["matches"]) == (4, 4)
     assert summary["rejected"] == {"the row cannot be read": 1}
-    assert summary["interfaces"] == 3
-    steps = ["ship tables", "read the schema", "match and write", "count by interface", "collect rejected rows"]
+    assert summary["rules"] == 3
+    steps = ["ship tables", "read the schema", "match and write", "count by rule", "collect rejected rows"]
     assert [*summary["steps"]] == steps
-    rows = {(row.id, row.interface) for row in read_result(spark, f"{out}/matches").frame(spark).collect()}
+    rows = {(row.id, row.rule) for row in read_result(spark, f"{out}/matches").frame(spark).collect()}
     assert rows == {(1, "cheap"), (1, "zug"), (1, "new"), (4, "zug")}
-    counts = {row.interface: row.matches for row in read_result(spark, f"{out}/counts").frame(spark).collect()}
+    counts = {row.rule: row.matches for row in read_result(spark, f"{out}/counts").frame(spark).collect()}
     assert counts == {"cheap": 1, "zug": 2, "new": 1}
     manifest = json.loads((out / "_cbnet.json").read_text())
     assert manifest["summary"] == summary
@@ -70,7 +70,7 @@ def test_records_are_counted_where_nothing_matches(cbnet, files, tmp_path, spark
     finally:
         spark.conf.set("spark.sql.adaptive.optimizer.excludedRules", rules)
     summary = json.loads(done.out)
-    assert (summary["records"], summary["matches"], summary["interfaces"]) == (4, 0, 0)
+    assert (summary["records"], summary["matches"], summary["rules"]) == (4, 0, 0)
     assert "warning: filters use attributes that no column has: 'Price' (did you mean 'price'?)" in done.err
 
 
@@ -96,7 +96,7 @@ def test_people_get_a_summary_in_words(cbnet, files, tmp_path):
     done = cbnet("spark", "match", *files, "--output", tmp_path / "out", "--schema", "price double", "--filters")
     assert done.code == 2, done.err
     first, second, third, *_ = done.out.splitlines()
-    assert first == "4 records, 1 match, 1 rejected row; 1 interface matched"
+    assert first == "4 records, 1 match, 1 rejected row; 1 rule matched"
     assert second == "  rejected: 1: the row cannot be read"
     assert "records per second" in third
 
@@ -133,5 +133,5 @@ def test_presets_are_read_and_their_bad_lines_are_counted(cbnet, tmp_path, spark
     done = cbnet("spark", "match", *paths, "--format", "stockquotes", "--select", "symbol", "--buckets", "0", "--json")
     summary = json.loads(done.out)
     assert (done.code, summary["records"], sum(summary["rejected"].values())) == (2, 3, 1)
-    rows = {(row.symbol, row.interface) for row in read_result(spark, f"{tmp_path}/out/matches").frame(spark).collect()}
+    rows = {(row.symbol, row.rule) for row in read_result(spark, f"{tmp_path}/out/matches").frame(spark).collect()}
     assert rows == {("ABC", 1), ("XYZ", 2)}

@@ -23,7 +23,7 @@ def test_batches_are_reported_and_summed_up(cbnet, arguments, tmp_path, spark):
     assert (summary["batches"], summary["records"], summary["matches"]) == (1, 3, 3)
     assert summary["rejected"] == batch["rejected"] == {"the row cannot be read": 1}
     assert summary["versions"] == [batch["version"]]
-    rows = {(row.x, row.interface, row.version) for row in spark.read.parquet(f"{tmp_path}/out/matches").collect()}
+    rows = {(row.x, row.rule, row.version) for row in spark.read.parquet(f"{tmp_path}/out/matches").collect()}
     assert rows == {(1, "one", batch["version"]), (1, "any", batch["version"]), (2, "any", batch["version"])}
 
 

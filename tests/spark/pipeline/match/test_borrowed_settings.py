@@ -13,7 +13,7 @@ from cbnet.pipeline.match.batch_folders import compact_batches
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.results import read_result
-from cbnet.spark import MatchStream, StreamJob, read_complete_batches, read_interface
+from cbnet.spark import MatchStream, StreamJob, read_complete_batches, read_rule
 
 SETTINGS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",  # usual on S3
@@ -50,7 +50,7 @@ def job(folder, predicates):
 
 def stored(spark, folder):
     rows = read_result(spark, str(folder / "out" / "matches")).frame(spark).collect()
-    return {(row.file, row.x, row.interface) for row in rows}
+    return {(row.file, row.x, row.rule) for row in rows}
 
 
 @pytest.mark.usefixtures("settings")
@@ -126,8 +126,8 @@ def test_replaced_file_of_a_batch_stops_the_compaction(spark, folder):
 def test_jobs_and_streams_write_to_other_file_systems(spark, folder, remote):
     for _ in range(2):
         assert run_match(spark, job(folder, {"one": "x = 3"}), f"{remote}/job").matches == 2
-    assert sorted(row.file for row in read_interface(spark, f"{remote}/job", "one").collect()) == [0, 1]
+    assert sorted(row.file for row in read_rule(spark, f"{remote}/job", "one").collect()) == [0, 1]
     run_stream(spark, folder, f"{remote}/stream")
     assert compact_batches(spark, f"{remote}/stream", 2) == 2
     assert [path.name for path in (folder / "stream" / "matches").glob("batch=*")] == ["batch=0-1"]
-    assert read_interface(spark, f"{remote}/stream", "it").count() == 40
+    assert read_rule(spark, f"{remote}/stream", "it").count() == 40

@@ -157,7 +157,7 @@ def messages(rows):
 
 @pytest.fixture(scope="module")
 def expected(messages):
-    predicates = {interface: parse(text) for interface, text in PREDICATES.items()}
+    predicates = {rule: parse(text) for rule, text in PREDICATES.items()}
     return sorted((key, name) for key, message in messages.items() for name in reference.match(predicates, message))
 
 
@@ -166,24 +166,24 @@ def found(frame, *names):
 
 
 def test_every_type_matches_as_in_the_reference(frame_of_all, expected):
-    assert found(match(frame_of_all, Table.build(PREDICATES), key="id"), "id", "interface") == expected
+    assert found(match(frame_of_all, Table.build(PREDICATES), key="id"), "id", "rule") == expected
 
 
 def test_every_predicate_of_the_test_matches_some_but_not_all_rows(expected, rows):
-    counts = {name: sum(interface == name for _, interface in expected) for name in PREDICATES}
+    counts = {name: sum(rule == name for _, rule in expected) for name in PREDICATES}
     assert counts.pop("all") == len(rows)
     assert counts.pop("none") == counts.pop("null") == 0  # a null cell is an absent attribute
     assert all(0 < count < len(rows) for count in counts.values()), counts
 
 
-def test_split_tables_match_as_one_even_with_shared_interfaces(frame_of_all, expected, tmp_path):
+def test_split_tables_match_as_one_even_with_shared_rules(frame_of_all, expected, tmp_path):
     names = [*PREDICATES]
     paths = []
     for place, part in enumerate((names[:8], names[8:], names[5:12])):
         paths.append(tmp_path / f"{place}.cbt")
         Table.build({name: PREDICATES[name] for name in part}).save(paths[-1])
     apart, shared = match(frame_of_all, paths[:2], key="id"), match(frame_of_all, paths, key="id")
-    assert found(apart, "id", "interface") == found(shared, "id", "interface") == expected
+    assert found(apart, "id", "rule") == found(shared, "id", "rule") == expected
 
 
 def canonical(filter):
@@ -200,7 +200,7 @@ def test_filters_option_gives_a_row_for_each_matching_filter(frame_of_all, messa
         for key, message in messages.items()
         if filter.matches(message)
     }
-    rows_found = found(matched, "id", "interface", "filter")
+    rows_found = found(matched, "id", "rule", "filter")
     filters = {text: canonical(parse_filter(text)) for _, _, text in rows_found}
     assert {(key, name, filters[text]) for key, name, text in rows_found} == expected
     assert len(rows_found) == len(expected)
@@ -221,7 +221,7 @@ def test_keys_of_every_type_are_copied(spark):
         [1, None],
         7,
     )
-    assert only.interface == 1
+    assert only.rule == 1
     assert len(only.version) == 16
 
 
@@ -235,7 +235,7 @@ def test_empty_frames_and_empty_partitions_match_nothing(spark):
     table = Table.build({"all": "true", "x": "x >= 0"})
     assert match(spark.createDataFrame([], "x int"), table).collect() == []
     few = spark.range(3).withColumnRenamed("id", "x").repartition(11)
-    assert found(match(few, table), "x", "interface") == [(x, name) for x in range(3) for name in ("all", "x")]
+    assert found(match(few, table), "x", "rule") == [(x, name) for x in range(3) for name in ("all", "x")]
 
 
 @pytest.fixture
@@ -257,7 +257,7 @@ def test_rows_that_are_not_messages_fail_the_query_by_default(with_nan):
 def test_rows_that_are_not_messages_are_dropped_or_kept_with_the_reason(with_nan):
     table = Table.build({"x": "x < 1", "all": "true"})
     matches = [(2, "all"), (2, "x")]
-    assert found(match(with_nan, table, key="id", on_error="drop"), "id", "interface") == matches
+    assert found(match(with_nan, table, key="id", on_error="drop"), "id", "rule") == matches
     kept = match(with_nan, table, key="id", on_error="column", version=True)
     assert {tuple(row)[:3] for row in kept.collect()} == {(1, None, NAN), *((*pair, None) for pair in matches)}
     with pytest.raises(InputError, match=r'unknown error policy \'skip\'; use "fail", "drop" or "column"'):
@@ -282,8 +282,8 @@ def test_rejected_rows_have_their_reason_and_the_others_go_on(spark):
     )
     tables = [Table.build({"day": "exists day"}), Table.build({"n": "n >= 0"})]
     matched = match(frame, tables, key="n", on_error="column")
-    assert found(matched.where("_error is null"), "n", "interface") == [([0.0], "n"), ([2.0], "day"), ([2.0], "n")]
-    assert found(matched.where("_error is not null"), "_error", "interface") == [
+    assert found(matched.where("_error is null"), "n", "rule") == [([0.0], "n"), ([2.0], "day"), ([2.0], "n")]
+    assert found(matched.where("_error is not null"), "_error", "rule") == [
         ("column 'day': the time is not in the years 1 to 9999", None),
         ("column 'n': NaN and infinity are not values", None),
     ]
@@ -329,14 +329,14 @@ def test_stream_is_matched_like_a_batch(spark, tmp_path):
     ("arguments", "problem"),
     [
         ({"key": "y"}, "no column 'y' for the key"),
-        ({"key": ["x", "interface"]}, "the key column 'interface' is a column of the result"),
+        ({"key": ["x", "rule"]}, "the key column 'rule' is a column of the result"),
         ({"key": "x", "columns": ["z"]}, "no column 'z'"),
         ({"key": "i"}, "the key column 'i': Spark cannot pass interval year to Python"),
         ({"key": "x"}, "column 'b': binary is not a valid type for attributes"),
     ],
 )
 def test_missing_and_unusable_columns_are_refused_before_the_job_runs(spark, arguments, problem):
-    frame = spark.sql("select 1 x, 2 interface, binary('') b, interval '1' year i")
+    frame = spark.sql("select 1 x, 2 rule, binary('') b, interval '1' year i")
     with pytest.raises(InputError, match=problem):
         match(frame, Table.build({"a": "x = 1 and absent b"}), **arguments)
 
@@ -390,7 +390,7 @@ def test_table_replaced_after_the_call_has_no_effect(spark, tmp_path):
     Table.build({"old": "id = 1"}).save(path)
     matched = match(spark.range(3), path)
     Table.build({"new": "id = 2"}).save(path)
-    assert found(matched, "id", "interface") == [(1, "old")]
+    assert found(matched, "id", "rule") == [(1, "old")]
 
 
 class Local:
@@ -406,17 +406,17 @@ class Local:
 
 
 def test_worker_counts_matches_and_bounds_its_batches(tmp_path):
-    interfaces = 3000
-    Table.build({number: "true" if number % 2 else "x >= 0" for number in range(interfaces)}).save(tmp_path / "t.cbt")
-    result = arrow_schema(StructType().add("interface", "long").add(COUNTS, COUNTS_TYPE))
+    rules = 3000
+    Table.build({number: "true" if number % 2 else "x >= 0" for number in range(rules)}).save(tmp_path / "t.cbt")
+    result = arrow_schema(StructType().add("rule", "long").add(COUNTS, COUNTS_TYPE))
     plan = MatchPlan((Local(tmp_path / "t.cbt"),), ("id",), ("x",), result, False, "drop")
     values = [1.0, float("nan"), None] * 200
     batch = pa.RecordBatch.from_arrays([pa.array(range(600)), pa.array(values)], ["c0", "c1"])
     *batches, last = match_batches([batch, batch.slice(0, 0)], plan)
-    assert max(part.num_rows for part in batches) <= 256 * interfaces
+    assert max(part.num_rows for part in batches) <= 256 * rules
     assert min(part.num_rows for part in batches[1:3]) <= 200_000
     [counts] = last.column(COUNTS).to_pylist()
-    assert (counts["records"], counts["matches"]) == (600, 200 * interfaces + 200 * interfaces // 2)
+    assert (counts["records"], counts["matches"]) == (600, 200 * rules + 200 * rules // 2)
     assert sum(part.num_rows for part in batches) == counts["matches"]
     assert counts["rejected"] == 200
     assert counts["match_s"] > 0

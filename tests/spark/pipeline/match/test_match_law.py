@@ -92,5 +92,5 @@ def test_rows_match_as_dicts_do(spark, frame, rules):
     df = spark.createDataFrame(data, ", ".join(["id int", *(f"`{name}` {type}" for name, type in schema.items())]))
     found = {number: [] for number in range(len(rows))}
     for row in cbnet.spark.match(df, table, key="id", on_error="column").collect():
-        found[row.id] = REFUSED if row["_error"] is not None else sorted([*found[row.id], row.interface])
+        found[row.id] = REFUSED if row["_error"] is not None else sorted([*found[row.id], row.rule])
     assert found == {number: answer(table, row) for number, row in enumerate(rows)}

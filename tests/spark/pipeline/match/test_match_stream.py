@@ -219,7 +219,7 @@ def test_versions_in_a_batch_function_of_the_user_survive_a_replay(spark, folder
     def write(batch_rows, batch):
         attempts.append(batch)
         matched = versions.match(batch_rows, batch, key=["file", "x"])
-        sink[batch] = [(row.file, row.x, row.interface, row.version) for row in matched.collect()]
+        sink[batch] = [(row.file, row.x, row.rule, row.version) for row in matched.collect()]
         if len(attempts) == 1:
             raise CbnetError("died")
 

@@ -27,10 +27,10 @@ def trades(spark):
 
 
 def pairs(frame):
-    return sorted((row.id, row.interface) for row in frame.collect())
+    return sorted((row.id, row.rule) for row in frame.collect())
 
 
-def test_function_returns_the_interfaces_of_a_struct(spark):
+def test_function_returns_the_rules_of_a_struct(spark):
     rows = spark.sql("SELECT id, routes(struct(*)) AS found FROM trades").collect()
     assert {row.id: row.found for row in rows} == EXPECTED  # in the order of the table
 
@@ -47,23 +47,23 @@ def test_function_takes_named_columns(spark):
 def test_function_filters_and_explodes(spark):
     cheap = spark.sql("SELECT id FROM trades WHERE array_contains(routes(struct(*)), 'cheap')")
     assert [row.id for row in cheap.collect()] == [1]
-    exploded = spark.sql("SELECT id, explode(routes(struct(*))) AS interface FROM trades")
+    exploded = spark.sql("SELECT id, explode(routes(struct(*))) AS rule FROM trades")
     assert pairs(exploded) == sorted((id, name) for id, names in EXPECTED.items() for name in names)
 
 
 def test_table_function_returns_a_row_for_each_match(spark):
     expected = sorted((id, name) for id, names in EXPECTED.items() for name in names)
-    assert pairs(spark.sql("SELECT id, interface FROM routes(TABLE(trades))")) == expected
+    assert pairs(spark.sql("SELECT id, rule FROM routes(TABLE(trades))")) == expected
     some = "SELECT * FROM routes(TABLE(SELECT id, symbol FROM trades WHERE id < 3))"
     assert pairs(spark.sql(some)) == [(1, "acme"), (1, "all"), (2, "all")]
 
 
-def test_null_message_has_null_interfaces_and_a_message_of_nulls_may_match(spark):
+def test_null_message_has_null_rules_and_a_message_of_nulls_may_match(spark):
     rows = spark.sql("SELECT routes(if(id = 1, struct(id, price), null)) AS found, id FROM trades WHERE id < 3")
     assert {row.id: row.found for row in rows.collect()} == {1: ["cheap", "all"], 2: None}
 
 
-def test_integer_interfaces_are_strings_in_arrays_and_numbers_in_rows(spark):
+def test_integer_rules_are_strings_in_arrays_and_numbers_in_rows(spark):
     cbnet.spark.register(spark, "numbers", Table.build({7: "id = 1", 9: "id >= 1"}), key="id bigint")
     assert spark.sql("SELECT numbers(id => 1L) AS found").collect()[0].found == ["7", "9"]
     assert pairs(spark.sql("SELECT * FROM numbers(TABLE(SELECT id FROM trades WHERE id = 1))")) == [(1, 7), (1, 9)]

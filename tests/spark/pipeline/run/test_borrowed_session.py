@@ -65,6 +65,6 @@ def test_matching_gives_the_same_rows_with_any_settings(spark, borrowed):
     rules = {"t": 't = "2024-05-01T10:00:00.000000000Z"', "d": "exists d", "n": "n = 1.5", "s": 's = "x"'}
     frames = [session.sql(f"select {', '.join(columns)}") for session in (spark, borrowed)]
     usual, unusual = (
-        sorted(row.interface for row in match(frame, Table.build(rules), key="id").collect()) for frame in frames
+        sorted(row.rule for row in match(frame, Table.build(rules), key="id").collect()) for frame in frames
     )
     assert usual == unusual == ["d", "n", "s", "t"]

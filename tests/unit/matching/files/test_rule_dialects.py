@@ -84,7 +84,7 @@ def test_a_pattern_is_no_predicate_of_cbnet(tmp_path):
 def test_tables_are_built_from_patterns():
     table = Table.build({"a": '{"x": [1]}', "b": {"x": [1, 2]}, "c": parse("x = 3")}, dialect="eventbridge")
     assert [table.match({"x": x}) for x in (1, 2, 3)] == [["a", "b"], ["b"], ["c"]]
-    with pytest.raises(InputError, match="interface 'a': x: the values of a field"):
+    with pytest.raises(InputError, match="rule 'a': x: the values of a field"):
         Table.build({"a": {"x": 5}}, dialect="eventbridge")
 
 

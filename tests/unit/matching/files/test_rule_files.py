@@ -21,7 +21,7 @@ def jsonl(path):
 
 
 def parquet(path):
-    columns = {"interface": ["milan", "cheap"], "filter": [1, 2], "name": ["dest", "price"], "op": ["=", "<"],
+    columns = {"rule": ["milan", "cheap"], "filter": [1, 2], "name": ["dest", "price"], "op": ["=", "<"],
                "string": ["MXP", None], "int": [None, 500]}  # fmt: skip
     pq.write_table(pa.table(columns), path)
 

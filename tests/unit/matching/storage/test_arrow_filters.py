@@ -7,7 +7,7 @@ from cbnet import InputError, Table, parse
 
 SCHEMA = pa.schema(
     [
-        ("interface", pa.string()),
+        ("rule", pa.string()),
         ("filter", pa.int64()),
         ("name", pa.string()),
         ("op", pa.string()),
@@ -20,7 +20,7 @@ SCHEMA = pa.schema(
 
 
 def filters(*rows):
-    return pa.Table.from_pylist([{"interface": "a", "filter": 1, **row} for row in rows], SCHEMA)
+    return pa.Table.from_pylist([{"rule": "a", "filter": 1, **row} for row in rows], SCHEMA)
 
 
 def test_a_row_is_a_constraint_and_rows_of_one_filter_are_a_conjunction():
@@ -29,7 +29,7 @@ def test_a_row_is_a_constraint_and_rows_of_one_filter_are_a_conjunction():
             {"name": "x", "op": "<", "int": 5},
             {"name": "y", "op": "=", "string": "s"},
             {"filter": 2, "name": "vip", "op": "#"},
-            {"filter": 3, "interface": "b", "name": "z", "op": "!=", "bool": True},
+            {"filter": 3, "rule": "b", "name": "z", "op": "!=", "bool": True},
         )
     )
     assert table.match({"x": 4, "y": "s"}) == ["a"]
@@ -38,7 +38,7 @@ def test_a_row_is_a_constraint_and_rows_of_one_filter_are_a_conjunction():
 
 
 def test_rows_without_an_op_are_empty_filters():
-    table = Table.from_arrow(filters({}, {"filter": 2, "interface": "b"}))
+    table = Table.from_arrow(filters({}, {"filter": 2, "rule": "b"}))
     assert table.match({}) == ["a", "b"]
 
 
@@ -58,7 +58,7 @@ def test_a_table_without_rows_matches_nothing():
         ({"op": "=", "int": 1}, "row 2: the name is null"),
         ({"name": "#", "op": "=", "int": 1}, 'row 2: the name "#" is reserved'),
         ({"name": "x", "op": "=", "float": float("nan")}, "row 2: NaN and infinity are not values"),
-        ({"interface": None, "name": "x", "op": "exists"}, "row 2: column 'interface' is null"),
+        ({"rule": None, "name": "x", "op": "exists"}, "row 2: column 'rule' is null"),
     ],
 )
 def test_an_error_names_its_row(row, problem):
@@ -75,7 +75,7 @@ def test_a_missing_column_is_named():
 def test_text_rows_hold_what_columns_cannot():
     table = pa.table(
         {
-            "interface": [1, 1, 2, 1, 3],
+            "rule": [1, 1, 2, 1, 3],
             "filter": [0, 1, 2, 0, 3],
             "name": ["x", None, None, None, "y"],
             "op": [">", "text", "text", "text", "="],
@@ -95,11 +95,11 @@ def test_text_rows_hold_what_columns_cannot():
     ("changes", "problem"),
     [
         ({"string": [None, "x ="]}, "row 2: a value is missing"),
-        ({"interface": [1, 2]}, "row 2: another row of its filter has another interface"),
+        ({"rule": [1, 2]}, "row 2: another row of its filter has another rule"),
         ({"op": ["?", "text"]}, "row 1: unknown operator"),
     ],
 )
 def test_errors_of_filters_with_text_name_their_row(changes, problem):
-    columns = {"interface": [1, 1], "filter": [0, 0], "name": ["x", None], "op": [">", "text"], "string": [None, "a < b"], "int": [5, None]}  # fmt: skip
+    columns = {"rule": [1, 1], "filter": [0, 0], "name": ["x", None], "op": [">", "text"], "string": [None, "a < b"], "int": [5, None]}  # fmt: skip
     with pytest.raises(InputError, match=problem):
         Table.from_arrow(pa.table(columns | changes))

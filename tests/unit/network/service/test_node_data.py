@@ -16,7 +16,7 @@ from cbnet.routing.multitree.folding import fold
 
 def parquet(path, rows):
     path.parent.mkdir(exist_ok=True)
-    columns = dict(zip(("interface", "filter", "name", "op"), zip(*rows, strict=True), strict=True))
+    columns = dict(zip(("rule", "filter", "name", "op"), zip(*rows, strict=True), strict=True))
     pq.write_table(pa.table({name: list(each) for name, each in columns.items()}), path)
 
 

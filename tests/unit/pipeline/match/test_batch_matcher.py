@@ -11,12 +11,12 @@ from cbnet.pipeline.match.shipped_tables import ShippedTable
 
 ROWS = 500
 INTERFACES = {f"i{number}": number for number in range(40)}  # matches all x of at least this number
-RESULT = pa.schema([("interface", pa.string())])
+RESULT = pa.schema([("rule", pa.string())])
 
 
 @pytest.fixture
 def plan(tmp_path):
-    """Two tables, which have the interfaces i10 to i29 in common."""
+    """Two tables, which have the rules i10 to i29 in common."""
     tables = []
     for part, own in enumerate((range(30), range(10, 40))):
         path = tmp_path / f"{part}.cbt"
@@ -44,7 +44,7 @@ def test_matches_of_overlapping_tables_come_once_and_in_small_parts(plan, batch,
     assert max(part.num_rows for part in parts) < 2_000  # of 14,600
 
 
-def test_lists_of_overlapping_tables_have_every_interface_once(plan, batch, monkeypatch):
+def test_lists_of_overlapping_tables_have_every_rule_once(plan, batch, monkeypatch):
     monkeypatch.setattr(batch_matcher, "_FIRST_ROWS", 20)
     monkeypatch.setattr(batch_matcher, "_MATCHES_PER_SLICE", 400)
     messages = batch.select([1])

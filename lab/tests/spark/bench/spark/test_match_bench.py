@@ -45,7 +45,7 @@ def test_rivals_give_the_same_answers(given):
 @pytest.mark.usefixtures("spark")
 def test_a_rival_that_fails_does_not_end_the_others(given, monkeypatch):
     def failing(records, _):
-        return records.selectExpr("id", "raise_error('too much') AS interface")
+        return records.selectExpr("id", "raise_error('too much') AS rule")
 
     monkeypatch.setattr(match_rivals, "_cases", failing)
     cbnet, join, case = rivals(given, "local[2]", lambda _: None)
@@ -63,10 +63,10 @@ def test_rivals_read_every_operator_and_quote_as_the_table_does(spark, tmp_path)
         (0, "s", "=", "a'b", None, None), (1, "s", "=", "a\\b", None, None), (2, "s", "^=", "a", None, None),
         (2, "x", ">=", None, 2, None), (3, "x", "<=", None, 3, None), (3, "y", "<=", None, None, 0.5),
     ]  # fmt: skip
-    names = ("interface", "name", "op", "string", "int", "float")
+    names = ("rule", "name", "op", "string", "int", "float")
     types = (pa.int64(), pa.string(), pa.string(), pa.string(), pa.int64(), pa.float64())
     columns = {name: pa.array([row[place] for row in rows], types[place]) for place, name in enumerate(names)}
-    filters = pa.table({**columns, "filter": columns["interface"]})
+    filters = pa.table({**columns, "filter": columns["rule"]})
     found = compare(spark, spark.read.parquet(str(tmp_path / "r.parquet")), filters, 0.1, lambda _: None)
     expected = sum(map(len, Table.from_arrow(filters).match_frame(records.drop_columns(["id"])).to_pylist()))
     assert {one.matches for one in found} == {expected}

@@ -84,7 +84,7 @@ def test_the_reference_checks_whole_answers(monkeypatch, most):
     monkeypatch.setattr(expected, "MAX_PAIRS", most)
     found = expected_matches(input_of(filters, traffic.message_batch(), silent), silent)
     assert len(found.answers) == 40
-    rows = zip(*(filters[name].to_pylist() for name in ("interface", "filter", "name")), strict=True)
+    rows = zip(*(filters[name].to_pylist() for name in ("rule", "filter", "name")), strict=True)
     sets = {}
     for interface, filter, tag in rows:
         sets.setdefault((interface, filter), set()).add(tag)
@@ -155,7 +155,7 @@ def test_tag_tables_are_compiled_matched_and_inspected(cbnet, tmp_path, engine):
     assert cbnet("compile", "--rules", source, "-o", table, "--engine", engine).code == 0
     lines = b'{"#": ["z"]}\n{"#": ["x", "y"], "price": 3}\n{}\n'
     told = cbnet("match", "--rules", table, "--json", stdin=lines).out.splitlines()
-    assert [json.loads(line)["interfaces"] for line in told[:-1]] == [["a", "b", "c"], ["a", "c"], ["c"]]
+    assert [json.loads(line)["rules"] for line in told[:-1]] == [["a", "b", "c"], ["a", "c"], ["c"]]
     said = json.loads(cbnet("inspect", table, "--json").out)
     assert (said["engine"], said["filters"], said["constraints"]) == (engine, 5, 6)
     assert said["filter_kinds"] == {"always": 1, "single": 2, "other": 2}
@@ -172,7 +172,7 @@ def test_a_constraint_is_refused_before_a_tag_table_is_written(cbnet, tmp_path, 
     source.write_text("[rules]\na = '#x'\nmilan = 'price < 500 and #x'\n")
     outcome = cbnet("compile", "--rules", source, "-o", table, "--engine", engine)
     assert (outcome.code, table.exists()) == (2, False)
-    assert "interface 'milan': the filter `price < 500 and #x` has a constraint" in outcome.err
+    assert "rule 'milan': the filter `price < 500 and #x` has a constraint" in outcome.err
     assert "use the engine pivot" in outcome.err
 
 

@@ -19,7 +19,7 @@ def test_router_has_the_filters_below_each_interface_and_the_rest_at_its_parent(
     own = _at(data, TINY, level)
     assert np.bincount(own.columns.targets).tolist() == sizes
     assert own.filters["filter"].equals(data.filters["filter"])
-    assert own.filters["interface"].to_numpy()[0] == own.columns.targets[0]
+    assert own.filters["rule"].to_numpy()[0] == own.columns.targets[0]
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,7 @@ def workload(request):
     kind, interfaces = request.param
     traffic = TagTraffic(4000, interfaces, messages=150, seed=7, **WORKLOADS[kind])
     filters, batch = traffic.filters(), traffic.message_batch()
-    rows = zip(
-        filters["interface"].to_pylist(), filters["filter"].to_pylist(), filters["name"].to_pylist(), strict=True
-    )
+    rows = zip(filters["rule"].to_pylist(), filters["filter"].to_pylist(), filters["name"].to_pylist(), strict=True)
     sets, owner = {}, {}
     for interface, filter, tag in rows:
         sets.setdefault(filter, set()).add(tag)
@@ -167,10 +165,10 @@ def test_a_descriptor_may_have_many_tags(engine):
 @every_tag_engine
 def test_a_filter_with_a_constraint_is_refused_by_name(engine):
     rules = {"a": "#x", "milan": "#x or #y and price < 500 and #z"}
-    with pytest.raises(InputError, match=r"interface 'milan': the filter `price < 500 and #y and #z` has a constraint"):
+    with pytest.raises(InputError, match=r"rule 'milan': the filter `price < 500 and #y and #z` has a constraint"):
         Table.build(rules, engine=engine)
-    rows = {"interface": [1, 2], "filter": [0, 1], "name": ["t", "x"], "op": ["#", "exists"]}
-    with pytest.raises(InputError, match="interface 2: the filter `exists x`"):
+    rows = {"rule": [1, 2], "filter": [0, 1], "name": ["t", "x"], "op": ["#", "exists"]}
+    with pytest.raises(InputError, match="rule 2: the filter `exists x`"):
         Table.from_arrow(pa.table(rows), engine=engine)
 
 

@@ -21,14 +21,14 @@ def table(*texts):
     for number, text in enumerate(texts):
         [filter] = parse(text).filters
         rows += [
-            {"interface": number, "filter": number, "name": constraint.name, "op": str(constraint.op)}
+            {"rule": number, "filter": number, "name": constraint.name, "op": str(constraint.op)}
             | {("string" if isinstance(constraint.value, str) else "int"): constraint.value}
             for constraint in filter.constraints
         ]
-        rows += [{"interface": number, "filter": number, "name": tag, "op": "#"} for tag in filter.tags]
+        rows += [{"rule": number, "filter": number, "name": tag, "op": "#"} for tag in filter.tags]
         if not (filter.constraints or filter.tags):
-            rows.append({"interface": number, "filter": number})
-    types = {"interface": pa.int64(), "filter": pa.int64(), "name": pa.string(), "op": pa.string()}
+            rows.append({"rule": number, "filter": number})
+    types = {"rule": pa.int64(), "filter": pa.int64(), "name": pa.string(), "op": pa.string()}
     types |= {"string": pa.string(), "int": pa.int64()}
     return pa.Table.from_pylist(rows, pa.schema(list(types.items())))
 

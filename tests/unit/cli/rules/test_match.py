@@ -177,7 +177,7 @@ def test_names_are_ordered_by_priority_and_metadata_come_back(cbnet, tmp_path):
     (row, _) = rows(cbnet("match", "--rules", path, "--json", stdin=b'{"x": 1}\n').out)
     assert row == {
         "message": 1,
-        "interfaces": ["high", "mid", "low"],
+        "rules": ["high", "mid", "low"],
         "priority": {"high": 5, "mid": 1},
         "metadata": {"high": {"owner": "é"}},
     }

@@ -43,7 +43,7 @@ def parquet(path):
         ("web", 3, "path", "^=", "/shop", None), ("web", 3, "status", ">=", None, 500), ("all", 4, None, None, None, None),
     ]  # fmt: skip
     columns = zip(*constraints, strict=True)
-    names = ("interface", "filter", "name", "op", "string", "int")
+    names = ("rule", "filter", "name", "op", "string", "int")
     pq.write_table(pa.table({name: list(column) for name, column in zip(names, columns, strict=True)}), path)
     return path
 
@@ -66,16 +66,16 @@ def test_every_form_of_predicates_compiles_and_matches_as_before(cbnet, tmp_path
     assert cbnet("compile", "--rules", source, "-o", table).code == 0
     for file in (source, table):
         outcome = cbnet("match", "--rules", file, messages, "--json")
-        assert (outcome.code, [row["interfaces"] for row in rows(outcome.out)[:-1]]) == (0, ROUTES)
+        assert (outcome.code, [row["rules"] for row in rows(outcome.out)[:-1]]) == (0, ROUTES)
 
 
 def test_compile_prints_a_summary_of_the_table(cbnet, source, tmp_path):
     table = tmp_path / "table.cbt"
     outcome = cbnet("compile", "--rules", source, "-o", table)
     # milan has 2 + 1 constraints in two filters, web has 2, all has an empty filter, none has none
-    assert outcome.out.startswith(f"{table}: 4 interfaces, 4 filters, 5 constraints, {table.stat().st_size:,} bytes, ")
+    assert outcome.out.startswith(f"{table}: 4 rules, 4 filters, 5 constraints, {table.stat().st_size:,} bytes, ")
     (row,) = rows(cbnet("compile", "--rules", source, "-o", table, "--json").out)
-    keys = ["interfaces", "filters", "covered", "constraints", "bytes", "bytes_per_constraint", "seconds"]
+    keys = ["rules", "filters", "covered", "constraints", "bytes", "bytes_per_constraint", "seconds"]
     assert list(row) == keys
     assert row["bytes"] == table.stat().st_size
     assert row["bytes_per_constraint"] == round(row["bytes"] / 5, 1)
@@ -100,7 +100,7 @@ def test_a_compiled_table_compiles_again_with_its_rules(cbnet, tmp_path, message
     assert cbnet("match", "--rules", again, messages).out.startswith("1: 7\n2: a, 7\n")  # by priority
     for file in (source, table, again):
         (facts,) = rows(cbnet("inspect", file, "--json").out)
-        assert facts["rules"] == [{"name": "a", "priority": 3, "metadata": {"to": ["é"]}}]
+        assert facts["rule_details"] == [{"name": "a", "priority": 3, "metadata": {"to": ["é"]}}]
 
 
 def test_the_content_of_a_table_decides_and_not_its_name(cbnet, source, tmp_path, messages):
@@ -112,7 +112,7 @@ def test_the_content_of_a_table_decides_and_not_its_name(cbnet, source, tmp_path
 def test_match_explains_with_a_compiled_table(cbnet, source, tmp_path):
     table = tmp_path / "table.cbt"
     cbnet("compile", "--rules", source, "-o", table)
-    line = b'{"path": "/shop/cart", "status": 404}\n'  # one filter of each interface comes closest
+    line = b'{"path": "/shop/cart", "status": 404}\n'  # one filter of each rule comes closest
     from_source = cbnet("match", "--rules", source, "--explain", "all", "--json", stdin=line)
     assert rows(cbnet("match", "--rules", table, "--explain", "all", "--json", stdin=line).out) == rows(from_source.out)
 
@@ -172,7 +172,7 @@ def test_a_wrong_row_of_a_parquet_file_is_named(cbnet, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({"interface": ["a", "a"], "filter": [1, 1], "name": ["x", "x"], "op": ["=", "~"],
+    pq.write_table(pa.table({"rule": ["a", "a"], "filter": [1, 1], "name": ["x", "x"], "op": ["=", "~"],
                              "int": [1, 2]}), tmp_path / "p.parquet")  # fmt: skip
     outcome = cbnet("compile", "--rules", tmp_path / "p.parquet", "-o", tmp_path / "t.cbt")
     assert (outcome.code, outcome.out) == (2, "")
@@ -192,4 +192,4 @@ def test_bad_lines_are_reported_in_their_place_among_thousands(cbnet, source):
     assert (outcome.code, len(told)) == (2, 18_002)  # with the summary
     assert told[9000]["line"] == 9001
     assert [row["message"] for row in told if "message" in row] == [*range(1, 9001), *range(9002, 18_002)]
-    assert all(row["interfaces"] == ["milan", "all"] for row in told if "message" in row)
+    assert all(row["rules"] == ["milan", "all"] for row in told if "message" in row)

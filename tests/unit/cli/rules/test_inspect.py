@@ -39,7 +39,7 @@ def inspected(cbnet, table):
 def test_inspect_counts_the_example_of_the_papers(cbnet, compiled, engine):
     table = compiled(FIGURE_4)
     said = inspected(cbnet, table)
-    assert (said["engine"], said["interfaces"], said["filters"], said["constraints"]) == (engine, 3, 7, 15)
+    assert (said["engine"], said["rules"], said["filters"], said["constraints"]) == (engine, 3, 7, 15)
     assert said["bytes"] == table.stat().st_size
     assert {(row["type"], row["operator"]): row["constraints"] for row in said["tests"]} == {
         ("string", "="): 9, ("number", "<"): 4, ("number", ">"): 1, ("bool", "="): 1,
@@ -53,15 +53,15 @@ def test_inspect_counts_the_example_of_the_papers(cbnet, compiled, engine):
 def test_the_selectivity_table_is_that_of_the_paper(cbnet, compiled):
     # [2002 §4.3]: price is a determinant of I1 and I3, stock of I3, and there are no others
     said = inspected(cbnet, compiled(FIGURE_4))["determinants"]
-    assert [(row["name"], row["interfaces"]) for row in said] == [("price", 2), ("stock", 1)]
+    assert [(row["name"], row["rules"]) for row in said] == [("price", 2), ("stock", 1)]
 
 
-def test_a_determinant_is_in_all_filters_of_its_interface(cbnet, compiled):
+def test_a_determinant_is_in_all_filters_of_its_rule(cbnet, compiled):
     # a needs x and the tag t; b has a filter without x; the empty filter of c needs nothing; d has no filter
     table = compiled("[rules]\na = '#t and x > 1 and x < 9 or x = 4 and #t'\nb = 'x = 1 or y = 2'\n"
                      "c = 'x = 1 or true'\nd = []\n")  # fmt: skip
     said = inspected(cbnet, table)
-    assert sorted((row["name"], row["is_tag"], row["interfaces"]) for row in said["determinants"]) == [
+    assert sorted((row["name"], row["is_tag"], row["rules"]) for row in said["determinants"]) == [
         ("t", True, 1), ("x", False, 1),
     ]  # fmt: skip
     assert [(row["name"], row["constraints"]) for row in said["top_tags"]] == [("t", 2)]
@@ -79,7 +79,7 @@ def test_sets_and_conditions_are_counted(cbnet, tmp_path):
         {"name": "x", "constraints": 2}, {"name": "price", "constraints": 1}, {"name": "quantity", "constraints": 1},
     ]  # fmt: skip
     assert said["top_tags"] == []
-    assert {row["name"]: row["interfaces"] for row in said["determinants"]} == {"x": 2, "price": 1, "quantity": 1}
+    assert {row["name"]: row["rules"] for row in said["determinants"]} == {"x": 2, "price": 1, "quantity": 1}
 
 
 def test_covered_filters_are_counted_apart(cbnet, compiled):
@@ -106,7 +106,7 @@ def test_inspect_shows_tables_to_people(cbnet, compiled):
 def test_rules_are_shown_by_priority(cbnet, compiled):
     rules = "".join(f"[rules.r{n}]\nwhen = 'x = {n}'\npriority = {n}\n" for n in range(25))
     table = compiled(f"[rules]\nplain = 'y = 1'\n{rules}metadata = {{ owner = '[red]' }}\n")
-    said = inspected(cbnet, table)["rules"]
+    said = inspected(cbnet, table)["rule_details"]
     assert said[0] == {"name": "r24", "priority": 24, "metadata": {"owner": "[red]"}}
     assert [rule["priority"] for rule in said] == [*range(24, 0, -1)]  # r0 has neither priority nor metadata
     outcome = cbnet("inspect", table)

@@ -5,22 +5,22 @@ import pytest
 from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_folders import batch_path, compact_batches, complete_batch, write_batch
 from cbnet.pipeline.match.bucket_numbers import bucket_of
-from cbnet.pipeline.match.interface_buckets import bucketed, interface_counts
+from cbnet.pipeline.match.rule_buckets import bucketed, rule_counts
 from cbnet.pipeline.spark.results import Provenance, read_result, write_result
-from cbnet.spark import read_interface
+from cbnet.spark import read_rule
 
 BUCKETS = 4
 
 
 @pytest.fixture(scope="module")
 def matches():
-    return [(number, f"interface-{number % 11}") for number in range(300)]
+    return [(number, f"rule-{number % 11}") for number in range(300)]
 
 
 @pytest.fixture(scope="module")
 def folder(spark, matches, tmp_path_factory):
     path = tmp_path_factory.mktemp("routed") / "matches"
-    write(spark.createDataFrame(matches, "id int, interface string").repartition(5), path, BUCKETS)
+    write(spark.createDataFrame(matches, "id int, rule string").repartition(5), path, BUCKETS)
     return path
 
 
@@ -31,21 +31,21 @@ def write(frame, path, buckets):
     write_result(rows.sparkSession, rows, str(path), provenance, partition_by=["bucket"] if buckets else [])
 
 
-def test_each_bucket_is_one_file_sorted_by_interface(spark, folder, matches):
+def test_each_bucket_is_one_file_sorted_by_rule(spark, folder, matches):
     files = [*folder.rglob("*.parquet")]
-    assert len(files) == len({bucket_of(interface, BUCKETS) for _, interface in matches})
+    assert len(files) == len({bucket_of(rule, BUCKETS) for _, rule in matches})
     for file in files:
-        found = [row.interface for row in spark.read.parquet(str(file)).collect()]
+        found = [row.rule for row in spark.read.parquet(str(file)).collect()]
         assert found == sorted(found)
-        assert {f"bucket={bucket_of(interface, BUCKETS)}" for interface in found} == {file.parent.name}
+        assert {f"bucket={bucket_of(rule, BUCKETS)}" for rule in found} == {file.parent.name}
 
 
-def test_several_tasks_write_a_frequent_interface(spark, tmp_path):
+def test_several_tasks_write_a_frequent_rule(spark, tmp_path):
     name = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
     before = spark.conf.get(name)
     spark.conf.set(name, "100k")
     try:
-        frame = spark.range(200_000, numPartitions=4).selectExpr("id", "if(id % 100 = 0, 'rare', 'often') interface")
+        frame = spark.range(200_000, numPartitions=4).selectExpr("id", "if(id % 100 = 0, 'rare', 'often') rule")
         write(frame, tmp_path / "m", 8)
     finally:
         spark.conf.set(name, before)
@@ -53,53 +53,53 @@ def test_several_tasks_write_a_frequent_interface(spark, tmp_path):
 
 
 def test_no_match_is_lost_or_duplicated(spark, folder, matches):
-    assert sorted((row.id, row.interface) for row in read_result(spark, str(folder)).frame(spark).collect()) == sorted(
+    assert sorted((row.id, row.rule) for row in read_result(spark, str(folder)).frame(spark).collect()) == sorted(
         matches
     )
 
 
-def test_matches_are_counted_by_interface(spark, folder, matches):
-    rows = interface_counts(read_result(spark, str(folder)).frame(spark)).collect()
-    assert {row.interface: row.matches for row in rows} == Counter(interface for _, interface in matches)
+def test_matches_are_counted_by_rule(spark, folder, matches):
+    rows = rule_counts(read_result(spark, str(folder)).frame(spark)).collect()
+    assert {row.rule: row.matches for row in rows} == Counter(rule for _, rule in matches)
 
 
-def test_one_interface_is_read_from_its_bucket_only(spark, folder):
+def test_one_rule_is_read_from_its_bucket_only(spark, folder):
     """The number of buckets is not the usual one, and is in the manifest."""
-    own = read_interface(spark, str(folder.parent), "interface-3")
+    own = read_rule(spark, str(folder.parent), "rule-3")
     assert sorted(row.id for row in own.collect()) == [*range(3, 300, 11)]
     [file] = own.inputFiles()
-    assert f"/bucket={bucket_of('interface-3', BUCKETS)}/" in file
-    assert read_interface(spark, str(folder.parent), "interface-99").count() == 0
+    assert f"/bucket={bucket_of('rule-3', BUCKETS)}/" in file
+    assert read_rule(spark, str(folder.parent), "rule-99").count() == 0
 
 
 @pytest.mark.parametrize("numbers", [[3, 0, 5], [2, 0, 0]])
-def test_one_interface_is_read_from_batches_with_different_buckets(spark, matches, tmp_path, numbers):
-    rows = spark.createDataFrame(matches, "id int, interface string")
+def test_one_rule_is_read_from_batches_with_different_buckets(spark, matches, tmp_path, numbers):
+    rows = spark.createDataFrame(matches, "id int, rule string")
     for batch, buckets in enumerate(numbers):
         part = bucketed(rows.where(rows.id % 3 == batch), buckets)
         write_batch(part, batch_path(str(tmp_path), batch))
         complete_batch(spark, batch_path(str(tmp_path), batch), part.schema.jsonValue(), 100, buckets)
     for merged in (0, 3):
         assert compact_batches(spark, str(tmp_path), 3 if merged else 0) == merged
-        own = read_interface(spark, str(tmp_path), "interface-3").collect()
+        own = read_rule(spark, str(tmp_path), "rule-3").collect()
         assert sorted(row.id for row in own) == [*range(3, 300, 11)]
 
 
 def test_folder_without_matches_is_an_error(spark, tmp_path):
     with pytest.raises(InputError, match="there are no complete matches"):
-        read_interface(spark, str(tmp_path), "a")
+        read_rule(spark, str(tmp_path), "a")
 
 
-def test_integer_interfaces_have_buckets(spark, tmp_path):
-    write(spark.range(20).withColumnRenamed("id", "interface"), tmp_path / "matches", 3)
+def test_integer_rules_have_buckets(spark, tmp_path):
+    write(spark.range(20).withColumnRenamed("id", "rule"), tmp_path / "matches", 3)
     rows = read_result(spark, str(tmp_path / "matches")).frame(spark).collect()
-    assert {(row.interface, row.bucket) for row in rows} == {(number, bucket_of(number, 3)) for number in range(20)}
-    assert [row.interface for row in read_interface(spark, str(tmp_path), 7).collect()] == [7]
+    assert {(row.rule, row.bucket) for row in rows} == {(number, bucket_of(number, 3)) for number in range(20)}
+    assert [row.rule for row in read_rule(spark, str(tmp_path), 7).collect()] == [7]
 
 
 def test_zero_buckets_give_one_folder_without_a_shuffle(spark, tmp_path):
-    frame = spark.range(20, numPartitions=2).withColumnRenamed("id", "interface")
+    frame = spark.range(20, numPartitions=2).withColumnRenamed("id", "rule")
     write(frame, tmp_path / "matches", 0)
     assert len([*(tmp_path / "matches").rglob("*.parquet")]) == 2
-    own = read_interface(spark, str(tmp_path), 7)
-    assert [row.interface for row in own.collect()] == [7]
+    own = read_rule(spark, str(tmp_path), 7)
+    assert [row.rule for row in own.collect()] == [7]

@@ -24,7 +24,7 @@ def compile(
     ] = "pivot",
     reduce: Annotated[
         bool,
-        typer.Option("--reduce/--no-reduce", help="Omit filters that another filter of the same interface covers."),
+        typer.Option("--reduce/--no-reduce", help="Omit filters that another filter of the same rule covers."),
     ] = True,
     dialect: Dialect = "cbnet",
     json: Json = False,
@@ -34,7 +34,7 @@ def compile(
     Example: cbnet compile --rules rules.toml -o rules.cbt
     """
     from cbnet.cli.console import step_progress
-    from cbnet.cli.predicates.engine_names import checked_engine
+    from cbnet.cli.rules.engine_names import checked_engine
     from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.files.rule_files import read_columns
 
@@ -67,7 +67,7 @@ def _check_output(output: Path, rules: Path) -> None:
 def _summary(compiled: CompiledTable, size: int, seconds: float) -> dict[str, Any]:
     metadata = compiled.metadata
     return {
-        "interfaces": metadata["interfaces"],
+        "rules": metadata["interfaces"],
         "filters": metadata["filters"],
         "covered": metadata["covered"],
         "constraints": metadata["constraints"],
@@ -78,7 +78,7 @@ def _summary(compiled: CompiledTable, size: int, seconds: float) -> dict[str, An
 
 
 def _line(summary: dict[str, Any]) -> str:
-    counts = [plural(summary[f"{noun}s"], noun) for noun in ("interface", "filter", "constraint", "byte")]
+    counts = [plural(summary[f"{noun}s"], noun) for noun in ("rule", "filter", "constraint", "byte")]
     covered = f" ({summary['covered']:,} covered by others)" if summary["covered"] else ""
     counts[1] += covered
     return f"{', '.join(counts)}, {summary['bytes_per_constraint']} per constraint, {summary['seconds']:.1f} seconds"

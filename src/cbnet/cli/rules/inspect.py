@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_interface, results_console
+from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_rule, results_console
 from cbnet.cli.options import Dialect, Json
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _facts(table: Path, dialect: str) -> dict[str, Any]:
 def _grids(facts: dict[str, Any]) -> Iterator[Grid]:
     from cbnet.language.notation import format_name, format_tag
 
-    constraints, filters, interfaces = facts["constraints"], facts["filters"], facts["interfaces"]
+    constraints, filters, rules = facts["constraints"], facts["filters"], facts["rules"]
     yield _counts(facts)
     parts = [(row["part"], row["bytes"]) for row in facts["parts"]]
     yield bar_grid("Size by part", "part", "bytes", parts, facts["bytes"])
@@ -75,11 +75,10 @@ def _grids(facts: dict[str, Any]) -> Iterator[Grid]:
     tags = [(format_tag(row["name"]), row["constraints"]) for row in facts["top_tags"]]
     yield bar_grid("Most frequent tags", "tag", "constraints", tags, constraints)
     determinants = [
-        ((format_tag if row["is_tag"] else format_name)(row["name"]), row["interfaces"])
-        for row in facts["determinants"]
+        ((format_tag if row["is_tag"] else format_name)(row["name"]), row["rules"]) for row in facts["determinants"]
     ]
-    yield bar_grid("Selectivity table", "a message without", "excludes interfaces", determinants, interfaces)
-    yield _rules(facts["rules"])
+    yield bar_grid("Selectivity table", "a message without", "excludes rules", determinants, rules)
+    yield _rules(facts["rule_details"])
 
 
 def _rules(rules: list[dict[str, Any]]) -> Grid:
@@ -88,7 +87,7 @@ def _rules(rules: list[dict[str, Any]]) -> Grid:
     grid.columns[-1].justify = "left"
     for rule in rules[:_MAX_RULES]:
         metadata = json_text.dumps(rule["metadata"], ensure_ascii=False) if rule["metadata"] else ""
-        add_cells(grid, quote_interface(rule["name"]), f"{rule['priority']:,}", metadata)
+        add_cells(grid, quote_rule(rule["name"]), f"{rule['priority']:,}", metadata)
     if len(rules) > _MAX_RULES:
         add_cells(grid, f"{len(rules) - _MAX_RULES:,} more", "", "")
     return grid
@@ -98,7 +97,7 @@ def _counts(facts: dict[str, Any]) -> Grid:
     grid = new_grid("Totals", "", "")
     grid.show_header = False
     rows = {
-        "interfaces": facts["interfaces"], "filters": facts["filters"],
+        "rules": facts["rules"], "filters": facts["filters"],
         **{f"  {_FILTERS[key]}": count for key, count in {**facts["filter_kinds"], **facts["reduction"]}.items()},
         "constraints": facts["constraints"], "bytes": facts["bytes"], "  per constraint": facts["bytes_per_constraint"],
         **{f"distinct {what}": count for what, count in facts["distinct"].items()},

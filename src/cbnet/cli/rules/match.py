@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cbnet.matching.files.columnar_files import ColumnarFile
     from cbnet.matching.files.file_matching import FileMatcher
     from cbnet.matching.files.match_sinks import MatchSink
-    from cbnet.matching.files.matched_messages import MatchedMessages
+    from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames
     from cbnet.matching.files.output_files import Rows
     from cbnet.matching.files.rule_files import RuleFile
 
@@ -87,7 +87,7 @@ def match(
             "--explain",
             "-e",
             metavar="RULE",
-            help="Explain the result for a rule, or for all unless one has this name.",
+            help="Explain one rule by name, or every rule with `all`.",
         ),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify every byte of a compiled table first.")] = False,
@@ -109,16 +109,16 @@ def match(
 
 
 def _match(table: RuleFile, messages: str, options: MatchOptions, as_json: bool) -> None:
-    from cbnet.cli.predicates.match_output import MatchReport, printer
+    from cbnet.cli.rules.match_output import MatchReport, printer
     from cbnet.matching.files.columnar_files import open_columnar
     from cbnet.matching.files.file_matching import FileMatcher
     from cbnet.matching.files.matched_messages import RuleNames
 
     names = RuleNames(table.compiled)
-    matcher = FileMatcher(table.compiled, names, threads=1 if messages == "-" else _threads())
+    matcher = FileMatcher(table.compiled, threads=1 if messages == "-" else _threads())
     file = None if messages == "-" else open_columnar(Path(messages))
     report = MatchReport(names, "row" if file else "line", is_explained=bool(options.explain), as_json=as_json)
-    sink = _sink(matcher, options, messages, file)
+    sink = _sink(names, options, messages, file)
     print_rows = None if sink else printer(table, names, options, as_json)
     try:
         for matched in _groups(matcher, messages, file, options):
@@ -139,7 +139,7 @@ def _threads() -> int:
     return min(available_processors(), _MAX_THREADS)
 
 
-def _sink(matcher: FileMatcher, options: MatchOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:
+def _sink(names: RuleNames, options: MatchOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:
     """Return the destination of the results; None if they are printed."""
     from cbnet.matching.files.match_sinks import FileSink, FolderSink
     from cbnet.matching.files.matched_messages import (
@@ -153,13 +153,13 @@ def _sink(matcher: FileMatcher, options: MatchOptions, messages: str, file: Colu
     from cbnet.matching.files.output_files import open_output
 
     if options.split is not None:
-        return FolderSink(options.split, Path(messages).suffix if file else ".jsonl", matcher.names)
+        return FolderSink(options.split, Path(messages).suffix if file else ".jsonl", names)
     if options.output is None:
         return None
     form: Callable[[MatchedMessages], Rows] = matched_only
     if not options.events:
         write, column = (one_per_match, RULE_COLUMN) if options.rows else (with_rules, RULES_COLUMN)
-        form = partial(write, names=matcher.names, column=options.column or column)
+        form = partial(write, names=names, column=options.column or column)
     sink = FileSink(open_output(options.output, is_columnar=file is not None), form)
     if file:  # a file without rows has columns too, and a wrong --column is found at once
         sink.write(no_messages(file.schema))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from cbnet.cli.console import plural, print_error, print_json, print_note, quote_interface
+from cbnet.cli.console import plural, print_error, print_json, print_note, quote_rule
 from cbnet.errors import InputError
 from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames, matched_only
 
 if TYPE_CHECKING:
-    from cbnet.cli.predicates.match import MatchOptions
+    from cbnet.cli.rules.match import MatchOptions
     from cbnet.language import Message
-    from cbnet.matching import Explanation, Interface
+    from cbnet.matching import Explanation, RuleName
     from cbnet.matching.files.rule_files import RuleFile
 
 _MAX_ERRORS = 10  # printed
@@ -68,7 +68,7 @@ class MatchReport:
         if self.errors > _MAX_ERRORS:
             print_note(f"error: {self.errors - _MAX_ERRORS:,} more bad {self._noun}s")
         if never and not self._is_explained:
-            shown = ", ".join(map(quote_interface, never[:_MAX_NAMES])) + (", …" if len(never) > _MAX_NAMES else "")
+            shown = ", ".join(map(quote_rule, never[:_MAX_NAMES])) + (", …" if len(never) > _MAX_NAMES else "")
             print_note(f"{len(never):,} of {plural(len(self._matches), 'rule')} never matched: {shown}")
         counted = ((self.messages, "message"), (counts["matches"], "match"), (self.errors, f"bad {self._noun}"))
         print_note(", ".join(plural(*count) for count in counted))
@@ -91,11 +91,11 @@ def printer(table: RuleFile, names: RuleNames, options: MatchOptions, as_json: b
         return _events
     explained = _explained(table, options.explain)
     row = _json_row if as_json else _text_row
-    details: dict[str, dict[Interface, Any]] = {
+    details: dict[str, dict[RuleName, Any]] = {
         "priority": {label: rule.priority for label, rule in names.rules.items() if rule.priority},
         "metadata": {label: rule.metadata for label, rule in names.rules.items() if rule.metadata},
     }
-    written = cache(_as_json if as_json else quote_interface)  # the same name is printed many times
+    written = cache(_as_json if as_json else quote_rule)  # the same name is printed many times
     labels = names.labels
 
     def rows(matched: MatchedMessages) -> Iterator[Row]:
@@ -124,7 +124,7 @@ def _events(matched: MatchedMessages) -> Iterator[Row]:
     return zip(numbers.tolist(), (line.decode().strip() for line in lines), strict=True)
 
 
-def _explained(table: RuleFile, names: list[str]) -> list[Interface]:
+def _explained(table: RuleFile, names: list[str]) -> list[RuleName]:
     """Return the rules to be explained."""
     labels = table.compiled.labels
     by_text = {str(label): label for label in labels}
@@ -136,7 +136,7 @@ def _explained(table: RuleFile, names: list[str]) -> list[Interface]:
     return [by_text[name] for name in names]
 
 
-def _reasons(matched: MatchedMessages, index: int, table: RuleFile, names: list[Interface]) -> list[Explanation]:
+def _reasons(matched: MatchedMessages, index: int, table: RuleFile, names: list[RuleName]) -> list[Explanation]:
     from cbnet.matching.explain import explain
 
     message = _message(matched.rows[index] if isinstance(matched.rows, list) else matched.rows.slice(index, 1))
@@ -163,7 +163,7 @@ def _text_row(number: int, names: list[str], _: Any, reasons: list[Explanation] 
 
 
 def _json_row(number: int, names: list[str], details: dict[str, Any], reasons: list[Explanation] | None) -> str:
-    members = [f'"message": {number}', f'"interfaces": [{", ".join(names)}]']
+    members = [f'"message": {number}', f'"rules": [{", ".join(names)}]']
     members.extend(f'"{key}": {_as_json(given)}' for key, given in details.items() if given)
     if reasons is not None:
         members.append(f'"explain": {_as_json([reason.members() for reason in reasons])}')
