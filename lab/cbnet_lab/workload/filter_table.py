@@ -5,9 +5,9 @@
     0     0       grain  ^=  "ba"    -    -      -                 grain ^= "ba"
     0     1       -      -   -       -    -      -       filter 1: true, a filter without constraints
 
-A rule is an interface of the papers. Sorted by rule and filter, both counted from 0. In a row with an operator, exactly one of the
-last four columns is not null. numpy builds whole columns: there is no Python object per
-constraint.
+A rule is an interface of the papers. Sorted by rule and filter, both counted from 0. In a row with
+an operator, exactly one of the last four columns is not null. numpy builds whole columns: there is no
+Python object per constraint.
 """
 
 from __future__ import annotations
