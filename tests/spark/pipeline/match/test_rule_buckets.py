@@ -90,6 +90,12 @@ def test_folder_without_matches_is_an_error(spark, tmp_path):
         read_rule(spark, str(tmp_path), "a")
 
 
+def test_matches_of_version_0_2_are_refused(spark, tmp_path):
+    write(spark.range(2).withColumnRenamed("id", "interface"), tmp_path / "matches", 0)
+    with pytest.raises(InputError, match=r"written by cbnet 0.2; run the job again"):
+        read_rule(spark, str(tmp_path), 1)
+
+
 def test_integer_rules_have_buckets(spark, tmp_path):
     write(spark.range(20).withColumnRenamed("id", "rule"), tmp_path / "matches", 3)
     rows = read_result(spark, str(tmp_path / "matches")).frame(spark).collect()

@@ -72,6 +72,12 @@ def test_a_missing_column_is_named():
         Table.from_arrow(filters({"name": "x", "op": "exists"}).drop_columns("filter"))
 
 
+def test_the_column_of_version_0_2_is_refused_with_its_new_name():
+    old = filters({"name": "x", "op": "exists"}).rename_columns(["interface", *SCHEMA.names[1:]])
+    with pytest.raises(InputError, match="no column 'rule'; rename the column interface to rule"):
+        Table.from_arrow(old)
+
+
 def test_text_rows_hold_what_columns_cannot():
     table = pa.table(
         {
