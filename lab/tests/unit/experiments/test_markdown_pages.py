@@ -84,4 +84,4 @@ def test_claims_that_tests_check_name_them(pages):
     examples = text[text.index("## Worked examples") : text.index("## Claims without an experiment")]
     assert examples.count("**Claim ") == 3
     name = r"test\_redundant\_descriptors\_of\_an\_interface\_are\_dropped"
-    assert f"- Here: checked by tests/unit/routing/multitree/test\\_multitree.py::{name}\n" in examples
+    assert f"- Here: checked by test\\_multitree.py::{name}\n" in examples
