@@ -29,7 +29,7 @@ class PlanOption:
 
     metavar: str
     help: str
-    default: Any  # as it is written on a command line
+    default: Any  # as it is written on a command line; `...`: required
     name: str | None  # None: from the name of the field
     raw: type | None  # type on the command line; None: the type of the field
     parse: Callable[[str, Any], Any] | None  # gets the option and its raw value

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import (
     ONE_EACH,
     interface_count,
@@ -20,6 +21,7 @@ from cbnet_lab.bench.plan_options import (
 )
 from cbnet_lab.bench.routing import Routing
 
+MIXES = ("full", "equality")  # filters of the subscribers in `NetworkPlan`
 _BEST_ROUND = "Rounds; the best one counts."
 
 
@@ -218,6 +220,61 @@ class AnnouncementsPlan:
     seed: int = seed("Seed of the graph, the filters and the messages.")
 
 
+def _routing(_option: str, text: str) -> Routing:
+    return Routing.of(text)
+
+
+def _mix(_option: str, text: str) -> str:
+    if text not in MIXES:
+        raise InputError(f"unknown mix {text!r}", hint=f"use {' or '.join(MIXES)}")
+    return text
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """Run routers and clients as processes, publish messages, and check every delivery.
+
+    The first run is at full speed, the second at a fixed rate. --broker and --fail replace both.
+
+    Example: cbnet bench network --topology powerlaw:20 --subscribers 100 --messages 100000
+    """
+
+    graphs: tuple[str, ...] = option(
+        (), "GRAPH", "Graph file, or a generator such as powerlaw:20; repeatable.", name="--topology -t",
+        shown="tree:1 and tree:2",
+    )  # fmt: skip
+    messages: int = option(20_000, "M", "Messages to publish.", least=1)
+    subscribers: int = option(100, "N", "Receiving clients.", least=1)
+    mix: str = option("full", "NAME", "Filters: full (the 2002 mix) or equality (one value each).", parse=_mix)
+    filters: int = option(10, "F", "Filters per subscriber.", least=1)
+    payload: int = option(100, "B", "Payload size of a message.", name="--payload-bytes", least=16)
+    rate: float | None = option(
+        None, "R", "Messages per second of the second run.", least=1, shown="half of full speed"
+    )
+    window: int = option(1_000, "W", "Maximum deliveries in flight at full speed.", least=1)
+    processes: int = option(2, "P", "Processes that share the subscribers.", least=1)
+    routing: Routing = option(
+        "1", "K", "Number of routing trees, or pif for one per source.", name="--trees", parse=_routing
+    )
+    seed: int = seed("Seed of the graph and the workload.")
+    broker: bool = option(False, "", "Compare with RabbitMQ (headers exchange), if it is installed.")
+    bindings: tuple[int, ...] = option("10,1000,10000", "N,...", "Numbers of bindings for --broker.", parse=numbers)
+    fail: str | None = option(
+        None, "KIND",
+        "Failure to cause under load: link, silent-link, router, routers (in turn), or random (kills).", shown=False,
+    )  # fmt: skip
+    seconds: float = option(60.0, "S", "Duration of --fail random.", least=10)
+
+    def __post_init__(self) -> None:
+        if self.broker and self.fail is not None:
+            raise InputError("--broker and --fail exclude each other", hint="run one after the other")
+
+    @property
+    def topology(self) -> str:
+        """The first graph, or the only one."""
+        return self.graphs[0]
+
+
 @dataclass(frozen=True)
 class SparkPlan:
     """Match flights and stock quotes on Spark with one and two cores, without Spark, and with rivals.
@@ -236,4 +293,23 @@ class SparkPlan:
     seed: int = seed()
     conf: Mapping[str, str] = option(
         (), "KEY=VALUE", "Spark setting; repeatable.", raw=tuple[str, ...], parse=_spark_settings, shown=False
+    )
+
+
+@dataclass(frozen=True)
+class ComparePlan:
+    """Run a benchmark of this checkout and of another one in turn, and compare their figures.
+
+    The spread of a checkout against itself shows the noise.
+
+    Example: cbnet bench compare ../before -- router --servers cbnet --messages 100000
+    """
+
+    checkout: str = option(
+        ..., "CHECKOUT", "Another checkout with its own .venv, or an interpreter that has cbnet.", name="", shown=False
+    )
+    command: tuple[str, ...] = option(..., "BENCHMARK", "Benchmark and its options, after --.", name="", shown=False)
+    rounds: int = option(3, "N", "Rounds; both checkouts run once in each.", least=2)
+    figures: tuple[str, ...] | None = option(
+        None, "NAME,...", "JSON members to compare.", parse=names, shown="all that differ between runs"
     )

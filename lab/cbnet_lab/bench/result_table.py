@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 _DIGITS = 6  # significant digits of a float in JSON
 _ABSENT = "–"
 HIDDEN = {"json": False}  # metadata of a field that is no JSON member
+FLAT = {"is_flat": True}  # metadata of a field whose own fields are JSON members
 
 Row = TypeVar("Row")
 Cell = str | Callable[[Row], object]  # the name of an attribute of a row, or a function of the row
@@ -40,6 +41,14 @@ def _value(row: Row, of: Cell[Row]) -> object:
     return getattr(row, of) if isinstance(of, str) else of(row)
 
 
+def part(name: str, columns: Mapping[str, Cell[Any]]) -> dict[str, Cell[Any]]:
+    """Return the columns of a part of a row, which stands in its field `name`."""
+    return {
+        head: lambda row, of=of: _value(getattr(row, name), of)  # type: ignore[misc]
+        for head, of in columns.items()
+    }
+
+
 def cell(value: object) -> str:
     """Return the text of a cell: a number with three significant digits, or all digits of its whole part."""
     if value is None:
@@ -63,7 +72,14 @@ def percent(share: float | None) -> str | None:
 
 def members(row: Any) -> dict[str, Any]:
     """Return the members of a row's JSON object."""
-    return {each.name: _json_value(getattr(row, each.name)) for each in fields(row) if each.metadata.get("json", True)}
+    found: dict[str, Any] = {}
+    for each in fields(row):
+        value = getattr(row, each.name)
+        if each.metadata.get("is_flat"):
+            found |= members(value)
+        elif each.metadata.get("json", True):
+            found[each.name] = _json_value(value)
+    return found
 
 
 def _json_value(value: Any) -> Any:

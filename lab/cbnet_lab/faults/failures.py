@@ -26,7 +26,7 @@ from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
 from cbnet.topology import topology
 from cbnet_lab.bench.network.load import network_load
-from cbnet_lab.bench.network.throughput import PATIENT, counters_of
+from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import Findings
@@ -49,7 +49,7 @@ from cbnet_lab.faults.record import (
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
-    from cbnet_lab.bench.network.throughput import ThroughputPlan
+    from cbnet_lab.bench.plans import NetworkPlan
 
 _RATE = 500.0  # messages per second, by default
 _END_S = 5.0  # seconds of messages after the last event
@@ -75,7 +75,7 @@ class Missed:
 class FailureOutcome:
     """Measurements of failures."""
 
-    plan: ThroughputPlan
+    plan: NetworkPlan
     kind: str
     victims: Sequence[str]
     order: Order
@@ -85,6 +85,11 @@ class FailureOutcome:
     after_repair: Missed
     dropped: dict[str, int]  # by reason, at the routers running at the end
     reconnects: int  # of clients, whose messages in flight are lost
+
+    @property
+    def problem(self) -> str | None:
+        """The violated guarantees, if there are any."""
+        return None if self.found.is_good else "guarantees violated: please report this"
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
@@ -157,13 +162,13 @@ def _ends(link: str) -> tuple[str, str]:
     return near, far
 
 
-def bench_failure(plan: ThroughputPlan, kind: str, seconds: float, report: Report) -> FailureOutcome:
+def bench_failure(plan: NetworkPlan, kind: str, seconds: float, report: Report) -> FailureOutcome:
     """Let links or routers fail under load, and repair them; seconds: duration of random failures."""
     graph = topology(plan.topology, plan.seed)
     victims = choose_victims(graph, kind)
     schedule = failure_schedule(kind, victims, seconds - _END_S, plan.seed)
     report("computing the expected deliveries")
-    traffic, rate = plan.traffic(), plan.rate or _RATE
+    traffic, rate = traffic_of(plan), plan.rate or _RATE
     expected = expected_deliveries(traffic)
     patience: dict[str, Any] = {"dead": PATIENT, "silence": 2 * PATIENT} if kind == "random" else {}
     with ExitStack() as stack:
@@ -247,7 +252,7 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
 
 
 def _outcome(
-    plan: ThroughputPlan,
+    plan: NetworkPlan,
     kind: str,
     victims: Sequence[str],
     order: Order,

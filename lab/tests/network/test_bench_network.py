@@ -10,6 +10,7 @@ import cbnet_lab.faults.failing_parts as parts
 import cbnet_lab.faults.failures as failures
 from cbnet import Message, parse
 from cbnet_lab.bench.network.delivery_check import DeliveryCheck
+from cbnet_lab.bench.plans import NetworkPlan
 
 SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 2, "--payload-bytes", 32)
 
@@ -21,7 +22,7 @@ def rows(outcome):
 
 def deliveries(plan, first, count):
     """Return the number of deliveries of `count` messages, by brute force."""
-    traffic = plan.traffic()
+    traffic = bench.traffic_of(plan)
     predicates = [parse(text) for own in traffic.subscribers for text in own]
     contents = [Message.from_dict(content) for content in traffic.contents]
     sent = [contents[number % len(contents)] for number in range(first, first + count)]
@@ -32,7 +33,7 @@ def deliveries(plan, first, count):
 def test_two_routers_deliver_exactly_as_brute_force(cbnet, predicates):
     told = rows(cbnet("bench", "network", *SMALL, "--topology", "tree:2", "--mix", predicates, "--json"))
     assert [row["run"] for row in told] == ["full speed", "at a rate"]
-    plan = bench.ThroughputPlan("tree:2", subscribers=6, filters=30, predicates=predicates)
+    plan = NetworkPlan(subscribers=6, filters=30, mix=predicates)
     expected = deliveries(plan, bench._WARM, 300)
     full, paced = told
     assert (full["routers"], full["links"], full["messages"]) == (2, 1, 300)
@@ -58,8 +59,8 @@ def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
     monkeypatch.setattr(bench, "check_deliveries", lambda *_: DeliveryCheck(10, 9, 1, 0, 0))
     outcome = cbnet("bench", "network", *SMALL, "--topology", "tree:1", "--rate", 500)
     assert outcome.code == 1
-    assert "1 missing, 0 duplicate" in outcome.out
-    assert "deliveries differ from the reference: tree:1, full speed: 1 missing" in outcome.err
+    assert "WRONG: 1 missing, 0 duplicate" in outcome.out
+    assert "wrong answers: tree:1, full speed: 1 missing" in outcome.err
 
 
 def shorten_failures(monkeypatch):

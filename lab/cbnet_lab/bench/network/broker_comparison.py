@@ -11,27 +11,30 @@ Every message matches one filter. The best of several rounds counts, because noi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.topology import topology
-from cbnet_lab.bench.network.broker import Broker, find_broker
+from cbnet_lab.bench.cpu import session
+from cbnet_lab.bench.network.broker import INSTALL_COMMAND, NAME, broker_process, broker_version, find_broker
 from cbnet_lab.bench.network.broker_load import broker_load
 from cbnet_lab.bench.network.load import network_load
+from cbnet_lab.bench.network.run_result import SPEED, RunResult
 from cbnet_lab.bench.network.throughput import PATIENT, NetworkMeter
 from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic, expected_deliveries, keyed_traffic
+from cbnet_lab.bench.result_table import FLAT, HIDDEN, ResultTable, cell, part, ratio
+from cbnet_lab.bench.timing import stopwatch
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.network.run_result import RunResult
-    from cbnet_lab.bench.network.throughput import ThroughputPlan
+    from cbnet_lab.bench.plans import NetworkPlan
+    from cbnet_lab.bench.server_process import ServerProcess
 
-BROKER, EQUALITY, FULL = "RabbitMQ", "cbnet, equality", "cbnet, full"
+EQUALITY, FULL = "cbnet, equality", "cbnet, full"
 ROUNDS = 3
 _CONTENTS = 10_000
 _WARM = 200
@@ -46,30 +49,10 @@ class RivalResult:
     rival: str
     bindings: int
     start_s: float  # until the clients are ready and all filters are installed
-    rounds: Sequence[RunResult]
-
-    @property
-    def best(self) -> RunResult:
-        """The round that took the least time."""
-        return min(self.rounds, key=lambda each: each.seconds)
-
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        return {
-            "rival": self.rival,
-            "bindings": self.bindings,
-            "start_s": round(self.start_s, 2),
-            "rounds_messages_per_s": [round(each.messages_per_s, 1) for each in self.rounds],
-            **self.best.members(),
-        }
-
-
-@dataclass(frozen=True)
-class BrokerComparison:
-    """The results of all rivals with each number of filters."""
-
-    results: list[RivalResult]
-    version: str | None  # of the broker; None if it is not installed
+    rounds_messages_per_s: Sequence[float]
+    best: RunResult = field(metadata=FLAT)  # the round that took the least time
+    broker: str | None  # its version; None if it is not installed
+    problem: str | None = field(default=None, metadata=HIDDEN)
 
 
 def messages_for(bindings: int, messages: int) -> int:
@@ -77,23 +60,27 @@ def messages_for(bindings: int, messages: int) -> int:
     return min(messages, max(_MIN_MESSAGES, messages // max(1, bindings // 250)))
 
 
-def compare(
-    plan: ThroughputPlan, bindings: Sequence[int], report: Report, script: str | None = None
-) -> BrokerComparison:
+def notes(_plan: NetworkPlan) -> Iterator[str]:
+    """Yield a note on a machine without the broker."""
+    if find_broker() is None:
+        yield f"{NAME} is not installed, so only cbnet is measured: {INSTALL_COMMAND}"
+
+
+def run(plan: NetworkPlan, report: Report) -> Iterator[RivalResult]:
     """Compare one router with a broker, if that is installed."""
-    script = script or find_broker()
-    results: list[RivalResult] = []
+    script = find_broker()
     with ExitStack() as stack:
         broker = None
         if script is not None:
             report("starting the broker")
-            broker = stack.enter_context(Broker(script))
-        for count in bindings:
-            results += _compare_rivals(plan, count, broker, report)
-        return BrokerComparison(results, None if broker is None else broker.version())
+            broker = stack.enter_context(broker_process(script))
+        for count in plan.bindings:
+            yield from _compare_rivals(plan, count, broker, report)
 
 
-def _compare_rivals(plan: ThroughputPlan, count: int, broker: Broker | None, report: Report) -> list[RivalResult]:
+def _compare_rivals(
+    plan: NetworkPlan, count: int, broker: ServerProcess | None, report: Report
+) -> Iterator[RivalResult]:
     """Measure all rivals with `count` filters, taking turns."""
     report(f"{count:,} filters: computing the expected deliveries")
     traffic = {kind: keyed_traffic(kind, count, plan.processes, _CONTENTS) for kind in ("equality", "full")}
@@ -101,18 +88,24 @@ def _compare_rivals(plan: ThroughputPlan, count: int, broker: Broker | None, rep
     with ExitStack() as stack:
         report(f"{count:,} filters: subscribing")
         meters: dict[str, NetworkMeter] = {}
-        took: dict[str, float] = {}
-        for name, kind in ((BROKER, "equality"), (EQUALITY, "equality"), (FULL, "full")):
-            start = perf_counter()
-            if name != BROKER:
-                meters[name] = _router(stack, plan, traffic[kind], expected[kind])
-            elif broker is not None:
-                meters[name] = _exchange(stack, plan, broker, traffic[kind], expected[kind])
-            took[name] = perf_counter() - start
-        return _rounds(plan, count, meters, took, report)
+        start_s: dict[str, float] = {}
+        for name, kind in ((NAME, "equality"), (EQUALITY, "equality"), (FULL, "full")):
+            with stopwatch() as took:
+                if name != NAME:
+                    meters[name] = _router(stack, plan, traffic[kind], expected[kind])
+                elif broker is not None:
+                    meters[name] = _exchange(stack, plan, broker, traffic[kind], expected[kind])
+            start_s[name] = took()
+        version = None if broker is None else broker_version(broker)
+        for name, rounds in _rounds(plan, count, meters, report).items():
+            speeds = [round(each.messages_per_s, 1) for each in rounds]
+            best = min(rounds, key=lambda each: each.seconds)
+            problem = next((each.problem for each in rounds if each.problem is not None), None)
+            wrong = problem and f"{name}, {count:,} filters: {problem}"
+            yield RivalResult(name, count, start_s[name], speeds, best, version, wrong)
 
 
-def _router(stack: ExitStack, plan: ThroughputPlan, traffic: Traffic, expected: ExpectedDeliveries) -> NetworkMeter:
+def _router(stack: ExitStack, plan: NetworkPlan, traffic: Traffic, expected: ExpectedDeliveries) -> NetworkMeter:
     """Start a router and its clients."""
     network = stack.enter_context(ProcessNetwork.of(topology("tree:1"), dead=PATIENT, silence=2 * PATIENT))
     network.wait(_START)
@@ -122,16 +115,16 @@ def _router(stack: ExitStack, plan: ThroughputPlan, traffic: Traffic, expected: 
 
 
 def _exchange(
-    stack: ExitStack, plan: ThroughputPlan, broker: Broker, traffic: Traffic, expected: ExpectedDeliveries
+    stack: ExitStack, plan: NetworkPlan, broker: ServerProcess, traffic: Traffic, expected: ExpectedDeliveries
 ) -> NetworkMeter:
     """Declare an exchange and start its clients."""
     load = broker_load(broker.port, traffic, expected, plan.payload, plan.processes)
-    return NetworkMeter(stack.enter_context(load), expected, lambda: broker.pids)
+    return NetworkMeter(stack.enter_context(load), expected, lambda: session(broker.pid))
 
 
 def _rounds(
-    plan: ThroughputPlan, count: int, meters: dict[str, NetworkMeter], took: dict[str, float], report: Report
-) -> list[RivalResult]:
+    plan: NetworkPlan, count: int, meters: dict[str, NetworkMeter], report: Report
+) -> dict[str, list[RunResult]]:
     messages = messages_for(count, plan.messages)
     rounds: dict[str, list[RunResult]] = {name: [] for name in meters}
     for meter in meters.values():
@@ -140,4 +133,26 @@ def _rounds(
         for name, meter in meters.items():
             report(f"{count:,} filters: {name}, round {turn + 1} of {ROUNDS}")
             rounds[name].append(meter.run(Order(_WARM + turn * messages, messages, window=plan.window)))
-    return [RivalResult(name, count, took[name], each) for name, each in rounds.items()]
+    return rounds
+
+
+def tables(plan: NetworkPlan, rows: Sequence[RivalResult]) -> Iterator[str | ResultTable[RivalResult]]:
+    """Yield the configuration, and the speed of each rival."""
+    yield "one router and a broker, alternating, all on this machine\n"
+    yield f"all       {plan.payload} bytes of payload, 1 subscriber per message; no acknowledgements, nothing on disk;"
+    yield f"          1 publishing process, {plan.processes} receiving; at most {plan.window:,} deliveries in flight"
+    if rows[0].broker is not None:
+        yield f"{NAME:<9} {rows[0].broker}, one node, no plugins; an exchange of type headers, x-match all;"
+        yield "          a queue per subscriber, a binding per filter; transient messages; the client pika"
+    yield 'cbnet     one router, the pivot engine; cbnet\'s asyncio client; equality: symbol = "s000042.eq";'
+    yield "          full: prefixes, substrings, ranges, inequalities, 3 or 4 per filter"
+    broker = {row.bindings: row.best.messages_per_s for row in rows if row.rival == NAME}
+    yield ResultTable(f"Best of {ROUNDS} rounds", rows, {
+        "rival": "rival",
+        "filters": "bindings",
+        **part("best", SPEED),
+        f"over {NAME}": lambda row: ratio(row.best.messages_per_s, broker.get(row.bindings)),
+        "messages/s of the rounds": lambda row: ", ".join(map(cell, row.rounds_messages_per_s)),
+    })  # fmt: skip
+    is_right = all(row.problem is None for row in rows)
+    yield f"answers   {'every expected delivery arrived exactly once.' if is_right else 'WRONG'}"

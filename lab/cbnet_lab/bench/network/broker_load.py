@@ -1,27 +1,32 @@
-"""Load clients of a broker that filters by headers, equivalent to those of `network_load`.
+"""Load clients of a broker that filters by headers, equivalent to those of `network_load`, with the library pika.
 
 A subscriber has one queue, with one binding per value that it subscribes to.
+
+pika takes 78 µs of processor time per published message, as much as RabbitMQ with ten bindings: there it bounds the
+speed (3,100 messages per second; 6,200 with frames that are encoded in advance). With a thousand bindings the broker
+bounds it (597 and 528). The processor time of the broker per message does not depend on the client.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from selectors import EVENT_READ, DefaultSelector
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cbnet.errors import InputError
+import pika
+
+from cbnet.errors import CbnetError, InputError
 from cbnet.language.constraint import Op
 from cbnet.language.syntax.parser import parse
 from cbnet.network.client.load_clients import STAMP, Deliveries, DeliveryCount, Order, Pace, PublishTiming
-from cbnet_lab.bench.network.amqp import AmqpClient, publication
 from cbnet_lab.bench.network.load_processes import LoadProcesses
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
 
-_END = b"\xce"
-_WRITE_BYTES = 1 << 16  # per write
 _SILENCE = 0.01  # poll interval for the next order, in seconds
 
 
@@ -32,11 +37,10 @@ def broker_load(
     subscribers = [(number, bindings(own)) for number, own in enumerate(traffic.subscribers)]
     shares = [subscribers[index::processes] for index in range(min(processes, len(subscribers)))]
     exchange = f"{traffic.name}-{traffic.filters}"
-    client = AmqpClient("127.0.0.1", port)
-    client.declare_exchange(exchange)
-    client.close()
-    publisher = (_publishing, (port, exchange, traffic.contents, expected.deliveries, payload))
-    return LoadProcesses(publisher, [(_receiving, (port, exchange, share)) for share in shares])
+    with connected(port) as connection:
+        connection.channel().exchange_declare(exchange, "headers")
+    publisher = (publish, (port, exchange, traffic.contents, expected.deliveries, payload))
+    return LoadProcesses(publisher, [(receive, (port, exchange, share)) for share in shares])
 
 
 def bindings(predicates: Sequence[str]) -> list[dict[str, object]]:
@@ -50,7 +54,22 @@ def bindings(predicates: Sequence[str]) -> list[dict[str, object]]:
     return found
 
 
-def _publishing(
+def headers(content: Mapping[str, object]) -> dict[str, object]:
+    """Return the headers of a message; pika has decimal numbers, but no floats."""
+    return {name: Decimal(repr(value)) if isinstance(value, float) else value for name, value in content.items()}
+
+
+@contextmanager
+def connected(port: int) -> Iterator[Any]:
+    """Connect to a broker on this machine for the time of a block."""
+    try:
+        with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, heartbeat=0)) as connection:
+            yield connection
+    except pika.exceptions.AMQPError as error:
+        raise CbnetError(f"the broker refused: {error!r}") from None
+
+
+def publish(
     port: int,
     exchange: str,
     contents: Sequence[Mapping[str, object]],
@@ -60,35 +79,26 @@ def _publishing(
     next_command: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
-    client = AmqpClient("127.0.0.1", port)
-    size = max(STAMP.size, payload)
-    written = [publication(exchange, content, size) for content in contents]
-    answer("ready")
-    while isinstance(order := _next(next_command), Order):
-        answer(_carry_out(order, client, written, size, Pace(order, deliveries, tally)))
-    client.close()
+    """Carry out orders until the end; messages are transient, and their contents are headers."""
+    properties = [pika.BasicProperties(headers=headers(content), delivery_mode=1) for content in contents]
+    filling = bytes(max(0, payload - STAMP.size))
+    with connected(port) as connection:
+        channel = connection.channel()
+        answer("ready")
+        while (order := next_command()) != "end":
+            if not isinstance(order, Order):
+                time.sleep(_SILENCE)
+                continue
+            pace, began = Pace(order, deliveries, tally), time.monotonic_ns()
+            for number in range(order.first, order.first + order.count):
+                while (seconds := pace.wait(number)) > 0:
+                    time.sleep(seconds)
+                body = STAMP.pack(number, time.monotonic_ns()) + filling
+                channel.basic_publish(exchange, "", body, properties[number % len(properties)])
+            answer(PublishTiming(began, time.monotonic_ns(), pace.late))
 
 
-def _carry_out(order: Order, client: AmqpClient, written: Sequence[bytes], size: int, pace: Pace) -> PublishTiming:
-    end = bytes(size - STAMP.size) + _END
-    waiting = bytearray()
-    began = time.monotonic_ns()
-    for number in range(order.first, order.first + order.count):
-        while (seconds := pace.wait(number)) > 0:
-            client.socket.sendall(waiting)
-            waiting.clear()
-            time.sleep(seconds)
-        waiting += written[number % len(written)]
-        waiting += STAMP.pack(number, time.monotonic_ns())
-        waiting += end
-        if len(waiting) > _WRITE_BYTES:
-            client.socket.sendall(waiting)
-            waiting.clear()
-    client.socket.sendall(waiting)
-    return PublishTiming(began, time.monotonic_ns(), pace.late)
-
-
-def _receiving(
+def receive(
     port: int,
     exchange: str,
     share: Sequence[tuple[int, Sequence[Mapping[str, object]]]],
@@ -97,32 +107,24 @@ def _receiving(
     next_command: Callable[[], Any],
     answer: Callable[[Any], None],
 ) -> None:
+    """Consume the queues of subscribers, without acknowledgements, until the end."""
     received = Deliveries()
-    selector = DefaultSelector()
-    for number, own in share:
-        client = AmqpClient("127.0.0.1", port)
-        queue = f"{exchange}-{number}"
-        client.declare_queue(queue)
-        client.bind(queue, exchange, own)
-        client.consume(queue)
-        selector.register(client.socket, EVENT_READ, (number, client))
-    answer("ready")
-    while True:
-        for key, _ in selector.select(_SILENCE):
-            number, client = key.data
-            bodies = client.bodies()
-            now = time.monotonic_ns()
-            received.note(number, bodies, now)
-            tally.add(process, len(bodies))
-        command = next_command()
-        if command == "end":
-            return
-        if command is not None:
-            answer(received)
-            received = Deliveries()
 
+    def note(subscriber: int, _channel: Any, _method: Any, _properties: Any, body: bytes) -> None:
+        received.note(subscriber, [body], time.monotonic_ns())
+        tally.add(process, 1)
 
-def _next(next_command: Callable[[], Any]) -> Any:
-    while (command := next_command()) is None:
-        time.sleep(_SILENCE)
-    return command
+    with connected(port) as connection:
+        channel = connection.channel()
+        for number, own in share:
+            queue = f"{exchange}-{number}"
+            channel.queue_declare(queue)
+            for each in own:
+                channel.queue_bind(queue, exchange, arguments={"x-match": "all", **each})
+            channel.basic_consume(queue, partial(note, number), auto_ack=True)
+        answer("ready")
+        while (command := next_command()) != "end":
+            if command is not None:
+                answer(received)
+                received = Deliveries()
+            connection.process_data_events(_SILENCE)

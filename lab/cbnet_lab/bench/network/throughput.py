@@ -7,19 +7,18 @@ expected ones, computed by the reference matcher.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cbnet.errors import CbnetError, InputError
+from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, statuses
 from cbnet.network.client.load_clients import Order
-from cbnet.network.link.counters import Event
 from cbnet.topology import topology
 from cbnet_lab.bench.cpu import cpu_of, used_since
 from cbnet_lab.bench.network.delivery_check import check_deliveries, expected_count
 from cbnet_lab.bench.network.load import network_load
-from cbnet_lab.bench.network.run_result import Cpu, Matching, RunResult, latency_of
+from cbnet_lab.bench.network.run_result import PROCESSOR_TIME, SPEED, Cpu, RunResult, run_result
 from cbnet_lab.bench.network.traffic import (
     ExpectedDeliveries,
     Traffic,
@@ -27,113 +26,134 @@ from cbnet_lab.bench.network.traffic import (
     keyed_traffic,
     mixed_traffic,
 )
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, part
 
 if TYPE_CHECKING:
-    from cbnet.topology import Graph
     from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.load_processes import LoadProcesses
+    from cbnet_lab.bench.plans import NetworkPlan
 
 CONTENTS = 1_000  # distinct messages, published in turn
-KINDS = ("full", "equality")
+_DEFAULT = ("tree:1", "tree:2")  # one router, and two
 _WARM = 200  # messages before anything is measured
 _LOAD = 0.5  # of full speed, the default rate
 _MAX_PACED = 10.0  # seconds of messages at a rate
 _START = 60.0  # timeout for the routers to connect, in seconds
 PATIENT = 30.0  # seconds of silence before a link is declared dead: long, because a busy machine is not a broken link
 _PUBLISHERS = 4  # routers where messages are published
+_LATE_MS = 100.0  # lag of the publisher that is reported
 
 
 @dataclass(frozen=True)
-class ThroughputPlan:
-    """The parameters of a run."""
+class ThroughputResult:
+    """Measurements of one run through a network."""
 
-    topology: str = "tree:1"
-    routing: Routing = field(default_factory=lambda: Routing(1))
-    predicates: str = "full"
-    subscribers: int = 100
-    filters: int = 10  # of each subscriber
-    messages: int = 20_000
-    payload: int = 100  # bytes
-    processes: int = 2  # receiving
-    window: int = 1_000  # deliveries in flight, at full speed
-    rate: float | None = None  # messages per second; None: half of full speed
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.predicates not in KINDS:
-            raise InputError(f"unknown mix {self.predicates!r}", hint=f"use {' or '.join(KINDS)}")
-
-    def traffic(self) -> Traffic:
-        """Return the subscriptions and messages of the clients."""
-        if self.predicates == "equality":
-            return keyed_traffic("equality", self.subscribers * self.filters, self.subscribers, CONTENTS)
-        return mixed_traffic("2002", self.subscribers, self.filters, CONTENTS, self.seed)
-
-
-@dataclass(frozen=True)
-class ThroughputOutcome:
-    """Measurements of one network."""
-
-    plan: ThroughputPlan
+    topology: str
     routers: int
     links: int
+    trees: str
+    predicates: str
+    subscribers: int
+    filters: int  # of all subscribers
+    payload: int
+    window: int
+    seed: int
     checked: int  # contents matched by the reference
     contents: int
-    full: RunResult  # at full speed
-    paced: RunResult  # at a lower rate
+    run: str
+    measured: RunResult = field(metadata=FLAT)
 
     @property
-    def runs(self) -> tuple[tuple[str, RunResult], tuple[str, RunResult]]:
-        """Both runs, with their names."""
-        return ("full speed", self.full), ("at a rate", self.paced)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a JSON object for each run."""
-        common = {
-            "topology": self.plan.topology,
-            "routers": self.routers,
-            "links": self.links,
-            "trees": str(self.plan.routing),
-            "predicates": self.plan.predicates,
-            "subscribers": self.plan.subscribers,
-            "filters": self.plan.subscribers * self.plan.filters,
-            "payload": self.plan.payload,
-            "window": self.plan.window,
-            "seed": self.plan.seed,
-            "checked": self.checked,
-            "contents": self.contents,
-        }
-        return [{**common, "run": name, **run.members()} for name, run in self.runs]
+    def problem(self) -> str | None:
+        """The wrong deliveries, if there are any."""
+        return self.measured.problem and f"{self.topology}, {self.run}: {self.measured.problem}"
 
 
-def bench_network(plan: ThroughputPlan, report: Report) -> ThroughputOutcome:
-    """Measure a network: at full speed, then at a rate."""
-    graph = topology(plan.topology, plan.seed)
+def traffic_of(plan: NetworkPlan) -> Traffic:
+    """Return the subscriptions and messages of the clients."""
+    if plan.mix == "equality":
+        return keyed_traffic("equality", plan.subscribers * plan.filters, plan.subscribers, CONTENTS)
+    return mixed_traffic("2002", plan.subscribers, plan.filters, CONTENTS, plan.seed)
+
+
+def run(plan: NetworkPlan, report: Report) -> Iterator[ThroughputResult]:
+    """Measure each network: at full speed, then at a rate."""
+    for name in plan.graphs or _DEFAULT:
+        yield from _measured(plan, name, report)
+
+
+def _measured(plan: NetworkPlan, name: str, report: Report) -> Iterator[ThroughputResult]:
+    graph = topology(name, plan.seed)
     report("generating predicates and messages")
-    traffic = plan.traffic()
+    traffic = traffic_of(plan)
     report("computing the expected deliveries")
     expected = expected_deliveries(traffic)
+
+    def result(run: str, measured: RunResult) -> ThroughputResult:
+        return ThroughputResult(
+            topology=name,
+            routers=len(graph),
+            links=graph.edge_count,
+            trees=str(plan.routing),
+            predicates=plan.mix,
+            subscribers=plan.subscribers,
+            filters=plan.subscribers * plan.filters,
+            payload=plan.payload,
+            window=plan.window,
+            seed=plan.seed,
+            checked=expected.checked,
+            contents=len(traffic.contents),
+            run=run,
+            measured=measured,
+        )
+
     with ProcessNetwork.of(graph, dead=PATIENT, silence=2 * PATIENT, **plan.routing.settings) as network:
-        report(f"{plan.topology}: starting routers")
+        report(f"{name}: starting routers")
         network.wait(_START)
         addresses = [str(address) for address in network.addresses.values()]
-        report(f"{plan.topology}: starting clients")
+        report(f"{name}: starting clients")
         publish_at = addresses[:: max(1, len(addresses) // _PUBLISHERS)]
         with network_load(addresses, publish_at, traffic, expected, plan.payload, plan.processes) as load:
             meter = NetworkMeter.of_network(network, load, expected)
             meter.run(Order(0, _WARM, window=plan.window))
-            report(f"{plan.topology}: messages at full speed")
+            report(f"{name}: messages at full speed")
             full = meter.run(Order(_WARM, plan.messages, window=plan.window))
+            yield result("full speed", full)
             rate = plan.rate or max(1.0, full.messages_per_s * _LOAD)
-            report(f"{plan.topology}: {rate:,.0f} messages per second")
+            report(f"{name}: {rate:,.0f} messages per second")
             count = max(1, min(plan.messages, int(rate * _MAX_PACED)))
-            paced = meter.run(Order(_WARM + plan.messages, count, rate))
-    return ThroughputOutcome(plan, len(addresses), _links(graph), expected.checked, len(traffic.contents), full, paced)
+            yield result("at a rate", meter.run(Order(_WARM + plan.messages, count, rate)))
 
 
-def _links(graph: Graph) -> int:
-    return sum(1 for _ in graph.edges())
+def tables(plan: NetworkPlan, rows: Sequence[ThroughputResult]) -> Iterator[str | ResultTable[ThroughputResult]]:
+    """Yield the speed, latency and processor time of each run, and the outcome of its check."""
+    first = rows[0]
+    clients = f"{plan.subscribers:,} subscribers with {plan.filters:,} filters each ({plan.mix})"
+    yield f"network, trees {plan.routing}, seed {plan.seed}: {clients}, {plan.payload} bytes of payload"
+    processes = f"1 publishing process, {plan.processes} receiving"
+    yield f"{processes}; at full speed at most {plan.window:,} deliveries in flight\n"
+    named: dict[str, Cell[ThroughputResult]] = {"topology": "topology", "run": "run"}
+    yield ResultTable("Speed, and latency from publish to delivery", rows, named | part("measured", SPEED))
+    yield ResultTable(
+        "CPU seconds, and the share of matching in the routers' time", rows, named | part("measured", PROCESSOR_TIME)
+    )
+    oracle = "the reference" if first.checked == first.contents else "a table checked against the reference"
+    for row in rows:
+        yield from _checked(row, oracle)
+
+
+def _checked(row: ThroughputResult, oracle: str) -> Iterator[str]:
+    measured = row.measured
+    summary = f"{row.topology}, {row.run}: {measured.deliveries:,} of {measured.expected:,} deliveries"
+    if measured.problem is None:
+        yield f"{summary}, each exactly once, as in {oracle}."
+    else:
+        yield f"{summary}, WRONG: {measured.problem}; dropped: {dict(measured.dropped) or 'nothing'}."
+    if measured.changes or measured.reconnects:
+        changes = f"{measured.changes:,} records changed, {measured.reconnects:,} clients reconnected"
+        yield f"  Meanwhile {changes}: a peer timed out, and messages in flight may be missed."
+    if measured.rate is not None and measured.late_ms > _LATE_MS:
+        yield f"  Publisher lag: up to {measured.late_ms / 1000:.1f} s; the machine is busy."
 
 
 class NetworkMeter:
@@ -166,11 +186,7 @@ class NetworkMeter:
         cpu = Cpu(sum(used_since(used, [publishing])), used_since(used, receiving), used_since(used, servers))
         counters = self._counters()
         counters.subtract(before)
-        return RunResult(
-            order, check_deliveries(order, self._expected, received), received.seconds, latency_of(received),
-            received.published.late, cpu,
-            counters, matching_of(counters), received.reconnects,
-        )  # fmt: skip
+        return run_result(order, check_deliveries(order, self._expected, received), received, cpu, counters)
 
 
 def counters_of(network: ProcessNetwork) -> Counter[str]:
@@ -180,21 +196,3 @@ def counters_of(network: ProcessNetwork) -> Counter[str]:
     if len(found) < len(running):
         raise CbnetError(f"no answer from routers {', '.join(sorted(running.keys() - found.keys()))}")
     return sum((Counter(status.counters) for status in found.values()), Counter[str]())
-
-
-def matching_of(counters: Counter[str]) -> Matching | None:
-    """Return the time routers spent matching, extrapolated from the matches that they time."""
-    timed = counters[Event.MATCHES_TIMED]
-    if not timed:
-        return None
-    matches = counters[Event.MATCHES]
-    return Matching(matches, counters[Event.MATCHES_TIMED_NS] / 1e9 * matches / timed)
-
-
-def wrong_runs(runs: Iterable[tuple[str, RunResult]]) -> list[str]:
-    """Return a line for each run with missing, duplicate or spurious deliveries."""
-    return [
-        f"{name}: {run.verdict.missing:,} missing, {run.verdict.twice:,} duplicate, {run.verdict.spurious:,} spurious"
-        for name, run in runs
-        if not run.verdict.is_exact
-    ]

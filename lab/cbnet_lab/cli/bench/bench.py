@@ -10,11 +10,17 @@ from cbnet_lab.cli.bench.churn import churn
 from cbnet_lab.cli.bench.door import door
 from cbnet_lab.cli.bench.histories import histories
 from cbnet_lab.cli.bench.month import month
-from cbnet_lab.cli.bench.network import network
 from cbnet_lab.cli.bench.plan_command import plan_command
 from cbnet_lab.cli.bench.schedules import schedules
 
 _BENCH = "cbnet_lab.bench"
+
+
+def _network_module(plan: plans.NetworkPlan) -> str:
+    if plan.fail is not None:
+        return "cbnet_lab.faults.failure_report"
+    return f"{_BENCH}.network.{'broker_comparison' if plan.broker else 'throughput'}"
+
 
 bench = typer.Typer(
     help="Measure performance on this machine; every benchmark checks its answers.", cls=GroupHelp, no_args_is_help=True
@@ -26,7 +32,7 @@ for command in (
     plan_command("updates", plans.UpdatesPlan, f"{_BENCH}.matching.updates"),
     plan_command("tags", plans.TagsPlan, f"{_BENCH}.matching.tags"),
     plan_command("minimal", plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
-    network,
+    plan_command("network", plans.NetworkPlan, _network_module),
     plan_command("router", plans.RouterPlan, f"{_BENCH}.router.comparison"),
     door,
     plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged.comparison"),
@@ -37,5 +43,6 @@ for command in (
     schedules,
     histories,
     plan_command("spark", plans.SparkPlan, f"{_BENCH}.spark.match_bench"),
+    plan_command("compare", plans.ComparePlan, f"{_BENCH}.checkouts"),
 ):
     bench.command(cls=CommandHelp)(command)

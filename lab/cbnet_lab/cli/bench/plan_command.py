@@ -62,8 +62,8 @@ def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
     about: PlanOption = field.metadata[OPTION]
     kind: Any = about.raw or hint
     default = inspect.Parameter.empty if about.default is ... else about.default
-    if get_origin(kind) is tuple:  # a repeatable option
-        kind, default = list[str] | None, None
+    if get_origin(kind) is tuple:  # several values
+        kind, default = (list[str], default) if about.default is ... else (list[str] | None, None)
     common: dict[str, Any] = {"metavar": about.metavar or None, "help": about.help, "show_default": about.shown}
     if about.name == "":
         option = typer.Argument(**common)
@@ -93,7 +93,7 @@ def _run(benchmark: Any, plan: Any, as_json: bool) -> None:
         for row in measured:
             rows.append(row)
             if as_json:
-                print_json(members(row))
+                print_json(row.members() if hasattr(row, "members") else members(row))
     if not as_json:
         console = results_console()
         for shown in benchmark.tables(plan, rows):
