@@ -95,9 +95,9 @@ def figures(
         raise CbnetError("the runs have different numbers of rows")
     places = range(len(this[0]))
     fixed = [_fixed([rows[place] for rows in (*this, *other)]) for place in places]
-    shared = {key for key in fixed[0] if all(each.get(key) == fixed[0][key] for each in fixed)} if places else set()
+    names = _naming(fixed)
     for place in places:
-        label = ", ".join(f"{key} {value}" for key, value in fixed[place].items() if key not in shared)
+        label = ", ".join(f"{key} {fixed[place][key]}" for key in names if key in fixed[place])
         for key in this[0][place]:
             if key in fixed[place] or (chosen is not None and key not in chosen):
                 continue
@@ -114,6 +114,19 @@ def _fixed(rows: Sequence[JsonRow]) -> dict[str, Any]:
         for key, value in first.items()
         if isinstance(value, str | int) and all(key in row and row[key] == value for row in rows)
     }
+
+
+def _naming(rows: Sequence[JsonRow]) -> list[str]:
+    """Return the first members that tell all rows apart, as far as any do."""
+    names: list[str] = []
+    for key in dict.fromkeys(key for row in rows for key in row):
+        if _distinct(rows, [*names, key]) > _distinct(rows, names):
+            names.append(key)
+    return names
+
+
+def _distinct(rows: Sequence[JsonRow], names: Sequence[str]) -> int:
+    return len({tuple(row.get(name) for name in names) for row in rows})
 
 
 def _is_positive(value: object) -> bool:

@@ -19,7 +19,7 @@ _EVENTS = {
     "silent-link": ("link {} silent: both ends notice after 3.5 s", "link restored"),
     "router": ("router {} killed; it has no clients", "router restarted"),
     "routers": ("routers {} killed in turn; they have no clients", "each restarted"),
-    "random": ("random kills of routers without clients", "restarts"),
+    "random": ("random kills of routers {}, which have no clients", "restarts"),
 }
 _GUARANTEES = {
     "Duplicates": "repeated",
