@@ -193,16 +193,21 @@ def _figure(chart: Chart) -> Iterator[str]:
 
 
 def _numbers(table: pa.Table) -> Grid:
-    rows = [[_number(value) for value in row.values()] for row in table.to_pylist()]
+    rows = [[cell_text(value) for value in row.values()] for row in table.to_pylist()]
     return Grid("", table.column_names, rows)
 
 
-def _number(value: object) -> str:
-    if isinstance(value, bool) or value is None:
-        return "" if value is None else ("yes" if value else "no")
+def cell_text(value: object) -> str:
+    """Return a value as the text of a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _grid(grid: Grid) -> Iterator[str]:

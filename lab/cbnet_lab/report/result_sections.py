@@ -6,28 +6,54 @@ others are shown as a table.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from cbnet_lab.report.chart import Chart
-from cbnet_lab.report.page import Cell, Grid, Section
+from cbnet_lab.report.page import Grid, Section, cell_text
 
 Row: TypeAlias = dict[str, Any]
-Charts: TypeAlias = Callable[[str, Sequence[Row]], list[Chart]]
 
 _MAX_ROWS = 500
-_MAX_BARS = 12  # interfaces
+_MAX_BARS = 12  # rows of a chart
+
+
+@dataclass(frozen=True)
+class _BarChart:
+    """Some columns of rows as bars side by side."""
+
+    name: str
+    title: str
+    x: str  # the name of a row, such as "{engine}, {filters:,} filters"
+    columns: Mapping[str, str]  # with their labels
+    y: str
+    description: str
+    x_title: str = ""
+    y_title: str = ""
+
+    def chart(self, anchor: str, rows: Sequence[Row]) -> Chart:
+        bars = [
+            {"of": self.x.format_map({**row, "interface": row.get("interface") or "all"}), "which": label}
+            | {self.y: row[column]}
+            for row in rows[:_MAX_BARS]
+            for column, label in self.columns.items()
+            if row.get(column) is not None
+        ]
+        series = "which" if len(self.columns) > 1 else None
+        return Chart(
+            f"{anchor}-{self.name}", self.title, pa.Table.from_pylist(bars), "of", self.y, "bars", series=series,
+            x_title=self.x_title, y_title=self.y_title, description=self.description,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _RowKind:
     heading: str
     columns: frozenset[str]  # that identify it
-    charts: Charts
+    charts: tuple[_BarChart, ...]
 
 
 def rows_section(name: str, rows: Sequence[Row]) -> Section:
@@ -41,101 +67,62 @@ def rows_section(name: str, rows: Sequence[Row]) -> Section:
         anchor,
         text,
         [_grid(rows[:_MAX_ROWS])],
-        [] if kind is None else kind.charts(anchor, known),
+        [] if kind is None else [each.chart(anchor, known) for each in kind.charts],
     )
 
 
 def _grid(rows: Sequence[Row]) -> Grid:
     heads = list(dict.fromkeys(name for row in rows for name in row))
-    return Grid(
-        "All rows", [head.replace("_", " ") for head in heads], [[_cell(row.get(h)) for h in heads] for row in rows]
-    )
+    cells = [[cell_text(row.get(head)) for head in heads] for row in rows]
+    return Grid("All rows", [head.replace("_", " ") for head in heads], cells)
 
 
-def _cell(value: Any) -> Cell:
-    if value is None:
-        return Cell("")
-    if isinstance(value, bool):
-        return Cell("yes" if value else "no")
-    if isinstance(value, int):
-        return Cell(f"{value:,}")
-    if isinstance(value, float):
-        return Cell(f"{value:.5g}")
-    return Cell(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-def _long(rows: Sequence[Row], keys: Sequence[str], columns: dict[str, str], value: str, what: str) -> pa.Table:
-    """Return a row for each row and column: its keys, the label of the column as `what`, and its value."""
-    return pa.Table.from_pylist(
-        [
-            {**{key: row[key] for key in keys}, what: label, value: row[column]}
-            for row in rows
-            for column, label in columns.items()
-            if row.get(column) is not None
-        ]
-    )
-
-
-def _simulation(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    state = {"state_bits": "counted", "state_bits_formula": "by the paper's formula"}
-    packets = {"packets": "all packets", "spurious": "spurious packets"}
-    return [
-        Chart(
-            f"{anchor}-packets", "Packets by scheme", _long(rows, ["scheme"], packets, "packets", "which"),
-            "scheme", "packets", "bars", series="which", description="All packets and spurious packets of each scheme.",
-        ),
-        Chart(
-            f"{anchor}-state", "State of all routers by scheme", _long(rows, ["scheme"], state, "bits", "which"),
-            "scheme", "bits", "bars", series="which",
-            description="State of all routers in bits, counted and by the formula.",
-        ),
-    ]  # fmt: skip
-
-
-def _engines(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    modes = {"us_single": "one by one", "us_batch": "in batches"}
-    labelled = [{**row, "what": f"{row['engine']}, {row['filters']:,} filters"} for row in rows]
-    return [
-        Chart(
-            f"{anchor}-times", "Time per message", _long(labelled, ["what"], modes, "us", "how"),
-            "what", "us", "bars", series="how", x_title="engine", y_title="µs",
-            description="Microseconds per message, by engine.",
-        )
-    ]  # fmt: skip
-
-
-def _tags(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    modes = {"us_single": "one by one", "us_batch": "in batches"}
-    table = pa.Table.from_pylist([{"table": row["table"], "bytes": row["bytes_per_descriptor"]} for row in rows])
-    return [
-        Chart(
-            f"{anchor}-times", "Time per message", _long(rows, ["table"], modes, "us", "how"),
-            "table", "us", "bars", series="how", y_title="µs",
-            description="Microseconds per message, by tag table.",
-        ),
-        Chart(
-            f"{anchor}-bytes", "Bytes per descriptor", table, "table", "bytes", "bars",
-            description="Bytes per descriptor, by table.",
-        ),
-    ]  # fmt: skip
-
-
-def _table1(anchor: str, rows: Sequence[Row]) -> list[Chart]:
-    labelled = [{**row, "which": "all" if row["interface"] is None else str(row["interface"])} for row in rows]
-    counts = {"descriptors": "registered", "kept": "kept"}
-    return [
-        Chart(
-            f"{anchor}-kept", "Descriptors registered and kept",
-            _long(labelled[:_MAX_BARS], ["which"], counts, "descriptors", "are"),
-            "which", "descriptors", "bars", series="are", x_title="interface",
-            description="Descriptors registered behind the interfaces of a router, and those it keeps.",
-        )
-    ]  # fmt: skip
-
-
+_MODES = {"us_single": "one by one", "us_batch": "in batches"}
 _KINDS = (
-    _RowKind("Simulation", frozenset({"scheme", "packets", "spurious", "state_bits"}), _simulation),
-    _RowKind("Engines", frozenset({"engine", "filters", "us_single", "us_batch"}), _engines),
-    _RowKind("Tag tables", frozenset({"table", "us_single", "us_batch", "bytes_per_descriptor"}), _tags),
-    _RowKind("Table 1", frozenset({"router", "interface", "descriptors", "kept"}), _table1),
-)
+    _RowKind(
+        "Simulation", frozenset({"scheme", "packets", "spurious", "state_bits"}),
+        (
+            _BarChart(
+                "packets", "Packets by scheme", "{scheme}", {"packets": "all packets", "spurious": "spurious packets"},
+                "packets", "All packets and spurious packets of each scheme.", "scheme",
+            ),
+            _BarChart(
+                "state", "State of all routers by scheme", "{scheme}",
+                {"state_bits": "counted", "state_bits_formula": "by the paper's formula"}, "bits",
+                "State of all routers in bits, counted and by the formula.", "scheme",
+            ),
+        ),
+    ),
+    _RowKind(
+        "Engines", frozenset({"engine", "filters", "us_single", "us_batch"}),
+        (
+            _BarChart(
+                "times", "Time per message", "{engine}, {filters:,} filters", _MODES, "us",
+                "Microseconds per message, by engine.", "engine", "µs",
+            ),
+        ),
+    ),
+    _RowKind(
+        "Tag tables", frozenset({"table", "us_single", "us_batch", "bytes_per_descriptor"}),
+        (
+            _BarChart(
+                "times", "Time per message", "{table}", _MODES, "us", "Microseconds per message, by tag table.",
+                "table", "µs",
+            ),
+            _BarChart(
+                "bytes", "Bytes per descriptor", "{table}", {"bytes_per_descriptor": ""}, "bytes",
+                "Bytes per descriptor, by table.", "table",
+            ),
+        ),
+    ),
+    _RowKind(
+        "Table 1", frozenset({"router", "interface", "descriptors", "kept"}),
+        (
+            _BarChart(
+                "kept", "Descriptors registered and kept", "{interface}", {"descriptors": "registered", "kept": "kept"},
+                "descriptors", "Descriptors registered behind the interfaces of a router, and those it keeps.",
+                "interface",
+            ),
+        ),
+    ),
+)  # fmt: skip
