@@ -41,7 +41,6 @@ class NetworkState:
         self.is_settled = False
         self.first_fault = inf
         self.recovered = inf  # time, after the heal
-        self.last_change = begin.at
 
     def is_change(self, event: FaultEvent) -> bool:
         """Return whether messages may be missed after a fault."""
