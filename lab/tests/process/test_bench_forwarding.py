@@ -92,6 +92,7 @@ def test_counting_without_its_short_cuts_touches_more_postings(cbnet):
 def test_parameters_of_the_paper_can_be_set(cbnet):
     options = ("--interfaces", 40, "--set", "f_l=2", "--set", "f_h=3", "--messages", 5, "--seconds", 0)
     outcome = cbnet("bench", "forwarding", *options, "--engine", "pivot", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
     assert json.loads(outcome.out.splitlines()[0])["filters"] == 80
     wrong = cbnet("bench", "forwarding", "--set", "f_x=3")
     assert (wrong.code, "use NAME=VALUE with M, a_l" in wrong.err) == (2, True)
