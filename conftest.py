@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from support.java_options import JAVA_OPTIONS
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
 # In CI random tests use the same data in every run; workers have the seed of the process that starts them.
 os.environ.setdefault("CBNET_TEST_SEED", "0" if os.environ.get("CI") else str(random.randrange(10**6)))
-settings.register_profile("cbnet", deadline=None, max_examples=50, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "cbnet",
+    deadline=None,
+    max_examples=50,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],  # they depend on speed and on chance
+)
 settings.load_profile("cbnet")
 
 _FORBIDDEN = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.system", "socket.bind", "socket.connect"}

@@ -13,13 +13,14 @@ import sys
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import permutations
 from multiprocessing import get_context
 from string import ascii_uppercase
 
 from cbnet.network import ProcessNetwork, connect_async
+from cbnet.network.errors import NotConnected
 from cbnet.network.link.counters import Event, drops
 from cbnet.network.protocol.frames import Ping
 from cbnet.network.protocol.wire import encode
@@ -185,7 +186,10 @@ async def _query(address, outcome, end):
     async with await connect_async(address, name="observer", timeout=TIMEOUT) as client:
         while True:
             began = time.monotonic()
-            status = await client.status(TIMEOUT)
+            status = None
+            while status is None:
+                with suppress(NotConnected):  # of a router that the busy processors left silent; the time counts
+                    status = await client.status(TIMEOUT)
             outcome.longest_answer = max(outcome.longest_answer, time.monotonic() - began)
             queues = (peer.waiting for peer in status.peers if peer.role == "router")
             outcome.longest_queue = max(outcome.longest_queue, *queues)
