@@ -1,4 +1,4 @@
-"""A benchmark of two checkouts in turn: what does a change cost?
+"""A benchmark of two checkouts in turn, to measure the cost of a change.
 
     this  other  this  other  …        each a process of its own, so that noise affects both alike
 

@@ -21,7 +21,7 @@ from cbnet_lab.bench.plan_options import (
 )
 from cbnet_lab.bench.routing import Routing
 
-MIXES = ("full", "equality")  # filters of the subscribers in `NetworkPlan`
+MIXES = ("full", "equality")  # filters of the subscribers in `NetworkBenchPlan`
 _BEST_ROUND = "Rounds; the best one counts."
 
 
@@ -231,7 +231,7 @@ def _mix(_option: str, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class NetworkPlan:
+class NetworkBenchPlan:
     """Run routers and clients as processes, publish messages, and check every delivery.
 
     The first run is at full speed, the second at a fixed rate. --broker and --fail replace both.

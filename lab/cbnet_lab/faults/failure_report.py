@@ -11,7 +11,7 @@ from cbnet_lab.faults.failures import FailureOutcome, Missed, bench_failure
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import NetworkPlan
+    from cbnet_lab.bench.plans import NetworkBenchPlan
 
 _DEFAULT = ("powerlaw:20",)
 _EVENTS = {
@@ -29,13 +29,13 @@ _GUARANTEES = {
 }
 
 
-def run(plan: NetworkPlan, report: Report) -> Iterator[FailureOutcome]:
+def run(plan: NetworkBenchPlan, report: Report) -> Iterator[FailureOutcome]:
     """Let links or routers of each network fail."""
     for graph in plan.graphs or _DEFAULT:
         yield bench_failure(replace(plan, graphs=(graph,)), plan.fail or "", plan.seconds, report)
 
 
-def tables(plan: NetworkPlan, rows: Sequence[FailureOutcome]) -> Iterator[str | ResultTable[tuple[str, Missed]]]:
+def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[str | ResultTable[tuple[str, Missed]]]:
     """Yield the missed messages of each phase, and whether the guarantees held."""
     for row in rows:
         yield (

@@ -49,7 +49,7 @@ from cbnet_lab.faults.record import (
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
-    from cbnet_lab.bench.plans import NetworkPlan
+    from cbnet_lab.bench.plans import NetworkBenchPlan
 
 _RATE = 500.0  # messages per second, by default
 _END_S = 5.0  # seconds of messages after the last event
@@ -75,7 +75,7 @@ class Missed:
 class FailureOutcome:
     """Measurements of failures."""
 
-    plan: NetworkPlan
+    plan: NetworkBenchPlan
     kind: str
     victims: Sequence[str]
     order: Order
@@ -162,7 +162,7 @@ def _ends(link: str) -> tuple[str, str]:
     return near, far
 
 
-def bench_failure(plan: NetworkPlan, kind: str, seconds: float, report: Report) -> FailureOutcome:
+def bench_failure(plan: NetworkBenchPlan, kind: str, seconds: float, report: Report) -> FailureOutcome:
     """Let links or routers fail under load, and repair them; seconds: duration of random failures."""
     graph = topology(plan.topology, plan.seed)
     victims = choose_victims(graph, kind)
@@ -252,7 +252,7 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
 
 
 def _outcome(
-    plan: NetworkPlan,
+    plan: NetworkBenchPlan,
     kind: str,
     victims: Sequence[str],
     order: Order,

@@ -10,7 +10,7 @@ import cbnet_lab.faults.failing_parts as parts
 import cbnet_lab.faults.failures as failures
 from cbnet import Message, parse
 from cbnet_lab.bench.network.delivery_check import DeliveryCheck
-from cbnet_lab.bench.plans import NetworkPlan
+from cbnet_lab.bench.plans import NetworkBenchPlan
 
 SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 2, "--payload-bytes", 32)
 
@@ -33,7 +33,7 @@ def deliveries(plan, first, count):
 def test_two_routers_deliver_exactly_as_brute_force(cbnet, predicates):
     told = rows(cbnet("bench", "network", *SMALL, "--topology", "tree:2", "--mix", predicates, "--json"))
     assert [row["run"] for row in told] == ["full speed", "at a rate"]
-    plan = NetworkPlan(subscribers=6, filters=30, mix=predicates)
+    plan = NetworkBenchPlan(subscribers=6, filters=30, mix=predicates)
     expected = deliveries(plan, bench._WARM, 300)
     full, paced = told
     assert (full["routers"], full["links"], full["messages"]) == (2, 1, 300)

@@ -1,4 +1,4 @@
-"""Tables of rules: which of them does a message match?"""
+"""Tables of rules, matched against messages."""
 
 from __future__ import annotations
 

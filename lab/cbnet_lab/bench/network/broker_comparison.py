@@ -31,7 +31,7 @@ from cbnet_lab.bench.timing import stopwatch
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import NetworkPlan
+    from cbnet_lab.bench.plans import NetworkBenchPlan
     from cbnet_lab.bench.server_process import ServerProcess
 
 EQUALITY, FULL = "cbnet, equality", "cbnet, full"
@@ -60,13 +60,13 @@ def messages_for(bindings: int, messages: int) -> int:
     return min(messages, max(_MIN_MESSAGES, messages // max(1, bindings // 250)))
 
 
-def notes(_plan: NetworkPlan) -> Iterator[str]:
+def notes(_plan: NetworkBenchPlan) -> Iterator[str]:
     """Yield a note on a machine without the broker."""
     if find_broker() is None:
         yield f"{NAME} is not installed, so only cbnet is measured: {INSTALL_COMMAND}"
 
 
-def run(plan: NetworkPlan, report: Report) -> Iterator[RivalResult]:
+def run(plan: NetworkBenchPlan, report: Report) -> Iterator[RivalResult]:
     """Compare one router with a broker, if that is installed."""
     script = find_broker()
     with ExitStack() as stack:
@@ -79,7 +79,7 @@ def run(plan: NetworkPlan, report: Report) -> Iterator[RivalResult]:
 
 
 def _compare_rivals(
-    plan: NetworkPlan, count: int, broker: ServerProcess | None, report: Report
+    plan: NetworkBenchPlan, count: int, broker: ServerProcess | None, report: Report
 ) -> Iterator[RivalResult]:
     """Measure all rivals with `count` filters, taking turns."""
     report(f"{count:,} filters: computing the expected deliveries")
@@ -105,7 +105,7 @@ def _compare_rivals(
             yield RivalResult(name, count, start_s[name], speeds, best, version, wrong)
 
 
-def _router(stack: ExitStack, plan: NetworkPlan, traffic: Traffic, expected: ExpectedDeliveries) -> NetworkMeter:
+def _router(stack: ExitStack, plan: NetworkBenchPlan, traffic: Traffic, expected: ExpectedDeliveries) -> NetworkMeter:
     """Start a router and its clients."""
     network = stack.enter_context(ProcessNetwork.of(topology("tree:1"), dead=PATIENT, silence=2 * PATIENT))
     network.wait(_START)
@@ -115,7 +115,7 @@ def _router(stack: ExitStack, plan: NetworkPlan, traffic: Traffic, expected: Exp
 
 
 def _exchange(
-    stack: ExitStack, plan: NetworkPlan, broker: ServerProcess, traffic: Traffic, expected: ExpectedDeliveries
+    stack: ExitStack, plan: NetworkBenchPlan, broker: ServerProcess, traffic: Traffic, expected: ExpectedDeliveries
 ) -> NetworkMeter:
     """Declare an exchange and start its clients."""
     load = broker_load(broker.port, traffic, expected, plan.payload, plan.processes)
@@ -123,7 +123,7 @@ def _exchange(
 
 
 def _rounds(
-    plan: NetworkPlan, count: int, meters: dict[str, NetworkMeter], report: Report
+    plan: NetworkBenchPlan, count: int, meters: dict[str, NetworkMeter], report: Report
 ) -> dict[str, list[RunResult]]:
     messages = messages_for(count, plan.messages)
     rounds: dict[str, list[RunResult]] = {name: [] for name in meters}
@@ -136,7 +136,7 @@ def _rounds(
     return rounds
 
 
-def tables(plan: NetworkPlan, rows: Sequence[RivalResult]) -> Iterator[str | ResultTable[RivalResult]]:
+def tables(plan: NetworkBenchPlan, rows: Sequence[RivalResult]) -> Iterator[str | ResultTable[RivalResult]]:
     """Yield the configuration, and the speed of each rival."""
     yield "one router and a broker, alternating, all on this machine\n"
     yield f"all       {plan.payload} bytes of payload, 1 subscriber per message; no acknowledgements, nothing on disk;"

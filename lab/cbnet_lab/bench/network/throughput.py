@@ -31,7 +31,7 @@ from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, part
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.load_processes import LoadProcesses
-    from cbnet_lab.bench.plans import NetworkPlan
+    from cbnet_lab.bench.plans import NetworkBenchPlan
 
 CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two
@@ -69,20 +69,20 @@ class ThroughputResult:
         return self.measured.problem and f"{self.topology}, {self.run}: {self.measured.problem}"
 
 
-def traffic_of(plan: NetworkPlan) -> Traffic:
+def traffic_of(plan: NetworkBenchPlan) -> Traffic:
     """Return the subscriptions and messages of the clients."""
     if plan.mix == "equality":
         return keyed_traffic("equality", plan.subscribers * plan.filters, plan.subscribers, CONTENTS)
     return mixed_traffic("2002", plan.subscribers, plan.filters, CONTENTS, plan.seed)
 
 
-def run(plan: NetworkPlan, report: Report) -> Iterator[ThroughputResult]:
+def run(plan: NetworkBenchPlan, report: Report) -> Iterator[ThroughputResult]:
     """Measure each network: at full speed, then at a rate."""
     for name in plan.graphs or _DEFAULT:
         yield from _measured(plan, name, report)
 
 
-def _measured(plan: NetworkPlan, name: str, report: Report) -> Iterator[ThroughputResult]:
+def _measured(plan: NetworkBenchPlan, name: str, report: Report) -> Iterator[ThroughputResult]:
     graph = topology(name, plan.seed)
     report("generating predicates and messages")
     traffic = traffic_of(plan)
@@ -125,7 +125,7 @@ def _measured(plan: NetworkPlan, name: str, report: Report) -> Iterator[Throughp
             yield result("at a rate", meter.run(Order(_WARM + plan.messages, count, rate)))
 
 
-def tables(plan: NetworkPlan, rows: Sequence[ThroughputResult]) -> Iterator[str | ResultTable[ThroughputResult]]:
+def tables(plan: NetworkBenchPlan, rows: Sequence[ThroughputResult]) -> Iterator[str | ResultTable[ThroughputResult]]:
     """Yield the speed, latency and processor time of each run, and the outcome of its check."""
     first = rows[0]
     clients = f"{plan.subscribers:,} subscribers with {plan.filters:,} filters each ({plan.mix})"

@@ -16,7 +16,7 @@ from cbnet_lab.cli.bench.schedules import schedules
 _BENCH = "cbnet_lab.bench"
 
 
-def _network_module(plan: plans.NetworkPlan) -> str:
+def _network_module(plan: plans.NetworkBenchPlan) -> str:
     if plan.fail is not None:
         return "cbnet_lab.faults.failure_report"
     return f"{_BENCH}.network.{'broker_comparison' if plan.broker else 'throughput'}"
@@ -32,7 +32,7 @@ for command in (
     plan_command("updates", plans.UpdatesPlan, f"{_BENCH}.matching.updates"),
     plan_command("tags", plans.TagsPlan, f"{_BENCH}.matching.tags"),
     plan_command("minimal", plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
-    plan_command("network", plans.NetworkPlan, _network_module),
+    plan_command("network", plans.NetworkBenchPlan, _network_module),
     plan_command("router", plans.RouterPlan, f"{_BENCH}.router.comparison"),
     door,
     plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged.comparison"),

@@ -3,7 +3,7 @@ import pytest
 
 @pytest.fixture
 def likely():
-    """Say whether so many hits are within five standard deviations of their expected number."""
+    """Return whether so many hits are within five standard deviations of their expected number."""
 
     def within(hits: int, trials: int, probability: float) -> bool:
         spread = (trials * probability * (1 - probability)) ** 0.5
@@ -14,7 +14,7 @@ def likely():
 
 @pytest.fixture
 def likely_mean():
-    """Say whether a mean is within five standard errors of that of the uniform whole numbers low to high."""
+    """Return whether a mean is within five standard errors of that of the uniform whole numbers low to high."""
 
     def within(mean: float, draws: int, low: int, high: int) -> bool:
         deviation = (((high - low + 1) ** 2 - 1) / 12) ** 0.5
