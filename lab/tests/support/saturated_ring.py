@@ -188,6 +188,7 @@ async def _query(address, outcome, end):
             began = time.monotonic()
             status = None
             while status is None:
+                assert time.monotonic() - began < 2 * TIMEOUT, f"{address} does not answer"
                 with suppress(NotConnected):  # of a router that the busy processors left silent; the time counts
                     status = await client.status(TIMEOUT)
             outcome.longest_answer = max(outcome.longest_answer, time.monotonic() - began)
