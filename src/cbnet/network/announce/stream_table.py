@@ -70,9 +70,10 @@ class StreamTable:
     def _telling(self, link: TreeLink) -> list[Incoming] | None:
         """Return the streams that together tell what is wanted behind a link; None if it is not known of all nodes.
 
-        If the stream for this side has not arrived, others may tell, of the newest version that has them.
+        If the stream for this side has not arrived, or its session is closed, others may tell, of the newest version
+        that has them.
         """
-        exact = self.from_side(link._replace(heard=link.matched))
+        exact = self._live(link._replace(heard=link.matched))
         if exact is not None:
             return [exact]
         found: list[Incoming] = []
@@ -81,13 +82,17 @@ class StreamTable:
             if not rest <= version.names:
                 break
             for other in version.links():
-                stream = self.from_side(other) if rest & other.behind else None
+                stream = self._live(other) if rest & other.behind else None
                 if stream is not None:
                     found.append(stream)
                     rest -= other.behind
             if not rest:
                 return found
         return None
+
+    def _live(self, link: TreeLink) -> Incoming | None:
+        """Return the stream of a side, if its session is open: else what is wanted since is not in it."""
+        return None if self._links.by_session(link.session) is None else self.from_side(link)
 
     def filters(self, link: TreeLink, kind: int = 0) -> set[bytes]:
         """Return the filters of the subscriptions, or offers, behind a link of a tree, as far as they are known."""

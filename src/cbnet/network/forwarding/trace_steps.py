@@ -103,7 +103,7 @@ class TraceReporter:
         if branch.to.neighbour == step.came_from and not is_sent:
             return [CAME_FROM_THERE]
         if branch.subscriptions is None:
-            return [NOT_KNOWN]
+            return [LINK_DOWN if branch.link is None else NOT_KNOWN]
         predicate = self._predicate(branch)
         filter = _matching(step.content, "", predicate)
         is_wanted = filter is not None or wants_hypothetically(step.mark, branch.to.behind, step.content)

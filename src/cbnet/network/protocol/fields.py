@@ -36,7 +36,7 @@ MAX_REASON_LENGTH = 500
 # Reasons of a branch without a filter to name.
 CAME_FROM_THERE = "the message came from there"
 NOT_KNOWN = "what its side wants is not known yet"
-LINK_DOWN = "its side wants it, but the link is down"
+LINK_DOWN = "its side may want it, but the link is down"
 MAX_EXAMPLES = 3  # that a report lists of many
 MAX_BRANCHES = 100
 MAX_PEERS = 1_000

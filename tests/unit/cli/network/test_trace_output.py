@@ -31,7 +31,7 @@ router a
 └─► router b (4 routers on its side): matches x > 5
     ├─► router c (2 routers on its side): what its side wants is not known yet
     │   ├── dropped: link closed
-    │   └─╳ not to d (1 router): its side wants it, but the link is down
+    │   └─╳ not to d (1 router): its side may want it, but the link is down
     └─╳ not to e (1 router): no filter matches; closest: y = 1: y = 1 fails: y is absent
 
 no reachable subscription matches it

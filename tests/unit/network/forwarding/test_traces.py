@@ -104,7 +104,7 @@ def test_a_link_that_is_down_is_named():
     alone.close(2)  # b stays on the tree until a new version is due
     (hop,) = (answer.hop for answer in sent(alone.say(1, trace()), TracedFrame))
     assert (hop.branches, hop.dropped) == (
-        [Branch("b", False, 1, ["its side wants it, but the link is down"])],
+        [Branch("b", False, 1, ["its side may want it, but the link is down"])],
         "link closed",
     )
 
