@@ -20,7 +20,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -33,14 +33,14 @@ JsonRow = Mapping[str, Any]
 class Figure:
     """A figure of one row, in both checkouts."""
 
-    row: str
-    figure: str
-    this: float  # median of all runs
-    other: float
-    ratio: float  # this / other
-    spread_this: float  # greatest ratio between two runs of this checkout
-    spread_other: float
-    is_within: bool  # whether the ratio is within the greater spread
+    row: str = shown("row")
+    figure: str = shown("figure")
+    this: float = shown("this")  # median of all runs
+    other: float = shown("other")
+    ratio: float = shown("this / other")
+    spread_this: float = shown("spread, this")  # greatest ratio between two runs of this checkout
+    spread_other: float = shown("spread, other")
+    is_within: bool = shown("within")  # whether the ratio is within the greater spread
     problem: str | None = field(default=None, metadata=HIDDEN)
 
 
@@ -48,13 +48,13 @@ class Figure:
 class _Summary:
     """A figure, over all rows."""
 
-    figure: str
-    rows: int
-    ratio: float  # geometric mean
-    least: float
-    most: float
-    spread: float  # the greatest of a row
-    outside: int  # rows whose ratio is outside of their spread
+    figure: str = shown("figure")
+    rows: int = shown("rows")
+    ratio: float = shown("geometric mean")
+    least: float = shown("least")
+    most: float = shown("greatest")
+    spread: float = shown("greatest spread")  # the greatest of a row
+    outside: int = shown("rows outside of their spread")  # rows whose ratio is outside of their spread
 
 
 def run(plan: ComparePlan, report: Report) -> Iterator[Figure]:
@@ -117,7 +117,7 @@ def _fixed(rows: Sequence[JsonRow]) -> dict[str, Any]:
 
 
 def _naming(rows: Sequence[JsonRow]) -> list[str]:
-    """Return the first members that tell all rows apart, as far as any do."""
+    """Return the first members that distinguish all rows, or as many as possible."""
     names: list[str] = []
     for key in dict.fromkeys(key for row in rows for key in row):
         if _distinct(rows, [*names, key]) > _distinct(rows, names):
@@ -143,27 +143,11 @@ def _figure(row: str, name: str, this: Sequence[float], other: Sequence[float]) 
 def tables(plan: ComparePlan, rows: Sequence[Figure]) -> Iterator[str | ResultTable[Figure] | ResultTable[_Summary]]:
     """Yield the ratio of each figure of each row, and a summary of each figure."""
     yield f"this checkout over {plan.checkout}, {plan.rounds} runs of each in turn: {' '.join(plan.command)}\n"
-    yield ResultTable("Medians; spread: the greatest ratio between two runs of the same checkout", rows, {
-        "row": "row",
-        "figure": "figure",
-        "this": "this",
-        "other": "other",
-        "this / other": "ratio",
-        "spread, this": "spread_this",
-        "spread, other": "spread_other",
-        "within": "is_within",
-    })  # fmt: skip
+    title = "Medians; spread: the greatest ratio between two runs of the same checkout"
+    yield ResultTable(title, rows, shown_columns(Figure))
     names = dict.fromkeys(row.figure for row in rows)
     summaries = [_summary(name, [row for row in rows if row.figure == name]) for name in names]
-    yield ResultTable("Over all rows", summaries, {
-        "figure": "figure",
-        "rows": "rows",
-        "geometric mean": "ratio",
-        "least": "least",
-        "greatest": "most",
-        "greatest spread": "spread",
-        "rows outside of their spread": "outside",
-    })  # fmt: skip
+    yield ResultTable("Over all rows", summaries, shown_columns(_Summary))
 
 
 def _summary(name: str, rows: Sequence[Figure]) -> _Summary:

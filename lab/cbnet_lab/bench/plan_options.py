@@ -1,4 +1,4 @@
-"""Options of a plan: the fields of a plan carry what a command line needs to know about them.
+"""Options of a plan: each field carries the metadata of its command-line option.
 
     @dataclass(frozen=True)
     class RouterPlan:
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cbnet.errors import InputError
+from cbnet_lab.bench.routing import Routing
 
 OPTION: Final = "option"  # key of the metadata of a field
 ONE_EACH: Final = "F"  # one interface per filter or descriptor
@@ -32,7 +33,7 @@ class PlanOption:
     default: Any  # as it is written on a command line; `...`: required
     name: str | None  # None: from the name of the field
     raw: type | None  # type on the command line; None: the type of the field
-    parse: Callable[[str, Any], Any] | None  # gets the option and its raw value
+    parse: Callable[[str, Any], Any] | None  # called with the name of the option and its raw value
     shown: str | bool  # default in the help; a bool: whether to show the default
     least: float | None
     most: float | None
@@ -91,6 +92,11 @@ def names(_option: str, text: str) -> tuple[str, ...]:
 def numbers(option: str, text: str) -> tuple[int, ...]:
     """Return the numbers of a comma-separated list."""
     return tuple(_whole_number(option, part, "write numbers separated by commas") for part in names(option, text))
+
+
+def routings(_option: str, text: str) -> tuple[Routing, ...]:
+    """Return the routings of a list such as 1,2,pif."""
+    return tuple(Routing.from_text(text))
 
 
 def interface_counts(option: str, text: str) -> tuple[int | None, ...]:

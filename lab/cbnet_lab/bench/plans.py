@@ -1,6 +1,6 @@
-"""The plans of the benchmarks: what each one measures, and the options of its command.
+"""The plans of the benchmarks: their parameters, which are the options of their commands.
 
-The docstring of a plan is the help of its command. Nothing here imports what a benchmark needs to run.
+The docstring of a plan is the help of its command. This module imports no benchmark.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from cbnet_lab.bench.plan_options import (
     names,
     numbers,
     option,
+    routings,
     seconds,
     seed,
 )
@@ -26,19 +27,18 @@ _BEST_ROUND = "Rounds; the best one counts."
 
 
 def _engines(_option: str, names: Sequence[str]) -> tuple[str, ...]:
-    from cbnet.cli.rules.engine_names import checked_engines
+    from cbnet.matching.engines.registry import ENGINES
 
-    return tuple(checked_engines(names))
+    for name in names:
+        if name not in ENGINES:  # only those that support all filters
+            raise InputError(f"unknown engine {name!r}", hint=f"use one of {', '.join(ENGINES)}")
+    return tuple(dict.fromkeys(names or ENGINES))
 
 
 def _spark_settings(_option: str, texts: Sequence[str]) -> dict[str, str]:
     from cbnet.cli.pipeline.spark_options import settings
 
     return settings(texts)
-
-
-def _routings(_option: str, text: str) -> tuple[Routing, ...]:
-    return tuple(Routing.from_text(text))
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class RouterPlan:
 
 @dataclass(frozen=True)
 class DurablePlan:
-    """Measure acknowledged publishing with one router and three, and JetStream beside them; check what is stored.
+    """Measure acknowledged publishing with one router and three, and JetStream beside them; check the stored messages.
 
     Example: cbnet bench durable --messages 20000 --window 500
     """
@@ -213,7 +213,7 @@ class AnnouncementsPlan:
         "random,covered,tags", "NAME,...", "random, covered (30 % by others) or tags; one run each.", parse=names
     )
     trees: tuple[Routing, ...] = option(
-        "1", "K,...", "Numbers of routing trees, or pif for one per source; in turn.", parse=_routings
+        "1", "K,...", "Numbers of routing trees, or pif for one per source; in turn.", parse=routings
     )
     messages: int = option(300, "M", "Messages to publish afterwards.", least=1)
     memory: bool = option(False, "", "Run all routers in this process, with a simulated clock.")

@@ -1,22 +1,41 @@
 """Results of benchmarks: rows for programs and tables for people.
 
-A row is a dataclass: its fields are the members of its JSON object. A table is declared beside the type of its rows, by
-the heads of its columns and what stands in them.
+A row is a dataclass: its fields are the members of its JSON object. A part of a row is a dataclass too, whose members
+are members of the row; so nothing is copied from one to the other. A table is declared by the heads of its columns and
+their values, beside the type of its rows or in the fields themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
 _DIGITS = 6  # significant digits of a float in JSON
 _ABSENT = "–"
+_PREFIX, _HEAD = "prefix", "head"  # keys of the metadata of a field
 HIDDEN = {"json": False}  # metadata of a field that is no JSON member
-FLAT = {"is_flat": True}  # metadata of a field whose own fields are JSON members
 
 Row = TypeVar("Row")
-Cell = str | Callable[[Row], object]  # the name of an attribute of a row, or a function of the row
+Cell = str | Callable[[Row], object]  # the name of an attribute of a row or of one of its parts, or a function
+
+
+def flat(prefix: str = "") -> dict[str, str]:
+    """Return the metadata of a part: a field whose own fields are JSON members, named with a prefix."""
+    return {_PREFIX: prefix}
+
+
+FLAT = flat()
+
+
+def shown(head: str, **options: Any) -> Any:
+    """Return a field with the head of its column."""
+    return field(metadata={_HEAD: head}, **options)
+
+
+def shown_columns(row: type[Any]) -> dict[str, Cell[Any]]:
+    """Return the columns of the fields of a row that have a head."""
+    return {each.metadata[_HEAD]: each.name for each in fields(row) if _HEAD in each.metadata}
 
 
 @dataclass(frozen=True)
@@ -38,15 +57,23 @@ class ResultTable(Generic[Row]):
 
 
 def _value(row: Row, of: Cell[Row]) -> object:
-    return getattr(row, of) if isinstance(of, str) else of(row)
+    return _attribute(row, of) if isinstance(of, str) else of(row)
 
 
-def part(name: str, columns: Mapping[str, Cell[Any]]) -> dict[str, Cell[Any]]:
-    """Return the columns of a part of a row, which stands in its field `name`."""
-    return {
-        head: lambda row, of=of: _value(getattr(row, name), of)  # type: ignore[misc]
-        for head, of in columns.items()
-    }
+def _attribute(row: Any, name: str) -> object:
+    """Return an attribute of a row, or of one of its parts."""
+    if isinstance(row, Mapping):
+        return row[name]
+    if hasattr(row, name):
+        return getattr(row, name)
+    for each in fields(row):
+        prefix = each.metadata.get(_PREFIX)
+        if prefix is not None and name.startswith(prefix):
+            try:
+                return _attribute(getattr(row, each.name), name.removeprefix(prefix))
+            except AttributeError:
+                continue
+    raise AttributeError(f"{type(row).__name__} has no {name}")
 
 
 def cell(value: object) -> str:
@@ -75,8 +102,8 @@ def members(row: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in fields(row):
         value = getattr(row, each.name)
-        if each.metadata.get("is_flat"):
-            found |= members(value)
+        if _PREFIX in each.metadata:
+            found |= {each.metadata[_PREFIX] + name: member for name, member in members(value).items()}
         elif each.metadata.get("json", True):
             found[each.name] = _json_value(value)
     return found

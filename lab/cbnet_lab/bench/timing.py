@@ -1,16 +1,17 @@
 """Timing of several methods in interleaved rounds, for noisy machines.
 
 The methods take turns for several rounds and the best round of each counts: noise affects all methods
-alike, so their ratios are stable even where their times are not.
+alike, so their ratios are stable even where their times are not. Benchmarks measure wall time, which includes threads
+and other processes; experiments measure processor time of this thread, and keep every turn.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
-from time import perf_counter
+from time import perf_counter, thread_time
 
 Passes = Callable[[int], float]  # runs the work so many times and returns the seconds
 
@@ -51,6 +52,25 @@ def best_of_rounds(methods: Mapping[str, Passes], seconds: float) -> dict[str, f
             for name, run in methods.items():
                 best[name] = min(best[name], run(times[name]) / times[name])
     return best
+
+
+def cpu_of_turns(methods: Sequence[Callable[[], object]], turns: int, seconds: float) -> list[list[float]]:
+    """Return the CPU seconds of each method in each turn: the best of as many passes as fill `seconds`."""
+    passes = [max(1, ceil(seconds / max(cpu_seconds_of(method), 1e-9))) for method in methods]  # also the warm-up
+    with _without_collector():
+        return [
+            [cpu_seconds_of(method, count) for method, count in zip(methods, passes, strict=True)] for _ in range(turns)
+        ]
+
+
+def cpu_seconds_of(work: Callable[[], object], passes: int = 1) -> float:
+    """Return the CPU seconds of the best of some passes, in this thread: other processes do not count."""
+    spent = []
+    for _ in range(passes):
+        start = thread_time()
+        work()
+        spent.append(thread_time() - start)
+    return min(spent)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ class WorkerProcess:
         return self.receive()
 
     def close(self) -> None:
-        """End the process: the end of its pipe asks it to."""
+        """End the process by closing its pipe."""
         self._pipe.close()
         self._process.join(_END_TIMEOUT)
         self._process.kill()
@@ -68,5 +68,5 @@ def _work(work: Callable[..., None], pipe: Connection, arguments: tuple[Any, ...
     except (CbnetError, OSError) as error:
         try:
             pipe.send(CbnetError(str(error)))
-        except OSError:  # nobody waits for it
+        except OSError:  # the parent has closed the pipe
             return

@@ -86,6 +86,9 @@ class ExperimentContext:
         return path if path is not None and path.is_file() else None
 
 
+Measure: TypeAlias = Callable[[_P, ExperimentContext], Results]
+
+
 def _nothing(*_: Any) -> Any:
     return {}
 
@@ -146,7 +149,7 @@ def _rows(tables: Tables) -> dict[str, list[Row]]:
 
 @cache
 def declarations() -> Mapping[str, Any]:
-    """Return what `experiments.toml` declares about each experiment, in the order of the papers."""
+    """Return the declarations of `experiments.toml`, in the order of the papers."""
     text = files("cbnet_lab.experiments").joinpath("experiments.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
@@ -154,12 +157,12 @@ def declarations() -> Mapping[str, Any]:
 def experiment(
     name: str,
     parameters: Callable[..., _P],
-    measure: Callable[[_P, ExperimentContext], Results],
+    measure: Measure[_P] | Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]],
     metrics: Callable[[Rows, _P], Metrics] = _nothing,
     chart_rows: Callable[[Rows, _P], Mapping[str, Any]] = _nothing,
     grids: Callable[[Tables, _P], list[Grid]] = lambda _tables, _parameters: [],
 ) -> Experiment:
-    """Return the experiment of this name, as declared, with these functions."""
+    """Return the experiment of this name, as declared, with these functions; measure: of all tables, or one each."""
     declared = declarations()[name]
     scales: dict[Scale, _P] = {scale: parameters(**_tuples(declared["scales"][scale])) for scale in SCALES}
     return Experiment(
@@ -168,7 +171,7 @@ def experiment(
         declared["section"],
         tuple(number for number, claim in claims().items() if claim.experiment == name),
         scales,
-        measure,
+        _measure_each(measure) if isinstance(measure, Mapping) else measure,
         metrics,
         chart_rows,
         tuple(ChartDefinition(row) for row in declared.get("charts", ())),
@@ -176,6 +179,10 @@ def experiment(
         tuple(declared.get("inputs", ())),
         grids,
     )
+
+
+def _measure_each(tables: Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]]) -> Measure[_P]:
+    return lambda parameters, context: {name: measure(parameters, context) for name, measure in tables.items()}
 
 
 def _tuples(values: Any) -> Any:

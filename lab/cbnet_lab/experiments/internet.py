@@ -8,11 +8,21 @@ conditions are in `claims.toml`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cbnet.topology import Graph, topology
 from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext
+
+
+@dataclass(frozen=True)
+class SurveyParameters:
+    """Size of a survey of trees."""
+
+    nodes: int  # of a generated graph
+    trees: tuple[int, ...]
+    selections: int
 
 
 def internet(context: ExperimentContext, nodes: int) -> Graph:

@@ -45,7 +45,7 @@ def all_findings(outcomes: Sequence[ExperimentOutcome]) -> list[Finding]:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return what was reproduced, and the number of claims with each verdict."""
+    """Return a summary: the number of claims with each verdict."""
     counts = Counter(finding.verdict for finding in findings)
     verdicts = ", ".join(f"{counts[verdict]} {_PLURAL[verdict]}" for verdict in VERDICTS)
     return (

@@ -8,14 +8,11 @@ every filter, including covered ones.
 
 from __future__ import annotations
 
-import gc
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
-from time import thread_time
-from typing import Protocol
 
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
@@ -23,8 +20,9 @@ from cbnet.matching import reference
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet_lab.bench.bench_input import BenchInput, bench_input
-from cbnet_lab.bench.engine_answer import EngineAnswer
-from cbnet_lab.bench.oracle import Oracle
+from cbnet_lab.bench.matching.engine_rival import EngineAnswer
+from cbnet_lab.bench.matching.oracle import Oracle
+from cbnet_lab.bench.timing import cpu_of_turns
 from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.workload import Forwarding2001, Forwarding2002, WorkloadParameters
@@ -115,7 +113,7 @@ class TimedComparison:
             }
             for method, outcome in zip(self.methods, outcomes, strict=True)
         ]
-        times = _times([partial(self.match, method) for method in self.methods], turns, seconds)
+        times = cpu_of_turns([partial(self.match, method) for method in self.methods], turns, seconds)
         return [
             {**sizes, **work[number], "turn": turn, "us": spent / count * 1e6}
             for turn, row in enumerate(times)
@@ -137,16 +135,13 @@ class TimedComparison:
                 raise CbnetError("an engine disagrees with the reference on the interfaces of a message")
 
 
-class TimedParameters(Protocol):
-    """Parameters of an experiment that measures times."""
+@dataclass(frozen=True, kw_only=True)
+class TimedParameters:
+    """Parameters of an experiment that measures times: messages, and turns of each method of at least `seconds`."""
 
-    @property
-    def turns(self) -> int:
-        """Turns of each method."""
-
-    @property
-    def seconds(self) -> float:
-        """Minimum duration of a turn."""
+    messages: int = 100
+    turns: int = 7
+    seconds: float = 0.02
 
 
 def sweep(
@@ -171,25 +166,3 @@ def interfaces_label(interfaces: int) -> str:
 def timed(parameters: WorkloadParameters, methods: Sequence[MatchMethod], *, turns: int, seconds: float) -> list[Row]:
     """Return a row for each method and turn on a generated table."""
     return TimedComparison(bench_input(parameters, lambda _: None), methods).rows(turns, seconds)
-
-
-def _times(methods: Sequence[Callable[[], object]], turns: int, seconds: float) -> list[list[float]]:
-    """Return the seconds of each method in each turn: the best of as many passes as fill `seconds`."""
-    passes = [max(1, ceil(seconds / max(_cpu_seconds(method), 1e-9))) for method in methods]  # also warms up
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return [
-            [min(_cpu_seconds(method) for _ in range(count)) for method, count in zip(methods, passes, strict=True)]
-            for _ in range(turns)
-        ]
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def _cpu_seconds(function: Callable[[], object]) -> float:
-    """Return the CPU time of a call, which excludes other processes."""
-    start = thread_time()
-    function()
-    return thread_time() - start

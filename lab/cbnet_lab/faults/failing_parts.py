@@ -16,7 +16,7 @@ from random import Random
 import numpy as np
 
 from cbnet.errors import InputError
-from cbnet.topology import Graph, bridges
+from cbnet.topology import Graph, bridges, components
 from cbnet_lab.faults.driver.schedule import Fault, FaultRate, random_schedule
 
 KINDS = {"link": "cut", "silent-link": "silent cut", "router": "kill", "routers": "kill", "random": "kill"}
@@ -44,7 +44,7 @@ def choose_victims(graph: Graph, kind: str) -> list[str]:
     if kind == "random":
         chosen = _removable_together(graph, order)
     else:
-        chosen = [node for node in order if _is_connected_without(graph, {node})][: ROUTERS if kind == "routers" else 1]
+        chosen = [node for node in order if _is_connected_without(graph, [node])][: ROUTERS if kind == "routers" else 1]
     if not chosen or len(chosen) == len(graph):
         hint = "use a ring, or powerlaw:20"
         raise InputError("no router of this network can fail without partitioning it", hint=hint)
@@ -67,7 +67,7 @@ def _removable_together(graph: Graph, order: Sequence[int]) -> list[int]:
     """Return the first nodes, at most half, whose removal, all at once, leaves the others connected."""
     chosen: list[int] = []
     for node in order:
-        if 2 * (len(chosen) + 1) <= len(graph) and _is_connected_without(graph, {*chosen, node}):
+        if 2 * (len(chosen) + 1) <= len(graph) and _is_connected_without(graph, [*chosen, node]):
             chosen.append(node)
     return chosen
 
@@ -76,12 +76,7 @@ def _names(graph: Graph, nodes: Iterable[int]) -> list[str]:
     return [str(graph.name(node)) for node in nodes]
 
 
-def _is_connected_without(graph: Graph, removed: set[int]) -> bool:
-    left = [node for node in range(len(graph.names)) if node not in removed]
-    reached = set(left[:1])
-    for node in (waiting := left[:1]):  # grows during the loop
-        for other in graph.neighbours(node).tolist():
-            if other not in removed and other not in reached:
-                reached.add(other)
-                waiting.append(other)
-    return len(left) > 1 and len(reached) == len(left)
+def _is_connected_without(graph: Graph, removed: Iterable[int]) -> bool:
+    left = np.ones(len(graph), dtype=bool)
+    left[[*removed]] = False
+    return left.sum() > 1 and len(components(graph.part(left))) == 1

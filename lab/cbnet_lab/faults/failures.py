@@ -11,11 +11,8 @@ client is connected to a router that fails.
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,25 +22,24 @@ from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
 from cbnet.topology import topology
-from cbnet_lab.bench.network.load import network_load
+from cbnet_lab.bench.network.load_processes import network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, members
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import FaultDriver
-from cbnet_lab.faults.driver.processes import ProcessFaults
-from cbnet_lab.faults.driver.relay import Relay
+from cbnet_lab.faults.driver.processes import ProcessFaults, ends
 from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
 from cbnet_lab.faults.record import (
-    BeginEvent,
     EndEvent,
     Event,
     FaultEvent,
     PublishEvent,
     ReceiveEvent,
     SettleEvent,
-    SubscribeEvent,
+    settled_beginning,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +47,7 @@ if TYPE_CHECKING:
     from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
     from cbnet_lab.bench.plans import NetworkBenchPlan
 
+_DEFAULT = ("powerlaw:20",)
 _RATE = 500.0  # messages per second, by default
 _END_S = 5.0  # seconds of messages after the last event
 _PUBLISHERS = 4
@@ -59,6 +56,19 @@ _CONVERGED = 300.0  # seconds for the network to converge: many routers may shar
 _QUIET = 2.0  # seconds without a delivery before the wait ends
 _REST = 0.5  # seconds from convergence to the next event
 _BURST = 1.0  # seconds: an event that follows sooner does not wait for convergence
+_EVENTS = {
+    "link": ("link {} cut: both ends notice at once", "link restored"),
+    "silent-link": ("link {} silent: both ends notice after 3.5 s", "link restored"),
+    "router": ("router {} killed; it has no clients", "router restarted"),
+    "routers": ("routers {} killed in turn; they have no clients", "each restarted"),
+    "random": ("random kills of routers {}, which have no clients", "restarts"),
+}
+_GUARANTEES = {
+    "Duplicates": "twice",
+    "Spurious deliveries": "spurious",
+    "Deliveries out of order while the network is quiet": "order",
+    "Deliveries missed while the network is quiet": "quiet_deliveries",
+}
 
 
 @dataclass(frozen=True)
@@ -75,134 +85,126 @@ class Missed:
 class FailureOutcome:
     """Measurements of failures."""
 
-    plan: NetworkBenchPlan
-    kind: str
+    topology: str
+    trees: str
+    fail: str
     victims: Sequence[str]
-    order: Order
-    found: Findings
-    quiet: Missed
-    after_failure: Missed
-    after_repair: Missed
+    failures: int
+    rate: float
+    messages: int
+    expected: int  # deliveries
+    missing: int
+    twice: int
+    spurious: int
+    order: int
+    quiet_messages: int  # with deliveries missed while the network is quiet
+    quiet_deliveries: int
     dropped: dict[str, int]  # by reason, at the routers running at the end
     reconnects: int  # of clients, whose messages in flight are lost
-
-    @property
-    def problem(self) -> str | None:
-        """The violated guarantees, if there are any."""
-        return None if self.found.is_good else "guarantees violated: please report this"
+    after_failure: Missed = field(metadata=HIDDEN)
+    after_repair: Missed = field(metadata=HIDDEN)
+    problem: str | None = field(metadata=HIDDEN)
 
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
-        missed = {
-            f"{name}_{what}": round(getattr(each, what), 4)
-            for name, each in {"failure": self.after_failure, "repair": self.after_repair}.items()
-            for what in ("messages", "deliveries", "seconds", "converged")
-        }
-        return {
-            "topology": self.plan.topology,
-            "trees": str(self.plan.routing),
-            "fail": self.kind,
-            "victims": list(self.victims),
-            "failures": self.found.faults.total(),
-            "rate": self.order.rate,
-            "messages": self.order.count,
-            "expected": self.found.counts["expected"],
-            "missing": self.found.number("lost") + self.found.counts["missed"],
-            "twice": self.found.number("repeated"),
-            "spurious": self.found.number("spurious"),
-            "order": self.found.number("order"),
-            "quiet_messages": self.quiet.messages,
-            "quiet_deliveries": self.quiet.deliveries,
-            **missed,
-            "dropped": self.dropped,
-            "reconnects": self.reconnects,
-        }
+        phases = {"failure": self.after_failure, "repair": self.after_repair}
+        missed = {f"{name}_{key}": value for name, each in phases.items() for key, value in members(each).items()}
+        return members(self) | missed
 
 
-class _FailingNetwork:
+class _FailingNetwork(ProcessFaults):
     """A network of processes that waits after each event until it has converged."""
 
-    def __init__(self, network: ProcessNetwork, relays: dict[str, Relay]) -> None:
-        self._network = network
-        self._faults = ProcessFaults(network, relays)
+    def __init__(self, network: ProcessNetwork, links: Sequence[str]) -> None:
+        super().__init__(network, links)
         self.events: list[Event] = []
         self._changed = 0.0  # time of the last event since it had converged
-
-    @property
-    def now(self) -> float:
-        """The time, in seconds."""
-        return time.monotonic()
 
     def wait(self, until: float) -> None:
         """Sleep until some time; before, wait until the network has converged."""
         if self._changed and until - self.now > _BURST:
-            self._network.wait(_CONVERGED)
+            self.network.wait(_CONVERGED)
             self.events.append(SettleEvent(self.now, self._changed))
             self._changed = 0.0
             until = max(until, self.now + _REST)
-        time.sleep(max(0.0, until - self.now))
+        super().wait(until)
 
     def begin(self, fault: Fault) -> bool:
         """Break a part; the network converges without it."""
         self._changed = self.now
         if "cut" in fault.kind:
-            self._network.links.remove(_ends(fault.of))
-        return self._faults.begin(fault)
+            self.network.links.remove(ends(fault.of))
+        return super().begin(fault)
 
     def end(self, fault: Fault) -> None:
         """Mend a part."""
         self._changed = self.now
         if "cut" in fault.kind:
-            self._network.links.append(_ends(fault.of))
-        self._faults.end(fault)
+            self.network.links.append(ends(fault.of))
+        super().end(fault)
 
 
-def _ends(link: str) -> tuple[str, str]:
-    near, far = link.split("-")  # the first dials the other
-    return near, far
+def run(plan: NetworkBenchPlan, report: Report) -> Iterator[FailureOutcome]:
+    """Let links or routers of each network fail."""
+    for graph in plan.graphs or _DEFAULT:
+        yield _run(replace(plan, graphs=(graph,)), plan.fail or "", report)
 
 
-def bench_failure(plan: NetworkBenchPlan, kind: str, seconds: float, report: Report) -> FailureOutcome:
-    """Let links or routers fail under load, and repair them; seconds: duration of random failures."""
-    graph = topology(plan.topology, plan.seed)
+def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
+    """Let links or routers fail under load, and repair them."""
+    graph, seconds = topology(plan.topology, plan.seed), plan.seconds
     victims = choose_victims(graph, kind)
     schedule = failure_schedule(kind, victims, seconds - _END_S, plan.seed)
     report("computing the expected deliveries")
     traffic, rate = traffic_of(plan), plan.rate or _RATE
     expected = expected_deliveries(traffic)
     patience: dict[str, Any] = {"dead": PATIENT, "silence": 2 * PATIENT} if kind == "random" else {}
-    with ExitStack() as stack:
-        network = ProcessNetwork.of(graph, **patience, **plan.routing.settings)
-        stack.callback(network.close)
-        relays = {link: Relay(network.addresses[_ends(link)[1]]) for link in victims if "link" in kind}
-        for link, relay in relays.items():
-            stack.callback(relay.close)
-            network.relays[_ends(link)] = relay.address
-        network.start(*network.settings)
-        network.wait(_START)
+    network = ProcessNetwork.of(graph, **patience, **plan.routing.settings)
+    with _FailingNetwork(network, victims if "link" in kind else ()) as failing:
+        failing.start(_START)
         report(f"{plan.topology}: starting clients")
         places = [str(address) for name, address in network.addresses.items() if name not in victims]
         publish_at = places[:: max(1, len(places) // _PUBLISHERS)]
-        load = stack.enter_context(network_load(places, publish_at, traffic, expected, plan.payload, plan.processes))
+        load = failing.enter_context(network_load(places, publish_at, traffic, expected, plan.payload, plan.processes))
         report(f"{plan.topology}: {rate:,.0f} messages per second, and failures")
         if kind != "random":
             seconds = max(fault.end for fault in schedule) + _END_S
         order = Order(0, int(rate * seconds), rate)
-        failing = _FailingNetwork(network, relays)
         driver = FaultDriver(failing, failing.events.append)
 
         def fail() -> None:
             driver.run(schedule, max(fault.end for fault in schedule) + _BURST)
             failing.wait(failing.now + 2 * _BURST)
 
-        before, began = counters_of(network), time.monotonic()
+        before = counters_of(network)
         total = sum(expected.deliveries[number % len(expected.counts)] for number in range(order.count))
         received = load.run(order, total, fail, _QUIET)
         counters = counters_of(network)
     counters.subtract(before)
     events = [*_in_flight(failing.events, received)]
-    record = _record(traffic, order, received, events, len(publish_at), began)
-    return _outcome(plan, kind, victims, order, check_record(record), events, counters, received.reconnects)
+    found = check_record(_record(traffic, order, received, events, len(publish_at)))
+    quiet = [count for _, count, is_promised in found.missed if is_promised]
+    return FailureOutcome(
+        topology=plan.topology,
+        trees=str(plan.routing),
+        fail=kind,
+        victims=victims,
+        failures=found.faults.total(),
+        rate=rate,
+        messages=order.count,
+        expected=found.counts["expected"],
+        missing=found.number("lost") + found.counts["missed"],
+        twice=found.number("repeated"),
+        spurious=found.number("spurious"),
+        order=found.number("order"),
+        quiet_messages=len(quiet),
+        quiet_deliveries=sum(quiet),
+        dropped={reason: count for reason, count in drops(counters).items() if count > 0},
+        reconnects=received.reconnects,
+        after_failure=_missed(found, events, is_repair=False),
+        after_repair=_missed(found, events, is_repair=True),
+        problem=None if found.is_good else "guarantees violated: please report this",
+    )
 
 
 def _in_flight(events: Sequence[Event], received: ReceivedDeliveries) -> Iterator[Event]:
@@ -218,16 +220,10 @@ def _in_flight(events: Sequence[Event], received: ReceivedDeliveries) -> Iterato
 
 
 def _record(
-    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[Event], publishers: int, began: float
+    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[Event], publishers: int
 ) -> list[Event]:
     """Return the record of a run: messages, deliveries and events, by time."""
-    end = float("inf")
-    begin: list[Event] = [BeginEvent(0.0, 0, 0.0, _CONVERGED, delay=end)]
-    begin += [
-        SubscribeEvent(0.0, f"s{number}", f"s{number}", "", " or ".join(f"({text})" for text in own), kind="plain")
-        for number, own in enumerate(traffic.subscribers)
-    ]
-    begin.append(SettleEvent(0.0, 0.0))
+    predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
     names = [f"p{number % publishers}" for number in range(publishers)]
     messages: list[Event] = [
         PublishEvent(at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)]))
@@ -240,7 +236,7 @@ def _record(
         )
     ]
     happened = sorted([*messages, *events, *deliveries], key=lambda event: event.at)
-    return [*begin, *happened, EndEvent(max(began, happened[-1].at), {})]
+    return [*settled_beginning(predicates, _CONVERGED), *happened, EndEvent(happened[-1].at, {})]
 
 
 def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
@@ -249,31 +245,6 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
     numbers, first = np.unique(received.numbers, return_index=True)
     sent = np.interp(np.arange(order.first, order.first + order.count), numbers, at[first]) / 1e9
     return list(sent.tolist())
-
-
-def _outcome(
-    plan: NetworkBenchPlan,
-    kind: str,
-    victims: Sequence[str],
-    order: Order,
-    found: Findings,
-    events: Sequence[Event],
-    counters: Counter[str],
-    reconnects: int,
-) -> FailureOutcome:
-    quiet = [count for _, count, is_promised in found.missed if is_promised]
-    return FailureOutcome(
-        plan=plan,
-        kind=kind,
-        victims=victims,
-        order=order,
-        found=found,
-        quiet=Missed(len(quiet), sum(quiet)),
-        after_failure=_missed(found, events, is_repair=False),
-        after_repair=_missed(found, events, is_repair=True),
-        dropped={reason: count for reason, count in drops(counters).items() if count > 0},
-        reconnects=reconnects,
-    )
 
 
 def _missed(found: Findings, events: Sequence[Event], *, is_repair: bool) -> Missed:
@@ -293,3 +264,34 @@ def _missed(found: Findings, events: Sequence[Event], *, is_repair: bool) -> Mis
 
 def _last_before(faults: Sequence[FaultEvent], at: float) -> FaultEvent:
     return [fault for fault in faults if fault.at <= at][-1]
+
+
+def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[str | ResultTable[tuple[str, Missed]]]:
+    """Yield the missed messages of each phase, and whether the guarantees held."""
+    for row in rows:
+        yield (
+            f"{row.topology}, trees {row.trees}, seed {plan.seed}: {plan.subscribers:,} subscribers, "
+            f"{row.messages:,} messages at {row.rate:,.0f} per second, {row.expected:,} deliveries, "
+            f"{row.failures:,} failures\n"
+        )
+        failure, repair = _EVENTS[row.fail]
+        phases = [
+            (failure.format(", ".join(row.victims)), row.after_failure),
+            (repair, row.after_repair),
+            ("quiet network", Missed(row.quiet_messages, row.quiet_deliveries)),
+        ]
+        yield ResultTable("Missed", phases, {
+            "event": lambda phase: phase[0],
+            "messages": lambda phase: phase[1].messages,
+            "deliveries": lambda phase: phase[1].deliveries,
+            "last sent after": lambda phase: f"{phase[1].seconds * 1000:,.0f} ms" if phase[1].seconds else None,
+            "converged after": lambda phase: f"{phase[1].converged:.1f} s" if phase[1].converged else None,
+        })  # fmt: skip
+        for text, name in _GUARANTEES.items():
+            count = getattr(row, name)
+            yield f"guaranteed    {text}: {count:,}{' (BROKEN)' if count else ''}."
+        yield "best effort   Messages in flight during a change may be missed, as in the table; nothing is resent."
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in sorted(row.dropped.items())) or "nothing"
+        yield f"dropped       {dropped}."
+        if row.reconnects:
+            yield f"meanwhile     {row.reconnects:,} clients reconnected: messages in flight may be missed."

@@ -8,21 +8,21 @@ state, is read from the simulation (`ground_truth`). After the last change it mu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cbnet.errors import InputError
+from cbnet.cli.console import plural
 from cbnet.language.message import Message
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.link.counters import Event as Counted
 from cbnet.network.protocol.frames import Frame, ItemField, PullFailure, PullReply
 from cbnet.network.simulation.memory_network import ConnectionEnd
 from cbnet.topology import Graph, topology
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.result_table import ResultTable, percent
 from cbnet_lab.faults.check.checker import Checker
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import FaultDriver
@@ -42,6 +42,8 @@ from cbnet_lab.faults.record import (
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.routing import Routing
+    from cbnet_lab.faults.plans import MonthPlan
 
 HOUR = 3600.0  # seconds
 MAX_RECOVERY = 9.0  # seconds: a silent link is dropped after 3.5 on either side, dialled again, then records flow
@@ -57,23 +59,28 @@ _MAX_EXAMPLES = 20
 _SYMBOLS = "ABCDEFGHIJ"
 _PRICES = (5, 50, 700)
 _CONDITIONS = ("", " and price < 10", " and price < 100", " and price > 500", " and #urgent")
+_TABLES = {  # by title: the heads, and the counts below them
+    "Messages": {
+        "messages": "messages", "quiet": "quiet_messages", "delivered": "delivered", "missed: quiet": "missed_quiet",
+        "changing": "missed_changing", "twice": "twice", "spurious": "spurious", "order": "order",
+    },
+    "Requests": {
+        "requests": "requests", "replies": "replies", "from caches": "from_caches", "no item": "without",
+        "timeouts": "timeouts", "missed: quiet": "unanswered_quiet", "no end": "endless",
+    },
+    "Packets between routers": {
+        "sent": "packets_sent", "retried": "packets_retried", "unpruned": "packets_unpruned",
+    },
+}  # fmt: skip
+_GUARANTEES = {  # by text: kinds of violations
+    "Messages missed while the network is quiet": ["lost"],
+    "Duplicates": ["repeated"],
+    "Spurious deliveries": ["spurious", "wrong reply"],
+    "Deliveries out of order while the network is quiet": ["order"],
+    "Requests without an end, or without a reply in a quiet network": ["endless", "no reply"],
+    f"Recoveries not complete {MAX_RECOVERY:g} s after the last change": ["unsettled"],
+}
 _PACKET_COUNTS = (Counted.PACKETS_SENT, Counted.PACKETS_RETRIED, Counted.PACKETS_UNPRUNED)
-
-
-@dataclass(frozen=True)
-class MonthPlan:
-    """The parameters of a run."""
-
-    topology: str = "powerlaw:20"
-    hours: float = 1.0
-    rate: float = 5.0  # messages per second
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.hours <= 1000:
-            raise InputError(f"--hours must be above 0 and at most 1000, not {self.hours:g}")
-        if not 0 < self.rate <= 1000:
-            raise InputError(f"--rate must be above 0 and at most 1000, not {self.rate:g}")
 
 
 def month_schedule(graph: Graph, clients: Sequence[str], hours: float, seed: int) -> list[Fault]:
@@ -115,7 +122,7 @@ def _group(graph: Graph, random: Random) -> str:
 
 @dataclass
 class MonthOutcome:
-    """What was found."""
+    """The findings of a run."""
 
     plan: MonthPlan
     routing: Routing
@@ -127,9 +134,9 @@ class MonthOutcome:
     packets: Counter[str] = field(default_factory=Counter)  # counters of all routers
 
     @property
-    def is_good(self) -> bool:
-        """Whether there were no violations, and every recovery was in time."""
-        return self.found.is_good
+    def problem(self) -> str | None:
+        """The violated guarantees, if there are any."""
+        return None if self.found.is_good else f"guarantees violated with --trees {self.routing}: please report this"
 
     @property
     def events(self) -> Counter[str]:
@@ -163,13 +170,13 @@ class MonthOutcome:
             "rate": self.plan.rate, "seed": self.plan.seed, "routers": self.routers, "links": self.links,
             "clients": self.clients, "quiet_share": round(self.quiet_share, 4), **self.counts(),
             "events": dict(sorted(self.events.items())), "recoveries": len(self.found.recoveries),
-            "p50_s": round(p50, 3), "p95_s": round(p95, 3), "worst_s": round(worst, 3), "is_good": self.is_good,
+            "p50_s": round(p50, 3), "p95_s": round(p95, 3), "worst_s": round(worst, 3), "is_good": self.found.is_good,
             "violations": [*self.found.texts()][:_MAX_EXAMPLES],
         }  # fmt: skip
 
 
 class Month:
-    """One run."""
+    """A run with one routing."""
 
     def __init__(self, plan: MonthPlan, routing: Routing) -> None:
         graph = topology(plan.topology, seed=plan.seed)
@@ -321,6 +328,48 @@ class Month:
         self._is_settled, self._last = True, self._memory.now
 
 
-def bench_month(plan: MonthPlan, routing: Routing, report: Report) -> MonthOutcome:
-    """Run the soak test with one routing."""
-    return Month(plan, routing).run(report)
+def run(plan: MonthPlan, report: Report) -> Iterator[MonthOutcome]:
+    """Run the soak test with each routing."""
+    return (Month(plan, routing).run(report) for routing in plan.trees)
+
+
+def tables(
+    plan: MonthPlan, rows: Sequence[MonthOutcome]
+) -> Iterator[str | ResultTable[MonthOutcome] | ResultTable[Sequence[object]]]:
+    """Yield the messages, the faults, the recovery times and whether the guarantees held."""
+    first = rows[0]
+    sizes = plural(first.routers, "router"), plural(first.links, "link"), plural(first.clients, "client")
+    yield (
+        f"{plan.topology}, seed {plan.seed}: {', '.join(sizes)}; {plan.hours:g} h of simulated time, "
+        f"{plan.rate:g} messages per second\n"
+    )
+    for title, columns in _TABLES.items():
+        counts = {head: lambda row, name=name: row.counts()[name] for head, name in columns.items()}
+        yield ResultTable(title, rows, {"trees": "routing", **counts})
+    yield ResultTable("Recoveries: from a change in a converged network until it has converged again", rows, {
+        "trees": "routing",
+        "times": lambda row: len(row.found.recoveries),
+        "p50 s": lambda row: row.times[0],
+        "p95": lambda row: row.times[1],
+        "longest": lambda row: row.times[2],
+        "time quiet": lambda row: percent(row.quiet_share),
+    })  # fmt: skip
+    heads = ("event", "times", "alone", "p50", "longest")
+    columns_of = {head: lambda row, number=number: row[number] for number, head in enumerate(heads)}
+    yield ResultTable("Recovery time in seconds", [*_recoveries(rows)], columns_of)
+    for text, kinds in _GUARANTEES.items():
+        wrong = sum(row.found.number(*kinds) for row in rows)
+        yield f"guaranteed    {text}: {wrong:,}{' (BROKEN)' if wrong else ''}."
+    yield f"best effort   Deliveries missed during changes: {sum(row.found.counts['missed'] for row in rows):,}."
+    for row in rows:
+        yield from row.members()["violations"]
+
+
+def _recoveries(rows: Sequence[MonthOutcome]) -> Iterator[Sequence[object]]:
+    """Yield each kind of event, and the recovery times of those that happened alone."""
+    seconds: dict[str, list[float]] = {}
+    for each in (each for row in rows for each in row.found.recoveries if len(each.kinds) == 1):
+        seconds.setdefault(each.kinds[0], []).append(each.seconds)
+    for kind, count in sorted(sum((row.events for row in rows), Counter[str]()).items()):
+        alone = seconds.get(kind, [])
+        yield kind, count, len(alone), float(np.median(alone)) if alone else None, max(alone, default=None)

@@ -94,7 +94,7 @@ class RandomSchedule:
 
     @property
     def findings(self) -> Findings:
-        """What was found so far."""
+        """The findings so far."""
         return self._checker.findings
 
     def run(self, changes: int) -> Findings:

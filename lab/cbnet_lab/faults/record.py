@@ -19,7 +19,8 @@ the numbers with them. The *log* of a router is its own history, which subscript
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -33,7 +34,7 @@ SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain", "offer"]  # 
 
 
 def outcome_of(silent: Collection[str], refused: Collection[str]) -> Outcome:
-    """Return what a receipt says."""
+    """Return the outcome of a receipt."""
     return "silent" if silent else "refused" if refused else "stored"
 
 
@@ -192,7 +193,7 @@ class SettleEvent(_Event, frozen=True):
 
 
 class CompareEvent(_Event, frozen=True):
-    """A part of the state of the network, beside what it must be."""
+    """A part of the state of the network, and its expected value."""
 
     kind: str  # such as tables, or packets
     of: str
@@ -201,7 +202,7 @@ class CompareEvent(_Event, frozen=True):
 
 
 class HealEvent(_Event, frozen=True):
-    """All is mended, and nothing breaks any more."""
+    """All faults have ended, and no more follow."""
 
 
 class KeptEvent(_Event, frozen=True):
@@ -225,6 +226,16 @@ Event: TypeAlias = (
     | HealEvent | KeptEvent | EndEvent
 )  # fmt: skip
 Record: TypeAlias = Callable[[Event], None]  # adds an event
+
+
+def settled_beginning(predicates: Mapping[str, str], recovery: float = 0.0) -> list[Event]:
+    """Return the first events of a run in a settled network; predicates: of plain subscriptions, by client.
+
+    Messages may take any time to arrive.
+    """
+    plain = [SubscribeEvent(0.0, name, name, "", text, kind="plain") for name, text in predicates.items()]
+    return [BeginEvent(0.0, 0, 0.0, recovery, delay=inf), *plain, SettleEvent(0.0, 0.0)]
+
 
 _decode = msgspec.json.Decoder(Event).decode
 _encode = msgspec.json.Encoder().encode

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.faults.random_schedule import RandomSchedule
 
 if TYPE_CHECKING:
+    from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.routing import Routing
     from cbnet_lab.faults.check.findings import Findings
+    from cbnet_lab.faults.plans import SchedulesPlan
 
 KINDS = {  # of violations
     "missed": "lost",
@@ -41,9 +44,14 @@ class SchedulesOutcome:
     examples: list[str] = field(default_factory=list)
 
     @property
-    def is_good(self) -> bool:
-        """Whether no check of any schedule failed."""
-        return not self.broken
+    def problem(self) -> str | None:
+        """The first seed that violates a guarantee, if any."""
+        where = f"--trees {self.routing} --seed {self.broken[0]}" if self.broken else ""
+        return f"guarantees violated, first with {where}: please report this" if where else None
+
+    def faults(self, name: str) -> int:
+        """Return the number of kills, or of cuts, of any kind."""
+        return sum(count for kind, count in self.events.items() if name in kind)
 
     @property
     def deliveries(self) -> int:
@@ -66,15 +74,33 @@ class SchedulesOutcome:
         return {
             "trees": str(self.routing), "first_seed": self.first_seed, "schedules": self.schedules,
             "deliveries": self.deliveries, "confirmed": self.counts["confirmed"], **dict(self.violations),
-            "events": dict(sorted(self.events.items())), "is_good": self.is_good, "broken_seeds": self.broken,
+            "events": dict(sorted(self.events.items())), "is_good": not self.broken, "broken_seeds": self.broken,
             "violations": self.examples,
         }  # fmt: skip
 
 
-def bench_schedules(routing: Routing, first_seed: int, count: int, advance: Callable[[], None]) -> SchedulesOutcome:
-    """Run schedules with consecutive seeds; `advance` is called after each."""
-    outcome = SchedulesOutcome(routing, first_seed)
-    for seed in range(first_seed, first_seed + count):
-        outcome.add(seed, RandomSchedule(seed, **routing.settings).run(_CHANGES))
-        advance()
-    return outcome
+def run(plan: SchedulesPlan, report: Report) -> Iterator[SchedulesOutcome]:
+    """Run schedules with consecutive seeds, with each routing."""
+    for routing in plan.trees:
+        outcome = SchedulesOutcome(routing, plan.seed)
+        for seed in range(plan.seed, plan.seed + plan.schedules):
+            report(f"trees {routing}: schedule {outcome.schedules + 1:,} of {plan.schedules:,}")
+            outcome.add(seed, RandomSchedule(seed, **routing.settings).run(_CHANGES))
+        yield outcome
+
+
+def tables(plan: SchedulesPlan, rows: Sequence[SchedulesOutcome]) -> Iterator[str | ResultTable[SchedulesOutcome]]:
+    """Yield the numbers of checks and violations."""
+    yield f"random schedules, seeds {plan.seed:,} to {plan.seed + plan.schedules - 1:,}\n"
+    yield ResultTable("Checked", rows, {
+        "trees": "routing",
+        "schedules": "schedules",
+        "kills": lambda row: row.faults("kill"),
+        "cuts": lambda row: row.faults("cut"),
+        "deliveries": "deliveries",
+        "after a confirmation": lambda row: row.counts["confirmed"],
+    })  # fmt: skip
+    kinds = {kind.replace("_", " "): lambda row, kind=kind: row.violations[kind] for kind in KINDS}
+    yield ResultTable("Violations", rows, {"trees": "routing", **kinds})
+    for row in rows:
+        yield from (f"{row.routing}: {example}" for example in row.examples)

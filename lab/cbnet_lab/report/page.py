@@ -1,25 +1,28 @@
 """HTML pages of charts and tables, in a single file that needs no network.
 
-A page is plain data: nested sections of paragraphs, tables, charts and notes. The file contains everything it needs:
-the style, the script, and Vega once for all charts.
+A page is plain data: nested sections of paragraphs, tables, charts and notes. `page.html.jinja` shows it. The file
+contains everything it needs: the style, the script, and Vega once for all charts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cbnet_lab.report.chart import Chart, vega_lite
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 _MAX_NUMBERS = 400  # rows of the table below a chart
 _DIGITS = 5
+_NO_PUNCTUATION = str.maketrans("", "", ",.-")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ class Cell:
     """Small print below the text."""
     anchor: str = ""
     """The anchor of the cell itself."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the text is a number, which is aligned to the right."""
+        return self.text.translate(_NO_PUNCTUATION).isdigit()
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,17 @@ class Grid:
     """The values to filter by, in the order of their buttons."""
     rows_are: str = "rows"
     """The noun for the rows, on the button that shows all."""
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The cells of each row."""
+        return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of rows with each value to filter by."""
+        texts = [row[self.filter_by or 0].text for row in self.cells]
+        return {text: texts.count(text) for text in self.filters or dict.fromkeys(texts)}
 
 
 @dataclass(frozen=True)
@@ -74,127 +93,33 @@ class Page:
     text: Sequence[str]
     sections: Sequence[Section]
     facts: Mapping[str, str] | None = None
-    """Name and value of what a reader must know first, such as scale, data and date."""
+    """The main facts by name, such as scale, data and date."""
 
 
 def html(page: Page) -> str:
     """Return the page as one HTML file."""
-    charts = [chart for section in _all(page.sections) for chart in section.charts]
-    scripts = [_script(_vega()), _script(_part("page.js"))] if charts else [_script(_part("page.js"))]
-    parts = [
-        "<!doctype html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        # The page sends no request, not even for an icon.
-        '<link rel="icon" href="data:,">',
-        f"<title>{escape(page.title)}</title>",
-        f"<style>\n{_part('page.css')}</style>",
-        "</head>",
-        "<body>",
-        '<a class="skip" href="#main">Skip to content</a>',
-        '<header class="top">',
-        f"<h1>{escape(page.title)}</h1>",
-        *_facts(page.facts or {}),
-        *_paragraphs(page.text),
-        *_contents(page.sections),
-        "</header>",
-        '<main id="main">',
-        *(line for section in page.sections for line in _section(section, 2)),
-        "</main>",
-        *scripts,
-        "</body>",
-        "</html>",
-        "",
-    ]
-    return "\n".join(parts)
+    from markupsafe import Markup
+
+    has_charts = any(section.charts for section in _all(page.sections))
+    scripts = [_vega(), _part("page.js")] if has_charts else [_part("page.js")]
+    filters: dict[str, Callable[..., object]] = {"vega_lite": vega_lite, "embedded": _embedded, "numbers": _numbers}
+    return template("report/page.html.jinja", filters, max_numbers=_MAX_NUMBERS).render(
+        page=page,
+        style=Markup(_part("page.css")),
+        scripts=[Markup(text.replace("</script", "<\\/script")) for text in scripts],
+    )
 
 
-def _section(section: Section, level: int) -> Iterator[str]:
-    anchor = f' id="{escape(section.anchor)}"' if section.anchor else ""
-    yield f'<section{anchor} class="level{level}">'
-    yield f"<h{level}>{escape(section.heading)}</h{level}>"
-    yield from _paragraphs(section.text)
-    if section.links:
-        yield '<p class="links">' + " ".join(map(_inline, section.links)) + "</p>"
-    for grid in section.grids:
-        yield from _grid(grid)
-    for chart in section.charts:
-        yield from _figure(chart)
-    for name, lines in (section.notes or {}).items():
-        yield from _note(name, lines)
-    for inner in section.sections:
-        yield from _section(inner, min(level + 1, 6))
-    yield "</section>"
+def template(name: str, filters: Mapping[str, Callable[..., object]], **values: object) -> Template:
+    """Return a template of the package, with filters and values of its own; HTML is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-
-def _paragraphs(text: Sequence[str]) -> Iterator[str]:
-    yield from (f"<p>{escape(paragraph)}</p>" for paragraph in text)
-
-
-def _facts(facts: Mapping[str, str]) -> Iterator[str]:
-    if facts:
-        yield '<dl class="facts">'
-        yield from (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
-        yield "</dl>"
-
-
-def _contents(sections: Sequence[Section]) -> Iterator[str]:
-    linked = [section for section in sections if section.anchor]
-    if len(linked) > 1:
-        yield '<nav aria-label="Contents">'
-        yield from _entries(linked)
-        yield "</nav>"
-
-
-def _entries(sections: Sequence[Section]) -> Iterator[str]:
-    """Yield the list of sections, each with the list of those in it."""
-    yield "<ul>"
-    for section in sections:
-        yield f'<li><a href="#{escape(section.anchor)}">{escape(section.heading)}</a>'
-        inner = [each for each in section.sections if each.anchor]
-        if inner:
-            yield from _entries(inner)
-        yield "</li>"
-    yield "</ul>"
-
-
-def _note(name: str, lines: Sequence[str]) -> Iterator[str]:
-    yield f"<details><summary>{escape(name)}</summary><ul>"
-    yield from (f"<li>{escape(line)}</li>" for line in lines)
-    yield "</ul></details>"
-
-
-def _figure(chart: Chart) -> Iterator[str]:
-    """Yield a chart: its parts, drawn by the script, and its numbers as an accessible table."""
-    yield f'<figure class="chart" id="{escape(chart.name)}">'
-    yield f"<figcaption>{escape(chart.title)}</figcaption>"
-    yield '<div class="parts">'
-    for label, spec in vega_lite(chart):
-        if label:
-            yield f'<div class="part"><p class="label">{escape(label)}</p>'
-        label_text = " ".join(text for text in (chart.title, chart.description, label) if text)
-        yield f'<div class="vega" role="img" aria-label="{escape(label_text)}">'
-        yield f'<script type="application/json">{_embedded(spec)}</script></div>'
-        if label:
-            yield "</div>"
-    yield "</div>"
-    for line in chart.key:
-        yield f'<p class="key">{escape(line)}</p>'
-    if chart.description:
-        yield f'<p class="description">{escape(chart.description)}</p>'
-    if chart.table.num_rows <= _MAX_NUMBERS:
-        yield "<details><summary>Numbers</summary>"
-        yield from _grid(_numbers(chart.table))
-        yield "</details>"
-    yield "</figure>"
-
-
-def _numbers(table: pa.Table) -> Grid:
-    rows = [[cell_text(value) for value in row.values()] for row in table.to_pylist()]
-    return Grid("", table.column_names, rows)
+    environment = Environment(
+        loader=PackageLoader("cbnet_lab", ""), autoescape=".html." in name, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters |= filters
+    return environment.get_template(name, globals=values)
 
 
 def cell_text(value: object) -> str:
@@ -210,49 +135,9 @@ def cell_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _grid(grid: Grid) -> Iterator[str]:
-    """Yield a table that scrolls sideways on a narrow screen."""
-    if grid.filter_by is not None:
-        yield from _filter(grid, grid.filter_by)
-    yield f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(grid.caption or "numbers")}">'
-    yield "<table>"
-    if grid.caption:
-        yield f"<caption>{escape(grid.caption)}</caption>"
-    yield "<thead><tr>" + "".join(f'<th scope="col">{escape(head)}</th>' for head in grid.heads) + "</tr></thead>"
-    yield "<tbody>"
-    for row in grid.rows:
-        cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
-        kind = "" if grid.filter_by is None else f' data-kind="{escape(cells[grid.filter_by].text)}"'
-        yield f"<tr{kind}>" + "".join(map(_cell, cells, grid.heads)) + "</tr>"
-    yield "</tbody></table></div>"
-
-
-def _cell(cell: Cell, head: str) -> str:
-    text = _inline(cell)
-    if cell.note:
-        text += f'<small class="note">{escape(cell.note)}</small>'
-    number = ' class="number"' if cell.text.replace(",", "").replace(".", "").replace("-", "").isdigit() else ""
-    anchor = f' id="{escape(cell.anchor)}"' if cell.anchor else ""
-    return f'<td{number}{anchor} data-head="{escape(head)}">{text}</td>'
-
-
-def _inline(cell: Cell) -> str:
-    """Return the text of a cell, marked and linked."""
-    text = escape(cell.text)
-    if cell.mark:
-        text = f'<span class="mark {escape(cell.mark)}">{text}</span>'
-    return f'<a href="#{escape(cell.link)}">{text}</a>' if cell.link else text
-
-
-def _filter(grid: Grid, column: int) -> Iterator[str]:
-    """Yield a button for each value of the column, with its number of rows."""
-    texts = [cell.text if isinstance(cell, Cell) else cell for cell in (row[column] for row in grid.rows)]
-    yield f'<div class="filter" role="group" aria-label="Filter by {escape(grid.heads[column])}">'
-    yield f'<button type="button" aria-pressed="true" data-kind="">all {len(texts)} {escape(grid.rows_are)}</button>'
-    for text in grid.filters or dict.fromkeys(texts):
-        count = texts.count(text)
-        yield f'<button type="button" aria-pressed="false" data-kind="{escape(text)}">{escape(text)}: {count}</button>'
-    yield "</div>"
+def _numbers(table: pa.Table) -> Grid:
+    rows = [[cell_text(value) for value in row.values()] for row in table.to_pylist()]
+    return Grid("", table.column_names, rows)
 
 
 def _all(sections: Sequence[Section]) -> Iterator[Section]:
@@ -263,11 +148,9 @@ def _all(sections: Sequence[Section]) -> Iterator[Section]:
 
 def _embedded(spec: Mapping[str, object]) -> str:
     """Return JSON that cannot close the script element around it."""
-    return json.dumps(spec, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    from markupsafe import Markup
 
-
-def _script(text: str) -> str:
-    return "<script>\n" + text.replace("</script", "<\\/script") + "\n</script>"
+    return Markup(json.dumps(spec, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"))
 
 
 def _part(name: str) -> str:

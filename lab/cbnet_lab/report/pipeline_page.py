@@ -65,7 +65,7 @@ def _results(manifests: Mapping[str, Manifest]) -> Section | None:
 
 
 def _sources(manifests: Mapping[str, Manifest]) -> Section | None:
-    """Return how many rows of each source were rejected, and why."""
+    """Return the rejected rows of each source, by reason."""
     rows: list[list[Cell | str]] = []
     for name, facts in _with_fact(manifests, "lines"):
         rejected = facts["rejected"]
@@ -77,7 +77,7 @@ def _sources(manifests: Mapping[str, Manifest]) -> Section | None:
 
 
 def _yields(manifests: Mapping[str, Manifest]) -> Section | None:
-    """Return what was derived from each trace."""
+    """Return the descriptors derived from each trace."""
     rows = [
         [name, counts["unit"], *(_count(counts[key]) for key in ("read", "kept", "derived", "users", "tags"))]
         for name, facts in _with_fact(manifests, "yield")
@@ -139,7 +139,7 @@ def _pairs(
 
 
 def _skew(manifests: Mapping[str, Manifest]) -> Section | None:
-    """Return how the population is spread over the nodes."""
+    """Return the distribution of the population over the nodes."""
     facts = _facts(manifests, "loads")
     if not facts:
         return None
@@ -171,7 +171,7 @@ def _costs(manifests: Mapping[str, Manifest]) -> Section:
 
 
 def _lineage(manifests: Mapping[str, Manifest]) -> Section:
-    """Return what each result depends on."""
+    """Return the inputs of each result."""
     rows = [
         [
             Cell(name, note=manifest["snapshot"]),
@@ -185,7 +185,7 @@ def _lineage(manifests: Mapping[str, Manifest]) -> Section:
         for name, manifest in manifests.items()
     ]
     heads = ["stage", "needs", "reads files", "parameters", "version", "fingerprint", "written"]
-    text = ["A result is used again while its fingerprint, which covers all of this, stays the same."]
+    text = ["A result is reused as long as its fingerprint, which covers all of this, is unchanged."]
     return Section("Lineage", "lineage", text, [Grid("Stages", heads, rows)])
 
 

@@ -16,18 +16,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cbnet.matching.table import Table
+
 _MIN_CONSTRAINTS, _MAX_CONSTRAINTS = 2, 4  # constraints of a filter
 _OPS = ("=", "<=", ">=", "^=")
 _PREFIX = 2  # characters
 _BATCH = 200_000  # filters at a time
 _ROUNDS = 200  # of drawing; usually a few suffice
+_STEPS = 8  # of fitting the limit
+_TOLERANCE = 1.25  # of the number of matches, a factor
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class _Attribute:
-    """A column of the records, and how often a constraint with the value of each row holds."""
+    """A column of the records, and the selectivity of constraints with the value of each row."""
 
     name: str
     values: pa.Array
@@ -135,3 +139,22 @@ def standing_filters(kinds: Sequence[Records], count: int, limit: float, seed: i
     table = pa.concat_tables(parts)
     table = table.take(pc.sort_indices(table["filter"]))
     return table.add_column(0, "rule", table["filter"])
+
+
+def fitted_limit(
+    kinds: Sequence[Records], sample: pa.RecordBatch, count: int, matches: float, *, drawn: int = 20_000, seed: int = 0
+) -> float:
+    """Return the limit with which a record of the sample matches about `matches` of `count` filters.
+
+    `standing_filters` estimates selectivity as if constraints were independent, which they are not in real records: so
+    some filters are drawn and matched, and the limit is corrected by the result.
+    """
+    limit = matches / count
+    for step in range(_STEPS):
+        filters = standing_filters(kinds, drawn, limit, seed + step)
+        found = len(pc.list_flatten(Table.from_arrow(filters, reduce=False).match_frame(sample)))
+        actual = found / sample.num_rows * count / drawn
+        if 1 / _TOLERANCE <= actual / matches <= _TOLERANCE:
+            break
+        limit *= float(np.clip(matches / max(actual, 1e-9), 0.05, 20))
+    return limit

@@ -8,7 +8,7 @@ import pytest
 
 from cbnet import Message, parse
 from cbnet_lab.bench.network.traffic import expected_deliveries
-from cbnet_lab.faults.door import door_trial
+from cbnet_lab.faults.door import trial
 from cbnet_lab.faults.door.door_traffic import KINDS, door_traffic
 
 
@@ -35,7 +35,7 @@ def test_all_subscribers_that_read_get_everything_and_the_other_one_is_closed(cb
 
 
 def test_deliveries_that_differ_from_the_expected_ones_are_an_error(cbnet, monkeypatch):
-    record = door_trial.DoorRecord
+    record = trial.DoorRecord
 
     class Everywhere(record):
         """Expect all messages everywhere: each other subscriber misses them."""
@@ -43,9 +43,9 @@ def test_deliveries_that_differ_from_the_expected_ones_are_an_error(cbnet, monke
         def __init__(self, traffic):
             super().__init__(replace(traffic, subscribers=[["true"]] * len(traffic.subscribers)))
 
-    monkeypatch.setattr(door_trial, "DoorRecord", Everywhere)
-    monkeypatch.setattr(door_trial, "_QUIET", 0.5)
-    monkeypatch.setattr(door_trial, "CLOSED_WITHIN", 0.5)
+    monkeypatch.setattr(trial, "DoorRecord", Everywhere)
+    monkeypatch.setattr(trial, "_QUIET", 0.5)
+    monkeypatch.setattr(trial, "CLOSED_WITHIN", 0.5)
     outcome = cbnet("bench", "door", "--streams", 9, "--sockets", 2, "--messages", 20)
     assert outcome.code == 1
     assert f"{10 * 20 - brute_force(10, 20, 0)} deliveries missing; the client that never reads" in outcome.err

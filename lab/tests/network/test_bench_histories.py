@@ -8,7 +8,7 @@ from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.driver.processes import ProcessFaults
 from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.driver.torn_write import committed_end
-from cbnet_lab.faults.histories import histories, process_history
+from cbnet_lab.faults.histories import process_history
 from cbnet_lab.faults.histories.plan import HistoryPlan, PlannedSubscription
 from cbnet_lab.faults.histories.process_history import run_process_history
 from cbnet_lab.faults.record import FIRST
@@ -42,7 +42,7 @@ def test_no_fault_of_processes_links_and_disks_loses_what_was_acknowledged(monke
 
 def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
     def lose(self, fault):
-        log = self.journals / fault.of / f"{FILE}-wal"
+        log = self.network.journals / fault.of / f"{FILE}-wal"
         data = log.read_bytes()
         log.write_bytes(data[: committed_end(data) // 2])
         self.network.start(fault.of)
@@ -59,8 +59,8 @@ def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
 
 def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch, tmp_path):
     def garble(self, fault):
-        (self.journals / fault.of / FILE).write_bytes(b"garbage" * 1000)
-        (self.journals / fault.of / f"{FILE}-wal").unlink()
+        (self.network.journals / fault.of / FILE).write_bytes(b"garbage" * 1000)
+        (self.network.journals / fault.of / f"{FILE}-wal").unlink()
         self.network.start(fault.of)
 
     monkeypatch.setattr(HistoryPlan, "of_processes", lambda _: plan(Fault(0.5, "kill", "r1", 0.2), seconds=1.0))
@@ -68,5 +68,5 @@ def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch, t
     outcome = cbnet("bench", "histories", "--histories", 1, "--trees", "1", "--json", "--keep", tmp_path)
     assert outcome.code == 1
     row = json.loads(outcome.out.splitlines()[0])
-    assert (row["kind"], list(row["violations"])) == (histories.PROCESSES, ["failed"])
+    assert (row["kind"], list(row["violations"])) == ("processes", ["failed"])
     assert "damaged" in row["violations"]["failed"][0]

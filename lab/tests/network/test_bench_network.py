@@ -16,7 +16,7 @@ SMALL = ("--messages", 300, "--subscribers", 6, "--filters", 30, "--processes", 
 
 
 def rows(outcome):
-    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.code, outcome.err) == (0, ""), outcome.out
     return [json.loads(line) for line in outcome.out.splitlines()]
 
 

@@ -5,14 +5,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import cbnet_lab.bench.expected_matches
+import cbnet_lab.bench.matching.oracle
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet_lab.bench.bench_input import bench_input, parameters_of
-from cbnet_lab.bench.engine_answer import EngineAnswer, differences
-from cbnet_lab.bench.expected_matches import expected_matches
+from cbnet_lab.bench.matching.engine_rival import EngineAnswer, EngineRival
+from cbnet_lab.bench.matching.oracle import expected_matches
 from cbnet_lab.bench.timing import best_of_rounds, passes
 
 KEYS = [
@@ -114,12 +113,7 @@ def workload(request):
 
 def differing(given, right):
     """Return who does not agree with an engine that was built from these columns."""
-    compiled = CompiledTable.build(given.columns)
-    batch, kept = encode_batch(given.messages, compiled.symbols)
-    answer = EngineAnswer(*compiled.match_batch(batch)[:2])
-    found = list(differences(answer, compiled, batch, given.members, right, answer))
-    del kept
-    return found
+    return list(EngineRival("pivot", given, silent).differences(right))
 
 
 def test_a_right_engine_agrees_with_all(workload):
@@ -128,11 +122,11 @@ def test_a_right_engine_agrees_with_all(workload):
 
 def test_a_sample_of_messages_gets_the_answers_of_the_whole_table(workload, monkeypatch):
     answers = expected_matches(workload, silent).answers
-    monkeypatch.setattr(cbnet_lab.bench.expected_matches, "MAX_PAIRS", 0)
+    monkeypatch.setattr(cbnet_lab.bench.matching.oracle, "MAX_PAIRS", 0)
     sampled = expected_matches(workload, silent)
     assert (len(sampled.answers), sampled.deliveries) == (60, sum(map(len, answers.values())))
     assert sampled.answers == answers
-    monkeypatch.setattr(cbnet_lab.bench.expected_matches, "_MAX_SAMPLE_FILTERS", 0)
+    monkeypatch.setattr(cbnet_lab.bench.matching.oracle, "_MAX_SAMPLE_FILTERS", 0)
     assert len(expected_matches(workload, silent).answers) == 2
 
 
@@ -155,17 +149,15 @@ def test_a_constraint_that_every_engine_overlooks_is_found_out(workload):
 
 def test_paths_and_engines_that_differ_are_named(workload, monkeypatch):
     right = expected_matches(workload, silent)
-    compiled = CompiledTable.build(workload.columns)
-    batch, kept = encode_batch(workload.messages, compiled.symbols)
-    answer = EngineAnswer(*compiled.match_batch(batch)[:2])
+    rival = EngineRival("pivot", workload, silent)
+    answer = rival.answer
     other = EngineAnswer(answer.offsets, answer.targets[::-1].copy())
-    assert list(differences(answer, compiled, batch, workload.members, right, other)) == ["the first engine"]
+    assert list(rival.differences(right, other)) == ["the first engine"]
     monkeypatch.setattr(CompiledTable, "match", lambda *_: ["nobody"])
-    assert list(differences(answer, compiled, batch, workload.members, right, answer)) == ["single messages"]
+    assert list(rival.differences(right, answer)) == ["single messages"]
     monkeypatch.undo()
     monkeypatch.setattr(CompiledTable, "match_batch", lambda *_: (answer.offsets, answer.targets + 1, 0))
-    assert list(differences(answer, compiled, batch, workload.members, right, answer)) == ["two threads"]
-    del kept
+    assert list(rival.differences(right, answer)) == ["two threads"]
 
 
 def test_answers_that_differ_end_with_code_1(cbnet, monkeypatch):

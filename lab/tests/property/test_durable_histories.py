@@ -3,6 +3,7 @@
 from functools import partial
 
 import pytest
+from support.seeds import seeds
 
 from cbnet.network.durable.history.followers import Follower
 from cbnet.network.durable.history.history_copy import HistoryCopy
@@ -21,7 +22,8 @@ from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.histories.memory_history import MemoryHistory
 
-HISTORIES = 40
+HISTORIES = 40  # that are searched for a violation of a broken build
+CHECKED = 10  # of the same seeds in each run, and of other ones
 ROUTINGS = [Routing(1), Routing(2), Routing(None)]
 
 
@@ -29,28 +31,34 @@ def check(seed, **options):
     return check_record(MemoryHistory(seed, ROUTINGS[seed % 3], **options).run())
 
 
-@pytest.mark.parametrize("seed", range(0, HISTORIES, 10))
-def test_what_a_receipt_promises_holds_under_faults(seed):
-    ten = [check(each) for each in range(seed, seed + 10)]
-    assert [each.violations for each in ten] == [{}] * 10
-    assert sum(each.counts["due"] for each in ten) > 500
-    assert sum(each.counts["received"] for each in ten) > 500
+def test_what_a_receipt_promises_holds_under_faults():
+    """Of these histories some have subscriptions from the past, and plain subscribers."""
+    ten = [check(seed) for seed in range(10, 10 + CHECKED)]
+    assert [each.violations for each in ten] == [{}] * CHECKED
+    for count in ("due", "received"):
+        assert sum(each.counts[count] for each in ten) > 500
+    for count in ("replayed", "checked"):
+        assert sum(each.counts[count] for each in ten) > 50
     assert sum(each.faults.total() for each in ten) > 50
 
 
-def test_histories_have_subscriptions_from_the_past_and_plain_ones():
-    some = [check(seed) for seed in range(10, 20)]
-    assert sum(each.counts["replayed"] for each in some) > 50
-    assert sum(each.counts["checked"] for each in some) > 50
+@pytest.mark.parametrize("part", range(2))
+def test_what_a_receipt_promises_holds_in_other_histories(part):
+    for seed in seeds(CHECKED)[part::2]:
+        assert check(seed).violations == {}, seed
 
 
 def test_a_seed_gives_the_same_history_again():
-    assert MemoryHistory(4, ROUTINGS[1]).run() == MemoryHistory(4, ROUTINGS[1]).run()
+    assert MemoryHistory(0, ROUTINGS[1]).run() == MemoryHistory(0, ROUTINGS[1]).run()
 
 
-def is_found(kind, of="", seeds=range(HISTORIES), **options):
-    """Return whether the check of one of the histories finds this kind of violation; of: of such subscriptions."""
-    found = (check(seed, **options).violations.get(kind, ()) for seed in seeds)
+def is_found(kind, of="", first=0, **options):
+    """Return whether the check of a history finds this kind of violation; of: of such subscriptions.
+
+    first: the seed to try first. It found the violation when this test was written; it only saves time.
+    """
+    tried = dict.fromkeys((first, *range(HISTORIES)))
+    found = (check(seed, **options).violations.get(kind, ()) for seed in tried)
     return any(of in text for texts in found for text in texts)
 
 
@@ -60,20 +68,20 @@ def test_a_disk_that_loses_what_it_has_confirmed_is_found():
 
 def test_an_answer_before_the_message_is_on_disk_is_found(monkeypatch):
     monkeypatch.setattr(JournalQueue, "after", lambda _, call: call())
-    assert is_found("lost")
+    assert is_found("lost", first=18)
 
 
 def test_a_build_that_sends_nothing_again_is_found(monkeypatch):
     monkeypatch.setattr(Publications, "_repeat", lambda _self, _publication: None)
-    assert is_found("unanswered")
+    assert is_found("unanswered", first=7)
 
 
 def test_a_build_that_holds_nothing_back_is_found(monkeypatch):
     """What comes too late is refused, to keep the order; without that, too, the order is wrong."""
     monkeypatch.setattr(Home, "_follows", lambda _self, _window, _packet: True)
-    assert is_found("refused")
+    assert is_found("refused", first=1)
     monkeypatch.setattr(PublisherWindow, "is_late", lambda _self, _sequence: False)
-    assert is_found("order")
+    assert is_found("order", first=3)
 
 
 def test_a_build_that_stores_repetitions_is_found(monkeypatch):
@@ -88,12 +96,12 @@ def test_a_home_that_forgets_publishers_too_early_is_found(monkeypatch):
 
 def test_a_router_without_a_journal_that_answers_before_it_knows_the_homes_is_found(monkeypatch):
     monkeypatch.setattr(HomeRecords, "is_synchronised", True)
-    assert is_found("lost")
+    assert is_found("lost", first=39)
 
 
 def test_a_build_that_shows_subscribers_the_numbers_of_publishers_is_found(monkeypatch):
     monkeypatch.setattr(publications, "publisher_life", lambda number: number)
-    assert is_found("lost")
+    assert is_found("lost", first=2)
 
 
 # --- subscriptions from the past
@@ -101,42 +109,42 @@ def test_a_build_that_shows_subscribers_the_numbers_of_publishers_is_found(monke
 
 def test_a_reader_that_skips_a_message_at_the_seam_is_found(monkeypatch):
     monkeypatch.setattr(Follower, "reached_end", lambda self, _: setattr(self, "cursor", self.cursor + 1))
-    assert is_found("gap", of="past")
+    assert is_found("gap", of="past", first=16)
 
 
 def test_a_copy_that_ends_before_messages_on_their_way_to_the_disk_is_found(monkeypatch):
     end = HistoryCopy.reached_end
     monkeypatch.setattr(HistoryCopy, "reached_end", lambda self, _: end(self, []))
-    assert is_found("gap", of="past")
+    assert is_found("gap", of="past", first=20)
 
 
 def test_a_reader_that_gets_messages_twice_is_found(monkeypatch):
     take = Follower.take
     monkeypatch.setattr(Follower, "take", lambda self, entry: take(self, entry) and take(self, entry))
-    assert is_found("repeated", of="past")
+    assert is_found("repeated", of="past", first=12)
 
 
 def test_a_copy_that_gets_messages_twice_is_found(monkeypatch):
     take = HistoryCopy.take
     monkeypatch.setattr(HistoryCopy, "take", lambda self, entry: take(self, entry) and take(self, entry))
-    assert is_found("stored twice", of="past")
+    assert is_found("stored twice", of="past", first=24)
 
 
 def test_a_log_whose_readers_get_what_does_not_match_is_found(monkeypatch):
     monkeypatch.setattr(Replays, "_matching", lambda self, _: list(self._readers))
-    assert is_found("spurious", of="past")
+    assert is_found("spurious", of="past", first=16)
 
 
 def test_a_log_that_is_read_in_another_order_is_found(monkeypatch):
     in_order = Replays._pass
     swap = lambda self, key, reader, entries: in_order(self, key, reader, reversed([*entries]))  # noqa: E731
     monkeypatch.setattr(Replays, "_pass", swap)
-    assert is_found("order", of="past")
+    assert is_found("order", of="past", first=11)
 
 
 def test_a_reader_that_is_not_told_what_was_dropped_is_found(monkeypatch):
     monkeypatch.setattr(Follower, "missed", lambda *_: None)
-    assert is_found("gap", of="past")
+    assert is_found("gap", of="past", first=11)
 
 
 # --- plain subscribers
@@ -163,9 +171,9 @@ def test_a_router_that_sends_messages_of_a_publisher_in_another_order_is_found(m
 
     monkeypatch.setattr(Publications, "begin", begin_later)
     monkeypatch.setattr(Publications, "check", check_later)
-    assert is_found("order", of="plain")
+    assert is_found("order", of="plain", first=6)
 
 
 def test_a_router_that_does_not_tell_of_losses_is_found(monkeypatch):
     monkeypatch.setattr(LossNotices, "_notify", lambda *_: None)
-    assert is_found("gap", of="plain")
+    assert is_found("gap", of="plain", first=20)

@@ -1,4 +1,4 @@
-"""Throughput and latency of acknowledged publishing, beside plain publishing and JetStream, in rounds taken in turn.
+"""Throughput and latency of acknowledged publishing, beside plain publishing and JetStream, in alternating rounds.
 
     cbnet, 1 router     publisher and durable subscription at one router
     cbnet, 3 routers    publisher at a, durable subscription at c: a – b – c
@@ -40,7 +40,7 @@ _WAIT = 20.0  # seconds for the next stored message
 
 @dataclass(frozen=True)
 class PublishingResult:
-    """Measurements of one way of publishing."""
+    """Measurements of one method of publishing."""
 
     name: str
     servers: int
@@ -56,7 +56,7 @@ class PublishingResult:
 
 @dataclass
 class AcknowledgedRival:
-    """One way of publishing, and its measurements."""
+    """One method of publishing, and its measurements."""
 
     name: str
     servers: int
@@ -124,7 +124,7 @@ def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
 
 
 def tables(plan: DurablePlan, rows: Sequence[PublishingResult]) -> Iterator[str | ResultTable[PublishingResult]]:
-    """Yield the speed and latency of each way."""
+    """Yield the speed and latency of each method."""
     yield f"{SERVERS['nats'].version()}: answers before it syncs its file"
     title = f"{plan.messages:,} messages of {plan.payload_bytes:,} bytes, best of {plan.rounds} rounds"
     yield ResultTable(title, rows, {

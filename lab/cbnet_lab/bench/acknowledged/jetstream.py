@@ -38,7 +38,7 @@ class NatsPlainLink:
     """Messages to one subscriber, without JetStream."""
 
     def __init__(self, port: int, subject: str = "plain") -> None:
-        """Connect; subject: what the subscriber receives."""
+        """Connect; subject: that of the subscription."""
         self._format, self._rest = NatsFormat(subject), b""
         publisher, subscriber = RawLink(port), RawLink(port)
         self._format.open_publisher(publisher, 0)

@@ -27,7 +27,7 @@ class PlainLink:
         publisher, subscriber = RawLink(publish_at.port), RawLink(subscribe_at.port)
         client.greet(publisher, "publisher")
         self._reader = client.greet(subscriber, "subscriber")
-        client.subscribe(subscriber, [PREDICATE])
+        client.subscribe(subscriber, self._reader, [PREDICATE])
         self.publisher, self.answers = publisher.socket, subscriber.socket
 
     def publication(self, number: int, floor: int, payload: bytes) -> bytes:  # noqa: ARG002
@@ -43,7 +43,7 @@ class AcknowledgedLink:
     """Messages to durable subscriptions: a message is answered when they have it on disk."""
 
     def __init__(self, publish_at: Address, subscriptions: int) -> None:
-        """Connect; subscriptions: how many must store each message."""
+        """Connect; subscriptions: number of those that must store each message."""
         link = RawLink(publish_at.port)
         self._reader = CbnetFormat("").greet(link, "publisher")
         self.publisher = self.answers = link.socket

@@ -1,4 +1,4 @@
-"""Processor time of a client's process per message, for each way to publish and to receive.
+"""Processor time of a client's process per message, for each method of publishing and receiving.
 
 A client is connected to a `ClientPeer`. Every message that the peer receives is checked; of those that the client
 receives, their number, and the content of all that it reads.
@@ -32,7 +32,7 @@ _CONTENTS = [content(number) for number in range(POOL)]
 
 @dataclass(frozen=True)
 class ClientSpeed:
-    """Processor time of one way to publish or to receive."""
+    """Processor time of one method of publishing or receiving."""
 
     way: str
     client: str  # asyncio or synchronous
@@ -43,7 +43,7 @@ class ClientSpeed:
 
 
 def run(plan: ClientsPlan, report: Report) -> Iterator[ClientSpeed]:
-    """Measure every way in several rounds, all in one process beside this one."""
+    """Measure every method in several rounds, all in one process beside this one."""
     with ProcessPoolExecutor(1, SPAWN) as executor:
         for (way, client), work in WAYS.items():
             report(f"{way}, {client}")
@@ -53,7 +53,7 @@ def run(plan: ClientsPlan, report: Report) -> Iterator[ClientSpeed]:
 
 
 def tables(plan: ClientsPlan, rows: Sequence[ClientSpeed]) -> Iterator[ResultTable[ClientSpeed]]:
-    """Yield the processor time of each way."""
+    """Yield the processor time of each method."""
     yield ResultTable(f"Processor time of a client, {plan.messages:,} messages, best of {plan.rounds} rounds", rows, {
         "way": "way",
         "client": "client",

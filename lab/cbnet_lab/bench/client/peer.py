@@ -1,6 +1,6 @@
-"""A peer that stands in for a router: checks what a client publishes, or sends what it subscribes to.
+"""A peer in place of a router: checks the messages that a client publishes, or sends it deliveries.
 
-It runs in a process of its own, and does not count: only the client is measured.
+It runs in a process of its own: only the client is measured.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _serve(pipe: Connection, messages: int) -> None:
 
 
 def _frames(link: socket.socket) -> Iterator[Frame]:
-    """Yield what the client sends; answer its pings."""
+    """Yield the frames of the client; answer its pings."""
     reader = FrameReader()
     while data := _received(link):
         for frame in reader.feed(data):

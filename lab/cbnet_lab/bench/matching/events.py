@@ -18,7 +18,7 @@ from cbnet.matching.files.message_files import read_encoded
 from cbnet.matching.reference import match
 from cbnet.matching.storage.columns import columns_of
 from cbnet.matching.table import Table
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 from cbnet_lab.bench.timing import best_of_rounds, passes, stopwatch
 from cbnet_lab.workload.events.webhooks import event, many, pattern
 
@@ -33,19 +33,19 @@ _LINES, _DICTS, _DECODE = "JSON Lines", "dicts", "json.loads"
 class EventsResult:
     """The measurements, in µs per event."""
 
-    rules: int
-    filters: int
-    conditions: int  # filters that have one
-    events: int
-    bytes_per_event: float
-    matched: float  # rules per event
-    build_s: float
-    us_lines: float  # from JSON text to the matching rules
-    us_match: float  # from dict to rules
-    us_json_loads: float  # of Python's json alone
-    us_reference: float  # every rule in turn
-    checked: int
-    equal: bool
+    rules: int = shown("rules")
+    filters: int = shown("filters")
+    conditions: int = shown("filters with conditions")  # filters that have one
+    events: int = shown("events")
+    bytes_per_event: float = shown("bytes of an event")
+    matched: float = shown("matching rules")  # rules per event
+    build_s: float = shown("compile s")
+    us_lines: float = shown("from JSON Lines")  # from JSON text to the matching rules
+    us_match: float = shown("from dicts")  # from dict to rules
+    us_json_loads: float = shown("json.loads alone")
+    us_reference: float = shown("every rule in turn")
+    checked: int = shown("events checked")
+    equal: bool = shown("right")
     problem: str | None = field(default=None, metadata=HIDDEN)
 
 
@@ -97,22 +97,9 @@ def run(plan: EventsPlan, report: Report) -> Iterator[EventsResult]:
 
 def tables(_plan: EventsPlan, rows: Sequence[EventsResult]) -> Iterator[ResultTable[EventsResult]]:
     """Yield the measurements."""
-    yield ResultTable("EventBridge rules over nested events, in µs per event", rows, {
-        "rules": "rules",
-        "filters": "filters",
-        "filters with conditions": "conditions",
-        "events": "events",
-        "bytes of an event": "bytes_per_event",
-        "matching rules": "matched",
-        "compile s": "build_s",
-        "from JSON Lines": "us_lines",
-        "from dicts": "us_match",
-        "json.loads alone": "us_json_loads",
-        "every rule in turn": "us_reference",
-        "every rule in turn / from dicts": lambda row: row.us_reference / row.us_match,
-        "events checked": "checked",
-        "right": "equal",
-    }, is_list=True)  # fmt: skip
+    columns = shown_columns(EventsResult)
+    columns["every rule in turn / from dicts"] = lambda row: row.us_reference / row.us_match
+    yield ResultTable("EventBridge rules over nested events, in µs per event", rows, columns, is_list=True)
 
 
 def _match_lines(compiled: CompiledTable, lines: bytes) -> None:

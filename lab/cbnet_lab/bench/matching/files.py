@@ -25,7 +25,7 @@ from cbnet.language import Message
 from cbnet.matching import Table, reference
 from cbnet.processors import available_processors
 from cbnet_lab.bench.matching.duckdb_rival import Job, Run, sql_conditions
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 from cbnet_lab.bench.timing import stopwatch
 from cbnet_lab.workload.events.trades import trades, write_trades
 from cbnet_lab.workload.standing_rules import Records, standing_filters
@@ -44,20 +44,22 @@ _POLL = 0.05  # seconds between two readings of a process's memory
 class FilesResult:
     """The measurements."""
 
-    rows: int
-    rules: int
-    file_mb: float
-    compile_s: float
-    seconds: float  # of the whole command
-    rows_per_second: float
-    peak_mb: float
-    matches_per_row: float
-    duckdb_rules: int  # of the largest query that ended in time; 0 if none did
-    duckdb_seconds: float
-    duckdb_peak_mb: float
-    checked: int  # rows
-    equal: bool
-    speedup: float | None  # rules per second of `cbnet match`, over those of DuckDB
+    rows: int = shown("rows")
+    rules: int = shown("rules")
+    file_mb: float = shown("MB of the file")
+    compile_s: float = shown("compile s")
+    seconds: float = shown("cbnet: seconds")  # of the whole command
+    rows_per_second: float = shown("cbnet: rows per second")
+    peak_mb: float = shown("cbnet: MB at the peak")
+    matches_per_row: float = shown("matches per row")
+    duckdb_rules: int = shown("DuckDB: rules in time")  # of the largest query that ended in time; 0 if none did
+    duckdb_seconds: float = shown("DuckDB: seconds")
+    duckdb_peak_mb: float = shown("DuckDB: MB at the peak")
+    checked: int = shown("rows checked by the reference")  # rows
+    equal: bool = shown("right")
+    speedup: float | None = shown(
+        "rules per second, cbnet / DuckDB"
+    )  # rules per second of `cbnet match`, over those of DuckDB
     problem: str | None = field(default=None, metadata=HIDDEN)
 
 
@@ -116,22 +118,8 @@ def run(plan: FilesPlan, report: Report) -> Iterator[FilesResult]:
 
 def tables(_plan: FilesPlan, rows: Sequence[FilesResult]) -> Iterator[ResultTable[FilesResult]]:
     """Yield the measurements."""
-    yield ResultTable("`cbnet match` on a Parquet file, beside DuckDB", rows, {
-        "rows": "rows",
-        "MB of the file": "file_mb",
-        "matches per row": "matches_per_row",
-        "rules": "rules",
-        "compile s": "compile_s",
-        "cbnet: seconds": "seconds",
-        "cbnet: rows per second": "rows_per_second",
-        "cbnet: MB at the peak": "peak_mb",
-        "DuckDB: rules in time": "duckdb_rules",
-        "DuckDB: seconds": "duckdb_seconds",
-        "DuckDB: MB at the peak": "duckdb_peak_mb",
-        "rules per second, cbnet / DuckDB": "speedup",
-        "rows checked by the reference": "checked",
-        "right": "equal",
-    }, is_list=True)  # fmt: skip
+    title = "`cbnet match` on a Parquet file, beside DuckDB"
+    yield ResultTable(title, rows, shown_columns(FilesResult), is_list=True)
 
 
 def _run(arguments: list[str], text: str = "") -> _Process:
@@ -156,7 +144,7 @@ def _run(arguments: list[str], text: str = "") -> _Process:
 
 
 def _peak_mb(pid: int) -> float:
-    """Return the highest resident memory of a process so far; 0 if the system does not tell."""
+    """Return the highest resident memory of a process so far; 0 where the system does not report it."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 
 from cbnet.matching.engines.registry import CountingOptions
 from cbnet_lab.bench.bench_input import BenchInput, Report, bench_input, parameters_of
-from cbnet_lab.bench.engine_rival import EngineRival
-from cbnet_lab.bench.expected_matches import ExpectedMatches, expected_matches
+from cbnet_lab.bench.matching.engine_rival import EngineRival
+from cbnet_lab.bench.matching.oracle import ExpectedMatches, expected_matches
 from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
 from cbnet_lab.bench.timing import Passes, passes
 
 if TYPE_CHECKING:
-    from cbnet_lab.bench.engine_answer import EngineAnswer
+    from cbnet_lab.bench.matching.engine_rival import EngineAnswer
     from cbnet_lab.bench.plans import ForwardingPlan
 
 _SINGLE, _BATCH, _THREADS, _JSON = "single", "batch", "two threads", "json.loads"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EngineResult:
     """Measurements of an engine; None where one does not apply."""
 
@@ -37,12 +37,12 @@ class EngineResult:
     interfaces: int
     constraints: int
     build_s: float  # from an Arrow table
-    bytes_per_constraint: float | None  # of the file, without reduction
+    bytes_per_constraint: float | None = None  # of the file, without reduction
     us_single: float  # all times are per message
-    us_batch: float | None
-    us_batch_2threads: float | None
-    us_json_loads: float | None
-    touched: float | None  # entries or postings read after the look-up, per message
+    us_batch: float | None = None
+    us_batch_2threads: float | None = None
+    us_json_loads: float | None = None
+    touched: float | None = None  # entries or postings read after the look-up, per message
     matched: float  # interfaces per message
     equal: bool
     speedup_2threads: float | None = None  # of the batch, over one thread
@@ -78,7 +78,7 @@ def _measured(
 ) -> EngineResult:
     compiled, batch, about, count = rival.compiled, rival.batch, rival.compiled.metadata, len(rival.batch)
     report(f"{rival.engine}: checking its answers")
-    wrong = rival.differences(expected, first)
+    wrong = [*rival.differences(expected, first)]
     report(f"{rival.engine}: timing")
     methods: dict[str, Passes] = {
         _SINGLE: passes(rival.match_singly),
@@ -121,12 +121,7 @@ def _reference(given: BenchInput, expected: ExpectedMatches) -> EngineResult:
         interfaces=len(given.columns.interfaces),
         constraints=len(given.columns.words),
         build_s=expected.build_s,
-        bytes_per_constraint=None,
         us_single=expected.us_single,
-        us_batch=None,
-        us_batch_2threads=None,
-        us_json_loads=None,
-        touched=None,
         matched=expected.deliveries / len(given.members),
         equal=True,  # to itself; differences are reported for the engines
     )

@@ -16,15 +16,15 @@ import numpy as np
 
 from cbnet.language.values import RESERVED_NAME
 from cbnet_lab.bench.bench_input import BenchInput, Report, input_of
-from cbnet_lab.bench.engine_rival import EngineRival
-from cbnet_lab.bench.expected_matches import ExpectedMatches, expected_matches
+from cbnet_lab.bench.matching.engine_rival import EngineRival
 from cbnet_lab.bench.matching.false_positives import FalsePositives, false_positives
+from cbnet_lab.bench.matching.oracle import ExpectedMatches, expected_matches
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
 from cbnet_lab.bench.timing import passes
 from cbnet_lab.workload.tag_traffic import TagTraffic
 
 if TYPE_CHECKING:
-    from cbnet_lab.bench.engine_answer import EngineAnswer
+    from cbnet_lab.bench.matching.engine_rival import EngineAnswer
     from cbnet_lab.bench.plans import TagsPlan
 
 TABLES = ("tags", "bloom", "pivot")
@@ -72,7 +72,7 @@ def _measured(traffic: TagTraffic, seconds: float, report: Report) -> Iterator[T
     wrong = {}
     for rival in rivals:
         report(f"{rival.engine}: checking its answers")
-        wrong[rival.engine] = _differences(rival, exact, expected)
+        wrong[rival.engine] = [*_differences(rival, exact, expected)]
     report("timing")
     methods = {f"{rival.engine}, {name}": work for rival in rivals for name, work in _methods(rival).items()}
     methods[_JSON] = lambda: [json.loads(text) for text in given.texts] and None
@@ -98,12 +98,14 @@ def _measured(traffic: TagTraffic, seconds: float, report: Report) -> Iterator[T
         )
 
 
-def _differences(rival: EngineRival, exact: EngineRival, expected: ExpectedMatches) -> tuple[str, ...]:
-    """Return the sources that disagree; a Bloom table may add interfaces, the same by all paths."""
+def _differences(rival: EngineRival, exact: EngineRival, expected: ExpectedMatches) -> Iterator[str]:
+    """Yield the sources that disagree; a Bloom table may add interfaces, the same by all paths."""
     if rival.engine != _BLOOM:
-        return rival.differences(expected, exact.answer)
-    missed = () if is_within(exact.answer, rival.answer) else (f"{exact.engine}, whose answers it should contain",)
-    return missed + rival.differences(ExpectedMatches({}), rival.answer)
+        yield from rival.differences(expected, exact.answer)
+        return
+    if not is_within(exact.answer, rival.answer):
+        yield f"{exact.engine}, whose answers it should contain"
+    yield from rival.differences(ExpectedMatches({}))
 
 
 def _methods(rival: EngineRival) -> dict[str, Callable[[], object]]:

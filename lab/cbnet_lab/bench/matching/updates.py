@@ -21,7 +21,7 @@ from cbnet.matching.live_table import LiveTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.table import Table
 from cbnet_lab import workload
-from cbnet_lab.bench.result_table import ResultTable, percent
+from cbnet_lab.bench.result_table import ResultTable, shown, shown_columns
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -36,17 +36,17 @@ _CHECKED_MESSAGES = 5
 class UpdatesResult:
     """Measurements and the outcome of the checks."""
 
-    filters: int
-    seconds: float = 0.0
-    updates: int = 0
-    updates_per_second: float = 0.0
-    us_update: float = 0.0
-    us_match_idle: float = 0.0
-    us_match_busy: float = 0.0
-    merges: int = 0
-    checks: int = 0
-    equal: bool = True
-    speed_kept: float = 0.0  # of matching, with updates
+    filters: int = shown("filters")
+    seconds: float = shown("seconds", default=0.0)
+    updates: int = shown("updates", default=0)
+    updates_per_second: float = shown("updates per second", default=0.0)
+    us_update: float = shown("µs per update, including waits for the interpreter", default=0.0)
+    us_match_idle: float = shown("µs per message without updates", default=0.0)
+    us_match_busy: float = shown("µs per message with updates", default=0.0)
+    merges: int = shown("merges", default=0)
+    checks: int = shown("answers compared", default=0)
+    equal: bool = shown("right", default=True)
+    speed_kept: float = shown("speed kept, of matching", default=0.0)
 
     @property
     def problem(self) -> str | None:
@@ -117,19 +117,8 @@ def run(plan: UpdatesPlan, report: Report) -> Iterator[UpdatesResult]:
 
 def tables(plan: UpdatesPlan, rows: Sequence[UpdatesResult]) -> Iterator[ResultTable[UpdatesResult]]:
     """Yield the measurements."""
-    yield ResultTable("Updates of a live table of the [2002] mix, one filter per interface", rows, {
-        "filters": "filters",
-        "updates": "updates",
-        "seconds": "seconds",
-        f"updates per second, of {plan.rate:,}": "updates_per_second",
-        "µs per update, including waits for the interpreter": "us_update",
-        "µs per message without updates": "us_match_idle",
-        "µs per message with updates": "us_match_busy",
-        "speed kept": lambda row: percent(row.speed_kept),
-        "merges": "merges",
-        "answers compared": "checks",
-        "right": "equal",
-    }, is_list=True)  # fmt: skip
+    title = f"Updates of a live table of the [2002] mix, one filter per interface, {plan.rate:,} per second"
+    yield ResultTable(title, rows, shown_columns(UpdatesResult), is_list=True)
 
 
 def _prepare(columns: Any, original: Table[Any], filters: int, updates: int, seed: int) -> _History:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from cbnet.network.client.load_clients import Order, PublishTiming
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Subscribed
 from cbnet_lab.bench.cpu import cpu_of, used_since
-from cbnet_lab.bench.network.announcements import AnnouncementCost, Measured
+from cbnet_lab.bench.network.announcements import AnnouncementCost, AnnouncementRun, Spread
 from cbnet_lab.bench.network.delivery_check import DeliveryCheck, check_deliveries
 from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
 
@@ -44,7 +44,7 @@ Deliveries = list[tuple[int, int]]  # client, message
 
 def measure_processes(
     graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
-) -> Measured:
+) -> AnnouncementRun:
     """Run the routers as processes on this machine."""
     with ExitStack() as stack:
         network = stack.enter_context(ProcessNetwork.of(graph, dead=_PATIENT, silence=2 * _PATIENT, **routing.settings))
@@ -52,22 +52,30 @@ def measure_processes(
         network.wait(_START)
         _settle(network)
         clients = [stack.enter_context(connect(str(address))) for address in network.addresses.values()]
-        before = _cost(network)
+        before = _cost(_statuses(network))
         report(f"announcing {traffic.filters:,} filters")
         with ThreadPoolExecutor(len(clients)) as threads:
             start, used = time.perf_counter(), cpu_of(network.pids.values())
             subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
             seconds, cpu = time.perf_counter() - start, used_since(used, network.pids.values())
-        after, reconnects = _cost(network), sum(client.reconnects for client in clients)
-        memory = [psutil.Process(pid).memory_info().rss for pid in network.pids.values()]
+        after = _statuses(network)
+        reconnects = sum(client.reconnects for client in clients)
+        memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in network.pids.values()]
         report(f"publishing {len(traffic.contents):,} messages")
         for number, content in enumerate(traffic.contents):
             clients[number % len(clients)].publish(content, str(number).encode())
         deliveries = _received(subscriptions, int(expected.counts.sum()))
-    cost = AnnouncementCost(
-        after.frames - before.frames, after.filters - before.filters, after.bytes - before.bytes, after.held
+    return AnnouncementRun(
+        seconds=seconds,
+        cpu_s=sum(cpu),
+        cpu_max_s=max(cpu),
+        simulated_s=None,
+        cost=_cost(after) - before,
+        held=Spread.of([status.filters for status in after.values()]),
+        rss_mb=Spread.of(memory),
+        check=_check(traffic, expected, deliveries),
+        reconnects=reconnects,
     )
-    return Measured(seconds, None, cpu, cost, memory, _check(traffic, expected, deliveries), reconnects)
 
 
 def _settle(network: ProcessNetwork) -> None:
@@ -100,16 +108,11 @@ def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> De
     return received
 
 
-def _cost(network: ProcessNetwork) -> AnnouncementCost:
-    """Return what the routers have sent so far, and what they hold."""
-    found = _statuses(network)
+def _cost(found: Mapping[str, Status]) -> AnnouncementCost:
+    """Return the announcement traffic of the routers so far."""
     counters = sum((Counter(status.counters) for status in found.values()), Counter[str]())
-    return AnnouncementCost(
-        counters[Event.ANNOUNCES_SENT],
-        counters[Event.FILTERS_SENT],
-        sum(map(_sent, found.values())),
-        [status.filters for status in found.values()],
-    )
+    sent = sum(peer.sent for status in found.values() for peer in status.peers if peer.role == "router")
+    return AnnouncementCost(counters[Event.ANNOUNCES_SENT], counters[Event.FILTERS_SENT], sent)
 
 
 def _statuses(network: ProcessNetwork) -> dict[str, Status]:
@@ -119,16 +122,12 @@ def _statuses(network: ProcessNetwork) -> dict[str, Status]:
     return found
 
 
-def _sent(status: Status) -> int:
-    return sum(peer.sent for peer in status.peers if peer.role == "router")
-
-
 # --- in memory
 
 
 def measure_in_memory(
     graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
-) -> Measured:
+) -> AnnouncementRun:
     """Run the routers in this process, with a simulated clock."""
     process = psutil.Process()
     memory = MemoryNetwork()
@@ -141,12 +140,7 @@ def measure_in_memory(
     report("starting routers")
     while not all(memory.router(name).is_settled and len(memory.router(name).version) == len(names) for name in names):
         memory.run(_STEP)
-    frames, sizes, filters, used = (
-        Counter(memory.frames),
-        Counter(memory.bytes),
-        _filters(memory),
-        process.memory_info(),
-    )
+    before, used = _cost_in_memory(memory), process.memory_info()
     report(f"announcing {traffic.filters:,} filters")
     start, begun, simulated = time.perf_counter(), time.process_time(), memory.now
     for client, texts in zip(clients, traffic.subscribers, strict=True):
@@ -155,25 +149,24 @@ def measure_in_memory(
     while not all(map(_is_confirmed, clients)):
         memory.run(_STEP)
     seconds, cpu, simulated = time.perf_counter() - start, time.process_time() - begun, memory.now - simulated
-    cost = AnnouncementCost(
-        memory.frames["Announce"] - frames["Announce"],
-        _filters(memory) - filters,
-        sum(memory.bytes[kind] - sizes[kind] for kind in _ANNOUNCEMENTS),
-        [len(memory.router(name).subscriptions.aggregation) for name in names],
-    )
-    share = (process.memory_info().rss - used.rss) / len(names)
+    cost = _cost_in_memory(memory) - before
+    held = [len(memory.router(name).subscriptions.aggregation) for name in names]
+    share = (process.memory_info().rss - used.rss) / len(names) / 1e6
     report(f"publishing {len(traffic.contents):,} messages")
     for number, content in enumerate(traffic.contents):
         attributes = {name: value for name, value in content.items() if name != "#"}
         clients[number % len(clients)].publish(attributes, str(number).encode(), tuple(content.get("#", ())))
     memory.run(_QUIET * 2)
     deliveries = [(number, int(each.payload)) for number, client in enumerate(clients) for each in client.deliveries]
-    return Measured(seconds, simulated, [cpu], cost, [share], _check(traffic, expected, deliveries))
+    return AnnouncementRun(
+        seconds, cpu, cpu, simulated, cost, Spread.of(held), Spread.of([share]), _check(traffic, expected, deliveries)
+    )
 
 
-def _filters(memory: MemoryNetwork) -> int:
-    """Return how many filters all routers have sent."""
-    return sum(memory.router(name).counters[Event.FILTERS_SENT] for name in memory.hosts)
+def _cost_in_memory(memory: MemoryNetwork) -> AnnouncementCost:
+    """Return the announcement traffic of the routers so far."""
+    filters = sum(memory.router(name).counters[Event.FILTERS_SENT] for name in memory.hosts)
+    return AnnouncementCost(memory.frames["Announce"], filters, sum(memory.bytes[kind] for kind in _ANNOUNCEMENTS))
 
 
 def _is_confirmed(client: MemoryClient) -> bool:

@@ -1,10 +1,10 @@
 """The benchmark of announcements: many subscriptions at once, until every one is confirmed.
 
-One client at each router subscribes to many filters; all do so at the same time, and wait until every router that must
-know them does. Then messages are published, and every delivery is compared with the expected ones. Routers are
+One client at each router subscribes to many filters; all at the same time, and wait until every router that needs
+them has confirmed them. Then messages are published, and every delivery is compared with the expected ones. Routers are
 processes on this machine, or run in this process with a simulated clock.
 
-What flooding would cost for the same filters is computed, not measured: each router sends its predicate once, and every
+The cost of flooding the same filters is computed, not measured: each router sends its predicate once, and every
 other one passes it on to all neighbours but the one it came from. On n routers with m links that makes 2m - n + 1
 frames for each router, and every router holds all filters.
 """
@@ -12,7 +12,7 @@ frames for each router, and every router holds all filters.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,45 +23,63 @@ from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.topology import Graph, topology
+from cbnet_lab.bench.network.delivery_check import DeliveryCheck
 from cbnet_lab.bench.network.filter_population import filter_population
 from cbnet_lab.bench.network.traffic import expected_deliveries
-from cbnet_lab.bench.result_table import Cell, ResultTable, ratio
+from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.network.delivery_check import DeliveryCheck
     from cbnet_lab.bench.plans import AnnouncementsPlan
     from cbnet_lab.bench.routing import Routing
-
-_SPREAD = (0, 50, 100)  # per cent
 
 
 @dataclass(frozen=True)
 class AnnouncementCost:
-    """What it took until all subscriptions were confirmed."""
+    """Announcement traffic until all subscriptions were confirmed."""
 
     frames: int  # of announcements, between routers
-    filters: int  # in these frames
+    filters_sent: int  # in these frames
     bytes: int  # between routers
-    held: Sequence[int]  # different filters at each router
+
+    def __sub__(self, other: AnnouncementCost) -> AnnouncementCost:
+        """Return the cost since `other`."""
+        sent = self.filters_sent - other.filters_sent
+        return AnnouncementCost(self.frames - other.frames, sent, self.bytes - other.bytes)
 
 
 @dataclass(frozen=True)
-class Measured:
+class Spread:
+    """The smallest, median and largest of some values."""
+
+    min: float
+    median: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of these values."""
+        return cls(*np.percentile(values, (0, 50, 100)).tolist())
+
+
+@dataclass(frozen=True)
+class AnnouncementRun:
     """The measurements of a run."""
 
     seconds: float  # until all subscriptions were confirmed
-    simulated: float | None  # seconds of the simulated clock
-    cpu: Sequence[float]  # processor seconds, of each process
-    cost: AnnouncementCost
-    memory: Sequence[float]  # bytes, of each process
-    verdict: DeliveryCheck
+    cpu_s: float
+    cpu_max_s: float  # of the busiest process
+    simulated_s: float | None  # of the simulated clock
+    cost: AnnouncementCost = field(metadata=FLAT)
+    held: Spread = field(metadata=flat("held_"))  # different filters, of a router
+    rss_mb: Spread = field(metadata=flat("rss_mb_"))  # of a process
+    check: DeliveryCheck = field(metadata=FLAT)
     reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
 
 
 @dataclass(frozen=True)
 class AnnouncementResult:
-    """A run, and what flooding would have cost."""
+    """A run, beside the computed cost of flooding."""
 
     topology: str
     routers: int
@@ -72,38 +90,16 @@ class AnnouncementResult:
     distinct: int  # filters of all clients
     seed: int
     memory: bool
-    seconds: float
-    cpu_s: float
-    cpu_max_s: float  # of the busiest process
-    simulated_s: float | None
-    frames: int
-    filters_sent: int
-    bytes: int
-    held_min: float  # different filters, of a router
-    held_median: float
-    held_max: float
-    rss_mb_min: float
-    rss_mb_median: float
-    rss_mb_max: float
     messages: int
-    deliveries: int
-    expected: int
-    missing: int
-    twice: int
-    spurious: int
-    flooding_frames: int
-    flooding_filters_sent: int
-    flooding_bytes: int
-    flooding_held: int
-    reconnects: int
+    measured: AnnouncementRun = field(metadata=FLAT)
+    flooding: AnnouncementCost = field(metadata=flat("flooding_"))
+    flooding_held: int  # different filters, of a router
 
     @property
     def problem(self) -> str | None:
         """The wrong deliveries, if there are any."""
-        if not (self.missing or self.twice or self.spurious):
-            return None
-        wrong = f"{self.missing:,} missing, {self.twice:,} duplicate, {self.spurious:,} spurious"
-        return f"{self.population}, trees {self.trees}: {wrong}"
+        wrong = self.measured.check.problem
+        return wrong and f"{self.population}, trees {self.trees}: {wrong}"
 
 
 def run(plan: AnnouncementsPlan, report: Report) -> Iterator[AnnouncementResult]:
@@ -125,8 +121,7 @@ def _measured(plan: AnnouncementsPlan, population: str, routing: Routing, report
     measured = measure(graph, routing, traffic, expected, report)
     report("computing the cost of flooding")
     clients = [[filter for text in texts for filter in parse(text)] for texts in traffic.subscribers]
-    flooding, cost, verdict = flooding_cost(graph, clients), measured.cost, measured.verdict
-    held, memory = np.percentile(cost.held, _SPREAD), np.percentile(measured.memory, _SPREAD) / 1e6
+    flooding, held = flooding_cost(graph, clients)
     return AnnouncementResult(
         topology=plan.topology,
         routers=len(graph),
@@ -137,37 +132,17 @@ def _measured(plan: AnnouncementsPlan, population: str, routing: Routing, report
         distinct=len({_encoded(filter) for filters in clients for filter in filters}),
         seed=plan.seed,
         memory=plan.memory,
-        seconds=measured.seconds,
-        cpu_s=sum(measured.cpu),
-        cpu_max_s=max(measured.cpu),
-        simulated_s=measured.simulated,
-        frames=cost.frames,
-        filters_sent=cost.filters,
-        bytes=cost.bytes,
-        held_min=held[0],
-        held_median=held[1],
-        held_max=held[2],
-        rss_mb_min=memory[0],
-        rss_mb_median=memory[1],
-        rss_mb_max=memory[2],
         messages=plan.messages,
-        deliveries=verdict.right,
-        expected=verdict.expected,
-        missing=verdict.missing,
-        twice=verdict.twice,
-        spurious=verdict.spurious,
-        flooding_frames=flooding.frames,
-        flooding_filters_sent=flooding.filters,
-        flooding_bytes=flooding.bytes,
-        flooding_held=flooding.held[0],
-        reconnects=measured.reconnects,
+        measured=measured,
+        flooding=flooding,
+        flooding_held=held,
     )
 
 
 def tables(
     plan: AnnouncementsPlan, rows: Sequence[AnnouncementResult]
 ) -> Iterator[str | ResultTable[AnnouncementResult]]:
-    """Yield what was sent, what routers hold, and what flooding would have cost."""
+    """Yield the traffic, the state of the routers, and the cost of flooding."""
     first = rows[0]
     size = f"{first.routers:,} routers, {first.links:,} links; a client with {first.filters:,} filters at each router"
     yield f"{plan.topology}, seed {plan.seed}: {size}\n"
@@ -178,11 +153,11 @@ def tables(
         "CPU s": "cpu_s",
         "frames": "frames",
         "filters sent": "filters_sent",
-        "MB": lambda row: row.bytes / 1e6,
+        "MB": lambda row: row.measured.cost.bytes / 1e6,
         "flooding: frames": "flooding_frames",
         "flooding: filters": "flooding_filters_sent",
-        "flooding: MB": lambda row: row.flooding_bytes / 1e6,
-        "filters, flooding / sent": lambda row: ratio(row.flooding_filters_sent, row.filters_sent),
+        "flooding: MB": lambda row: row.flooding.bytes / 1e6,
+        "filters, flooding / sent": lambda row: ratio(row.flooding.filters_sent, row.measured.cost.filters_sent),
     })  # fmt: skip
     yield ResultTable("Different filters that a router holds, and its memory", rows, {
         **named,
@@ -204,22 +179,18 @@ def tables(
     )
     if plan.memory:
         yield "In memory: seconds of this process; its memory is divided by the number of routers."
-    if any(row.reconnects for row in rows):
+    if any(row.measured.reconnects for row in rows):
         yield "Clients timed out and subscribed again, so more was sent: the machine is too busy."
     is_right = all(row.problem is None for row in rows)
     yield f"deliveries: {'each exactly once, as in the reference' if is_right else 'WRONG'}."
 
 
-def flooding_cost(graph: Graph, clients: Sequence[Sequence[Filter]]) -> AnnouncementCost:
-    """Return what flooding would cost if each router sent the filters of its client once, reduced."""
+def flooding_cost(graph: Graph, clients: Sequence[Sequence[Filter]]) -> tuple[AnnouncementCost, int]:
+    """Return the cost of flooding the filters of each client once, reduced; and how many filters a router holds."""
     own = [{_encoded(filter) for filter in reduce(Predicate(filters))} for filters in clients]
     copies = 2 * graph.edge_count - len(graph) + 1
-    return AnnouncementCost(
-        frames=len(graph) * copies,
-        filters=copies * sum(map(len, own)),
-        bytes=copies * sum(len(filter) for each in own for filter in each),
-        held=[len(set().union(*own))] * len(graph),
-    )
+    sizes = [len(filter) for each in own for filter in each]
+    return AnnouncementCost(len(graph) * copies, copies * len(sizes), copies * sum(sizes)), len(set().union(*own))
 
 
 def _encoded(filter: Filter) -> bytes:

@@ -22,11 +22,11 @@ from cbnet.topology import topology
 from cbnet_lab.bench.cpu import session
 from cbnet_lab.bench.network.broker import INSTALL_COMMAND, NAME, broker_process, broker_version, find_broker
 from cbnet_lab.bench.network.broker_load import broker_load
-from cbnet_lab.bench.network.load import network_load
+from cbnet_lab.bench.network.load_processes import network_load
 from cbnet_lab.bench.network.run_result import SPEED, RunResult
 from cbnet_lab.bench.network.throughput import PATIENT, NetworkMeter
 from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic, expected_deliveries, keyed_traffic
-from cbnet_lab.bench.result_table import FLAT, HIDDEN, ResultTable, cell, part, ratio
+from cbnet_lab.bench.result_table import FLAT, HIDDEN, ResultTable, cell, ratio
 from cbnet_lab.bench.timing import stopwatch
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def tables(plan: NetworkBenchPlan, rows: Sequence[RivalResult]) -> Iterator[str 
     yield ResultTable(f"Best of {ROUNDS} rounds", rows, {
         "rival": "rival",
         "filters": "bindings",
-        **part("best", SPEED),
+        **SPEED,
         f"over {NAME}": lambda row: ratio(row.best.messages_per_s, broker.get(row.bindings)),
         "messages/s of the rounds": lambda row: ", ".join(map(cell, row.rounds_messages_per_s)),
     })  # fmt: skip

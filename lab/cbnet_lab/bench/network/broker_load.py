@@ -22,7 +22,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.constraint import Op
 from cbnet.language.syntax.parser import parse
 from cbnet.network.client.load_clients import STAMP, Deliveries, DeliveryCount, Order, Pace, PublishTiming
-from cbnet_lab.bench.network.load_processes import LoadProcesses
+from cbnet_lab.bench.network.load_processes import LoadProcesses, shares
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
@@ -35,12 +35,11 @@ def broker_load(
 ) -> LoadProcesses:
     """Return the clients of a broker: subscribers in `processes` processes, and one publisher."""
     subscribers = [(number, bindings(own)) for number, own in enumerate(traffic.subscribers)]
-    shares = [subscribers[index::processes] for index in range(min(processes, len(subscribers)))]
     exchange = f"{traffic.name}-{traffic.filters}"
     with connected(port) as connection:
         connection.channel().exchange_declare(exchange, "headers")
     publisher = (publish, (port, exchange, traffic.contents, expected.deliveries, payload))
-    return LoadProcesses(publisher, [(receive, (port, exchange, share)) for share in shares])
+    return LoadProcesses(publisher, [(receive, (port, exchange, share)) for share in shares(subscribers, processes)])
 
 
 def bindings(predicates: Sequence[str]) -> list[dict[str, object]]:

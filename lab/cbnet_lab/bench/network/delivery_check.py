@@ -1,27 +1,19 @@
-"""The check that every subscriber got exactly the expected messages, once."""
+"""The check that every subscriber received each expected message exactly once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from cbnet.network.client.load_clients import Order
+    from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
     from cbnet_lab.bench.network.traffic import ExpectedDeliveries
 
 Counts: TypeAlias = NDArray[np.int64]
-
-
-class NumberedDeliveries(Protocol):
-    """Deliveries: the subscriber and the number of the message of each."""
-
-    @property
-    def subscribers(self) -> Counts: ...  # noqa: D102
-    @property
-    def numbers(self) -> Counts: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -29,15 +21,17 @@ class DeliveryCheck:
     """Deliveries compared with the expected ones."""
 
     expected: int  # deliveries
-    right: int
+    deliveries: int  # expected ones that arrived
     missing: int
     twice: int  # surplus copies of expected deliveries
     spurious: int  # to clients that did not subscribe to it
 
     @property
-    def is_exact(self) -> bool:
-        """Whether all expected deliveries arrived, and no others."""
-        return not (self.missing or self.twice or self.spurious)
+    def problem(self) -> str | None:
+        """The wrong deliveries, if there are any."""
+        if not (self.missing or self.twice or self.spurious):
+            return None
+        return f"{self.missing:,} missing, {self.twice:,} duplicate, {self.spurious:,} spurious"
 
 
 def expected_count(order: Order, expected: ExpectedDeliveries) -> int:
@@ -45,7 +39,7 @@ def expected_count(order: Order, expected: ExpectedDeliveries) -> int:
     return int(_required(order, expected).sum())
 
 
-def check_deliveries(order: Order, expected: ExpectedDeliveries, received: NumberedDeliveries) -> DeliveryCheck:
+def check_deliveries(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> DeliveryCheck:
     """Compare the deliveries of an order with the expected ones."""
     required, delivered = _required(order, expected), _delivered(order, expected, received)
     surplus = np.maximum(delivered - required, 0)
@@ -59,19 +53,13 @@ def check_deliveries(order: Order, expected: ExpectedDeliveries, received: Numbe
     )
 
 
-def missing_by_message(order: Order, expected: ExpectedDeliveries, received: NumberedDeliveries) -> Counts:
-    """Return the number of missing deliveries of each message."""
-    missing: Counts = np.maximum(_required(order, expected) - _delivered(order, expected, received), 0).sum(axis=1)
-    return missing
-
-
 def _required(order: Order, expected: ExpectedDeliveries) -> Counts:
     """Return how often each message of an order must reach each subscriber."""
     contents = np.arange(order.first, order.first + order.count) % len(expected.counts)
     return expected.counts[contents].astype(np.int64)
 
 
-def _delivered(order: Order, expected: ExpectedDeliveries, received: NumberedDeliveries) -> Counts:
+def _delivered(order: Order, expected: ExpectedDeliveries, received: ReceivedDeliveries) -> Counts:
     """Return how often each message of an order reached each subscriber."""
     delivered = np.zeros((order.count, expected.counts.shape[1]), np.int64)
     inside = (received.numbers >= order.first) & (received.numbers < order.first + order.count)

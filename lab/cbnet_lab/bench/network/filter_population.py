@@ -19,15 +19,14 @@ from cbnet.language.filter import Filter
 from cbnet.language.relations.covering import FilterAnalysis, satisfiable
 from cbnet.pipeline.population.default_models import default_models
 from cbnet.pipeline.population.user_sets import user_sets
-from cbnet_lab.bench.network.traffic import Traffic
-from cbnet_lab.bench.oracle import Oracle
+from cbnet_lab.bench.matching.oracle import Oracle
+from cbnet_lab.bench.network.traffic import Traffic, disjunctions
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload import filters as filter_table
 
 POPULATIONS = ("random", "covered", "tags")
 _COVERED = 0.3  # of the filters
 _SETS_PER_USER = 67  # on average
-_PER_SUBSCRIPTION = 50  # filters
 _MIN_COMBINED, _MAX_COMBINED = 1, 3  # filters that a message is made from
 
 
@@ -46,7 +45,7 @@ def filter_population(kind: str, clients: int, filters: int, messages: int, seed
     random.shuffle(all_filters)
     own = [all_filters[client::clients] for client in range(clients)]
     contents = [_content(random, all_filters) for _ in range(messages)]
-    return Traffic(kind, [_subscriptions(each) for each in own], contents, total)
+    return Traffic(kind, [disjunctions(list(map(str, each))) for each in own], contents, total)
 
 
 def _random(count: int, seed: int) -> list[Filter]:
@@ -70,12 +69,6 @@ def _tags(count: int, seed: int) -> list[Filter]:
     _, sets = user_sets(default_models(["web"])["web"], seed, 0, np.arange(count), 1 + _SETS_PER_USER)
     rows = sets.to_lists()[:count]
     return [Filter((), [f"t{tag}" for tag in row]) for row in rows]
-
-
-def _subscriptions(filters: Sequence[Filter]) -> list[str]:
-    """Return predicates of several filters each."""
-    texts = [str(filter) for filter in filters]
-    return [" or ".join(texts[first : first + _PER_SUBSCRIPTION]) for first in range(0, len(texts), _PER_SUBSCRIPTION)]
 
 
 def _content(random: Random, filters: Sequence[Filter]) -> dict[str, Any]:

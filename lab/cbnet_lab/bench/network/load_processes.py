@@ -1,26 +1,32 @@
 """Publisher and subscriber processes of a load test, separate from the routers.
 
-One process publishes; the others receive and count deliveries in shared memory, so that the publisher can limit the
-number of messages in flight: time spent in queues is not measured.
+The clients are those of a network; `broker_load` has those of a broker. One process publishes; the others receive and
+count deliveries in shared memory, so that the publisher can limit the number of messages in flight: time spent in
+queues is not measured.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming
+from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming, publish, receive
+from cbnet.network.transport.event_loop import run
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
+
+if TYPE_CHECKING:
+    from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
 
 _START_TIMEOUT = 900.0  # seconds
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds
 
+Subscriber = TypeVar("Subscriber")
 Role = Callable[..., None]  # the function of a process; its last arguments are `tally`, `next_command` and `answer`
 
 
@@ -111,6 +117,28 @@ class LoadProcesses:
             if silent > (_SETTLE if total >= expected else quiet):
                 return
             time.sleep(0.02)
+
+
+def network_load(
+    routers: Sequence[str], publish_at: Sequence[str], traffic: Traffic, expected: ExpectedDeliveries, payload: int,
+    processes: int,
+) -> LoadProcesses:  # fmt: skip
+    """Return the clients of a network: subscribers round-robin over routers and processes, and publishers.
+
+    routers, publish_at: addresses.
+    """
+    subscribers = [(number, routers[number % len(routers)], own) for number, own in enumerate(traffic.subscribers)]
+    publisher = (_in_event_loop, (publish, publish_at, traffic.contents, expected.deliveries, payload))
+    return LoadProcesses(publisher, [(_in_event_loop, (receive, share)) for share in shares(subscribers, processes)])
+
+
+def shares(subscribers: Sequence[Subscriber], processes: int) -> list[Sequence[Subscriber]]:
+    """Return the subscribers of each process."""
+    return [subscribers[index::processes] for index in range(min(processes, len(subscribers)))]
+
+
+def _in_event_loop(role: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    run(role(*arguments))
 
 
 def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> ReceivedDeliveries:

@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbnet.network.link.counters import Event, drops
-from cbnet_lab.bench.result_table import Cell, percent
+from cbnet_lab.bench.network.delivery_check import DeliveryCheck
+from cbnet_lab.bench.result_table import FLAT, Cell, flat
 
 if TYPE_CHECKING:
     from cbnet.network.client.load_clients import Order
-    from cbnet_lab.bench.network.delivery_check import DeliveryCheck
     from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
 
 _PERCENTILES = (50, 95, 99, 100)
 _MIN_CPU_SECONDS = 0.2  # below, the resolution of a hundredth per process is too coarse
 
 
-class Cpu(NamedTuple):
+@dataclass(frozen=True)
+class Cpu:
     """Processor seconds used."""
 
-    publisher: float
-    receivers: Sequence[float]  # by process
-    servers: Sequence[float]  # by process: routers, or a broker
+    publisher_s: float
+    receivers_s: Sequence[float]  # by process
+    servers_s: Sequence[float]  # by process: routers, or a broker
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Milliseconds from publish to delivery; None if nothing was delivered."""
+
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+    max_ms: float | None = None
+
+    @classmethod
+    def of(cls, milliseconds: NDArray[np.float64]) -> Latency:
+        """Return the percentiles of some latencies."""
+        return cls(*np.percentile(milliseconds, _PERCENTILES).tolist()) if len(milliseconds) else cls()
 
 
 @dataclass(frozen=True)
@@ -34,22 +51,13 @@ class RunResult:
 
     rate: float | None
     messages: int
-    deliveries: int  # expected ones that arrived
-    expected: int
-    missing: int
-    twice: int
-    spurious: int
+    check: DeliveryCheck = field(metadata=FLAT)
     seconds: float  # until the last delivery
     messages_per_s: float
     deliveries_per_s: float
-    p50_ms: float | None  # from publish to delivery; None if nothing was delivered
-    p95_ms: float | None
-    p99_ms: float | None
-    max_ms: float | None
+    latency: Latency = field(metadata=FLAT)
     late_ms: float  # maximum lag of the publisher behind its rate
-    cpu_publisher_s: float
-    cpu_receivers_s: Sequence[float]
-    cpu_servers_s: Sequence[float]
+    cpu: Cpu = field(metadata=flat("cpu_"))
     matches: int | None  # of a message and a table, in all routers; None for a broker
     matching_s: float | None
     matching_share: float | None  # of the routers' processor time; None if that was too short to measure
@@ -60,45 +68,32 @@ class RunResult:
     @property
     def problem(self) -> str | None:
         """The wrong deliveries, if there are any."""
-        if not (self.missing or self.twice or self.spurious):
-            return None
-        return f"{self.missing:,} missing, {self.twice:,} duplicate, {self.spurious:,} spurious"
+        return self.check.problem
 
     @property
     def server_us(self) -> float | None:
         """µs of processor time of all servers per message."""
-        return sum(self.cpu_servers_s) / self.messages * 1e6 if self.cpu_servers_s else None
+        return sum(self.cpu.servers_s) / self.messages * 1e6 if self.cpu.servers_s else None
 
 
 def run_result(
-    order: Order, verdict: DeliveryCheck, received: ReceivedDeliveries, cpu: Cpu, counters: Mapping[str, int]
+    order: Order, check: DeliveryCheck, received: ReceivedDeliveries, cpu: Cpu, counters: Mapping[str, int]
 ) -> RunResult:
     """Return the measurements of a run."""
-    times = received.milliseconds
-    p50, p95, p99, most = np.percentile(times, _PERCENTILES).tolist() if len(times) else [None] * 4
     matching_s = _matching_seconds(counters)
     return RunResult(
         rate=order.rate,
         messages=order.count,
-        deliveries=verdict.right,
-        expected=verdict.expected,
-        missing=verdict.missing,
-        twice=verdict.twice,
-        spurious=verdict.spurious,
+        check=check,
         seconds=received.seconds,
         messages_per_s=order.count / received.seconds,
-        deliveries_per_s=verdict.right / received.seconds,
-        p50_ms=p50,
-        p95_ms=p95,
-        p99_ms=p99,
-        max_ms=most,
+        deliveries_per_s=check.deliveries / received.seconds,
+        latency=Latency.of(received.milliseconds),
         late_ms=received.published.late * 1000,
-        cpu_publisher_s=cpu.publisher,
-        cpu_receivers_s=cpu.receivers,
-        cpu_servers_s=cpu.servers,
+        cpu=cpu,
         matches=None if matching_s is None else counters[Event.MATCHES],
         matching_s=matching_s,
-        matching_share=None if matching_s is None else matching_share(matching_s, cpu.servers),
+        matching_share=None if matching_s is None else matching_share(matching_s, cpu.servers_s),
         changes=counters.get(Event.RECORDS_INSTALLED, 0),
         reconnects=received.reconnects,
         dropped={reason: count for reason, count in drops(counters).items() if count},
@@ -117,7 +112,7 @@ def matching_share(seconds: float, servers: Sequence[float]) -> float | None:
     return seconds / used if used >= _MIN_CPU_SECONDS else None
 
 
-SPEED: dict[str, Cell[RunResult]] = {
+SPEED: dict[str, Cell[Any]] = {
     "messages": "messages",
     "messages/s": "messages_per_s",
     "deliveries/s": "deliveries_per_s",
@@ -126,12 +121,4 @@ SPEED: dict[str, Cell[RunResult]] = {
     "p99 ms": "p99_ms",
     "max ms": "max_ms",
     "server µs / message": "server_us",
-}
-PROCESSOR_TIME: dict[str, Cell[RunResult]] = {
-    "publisher": "cpu_publisher_s",
-    "receivers": lambda run: sum(run.cpu_receivers_s),
-    "routers": lambda run: sum(run.cpu_servers_s),
-    "busiest router": lambda run: max(run.cpu_servers_s, default=None),
-    "µs / match": lambda run: None if run.matching_s is None else run.matching_s / max(1, run.matches or 0) * 1e6,
-    "matching": lambda run: percent(run.matching_share),
 }

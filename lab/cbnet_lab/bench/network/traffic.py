@@ -57,7 +57,7 @@ class ExpectedDeliveries:
 
 def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed: int) -> Traffic:
     """Return the traffic of a mix, with `filters` filters per subscriber."""
-    from cbnet_lab.bench.oracle import Oracle
+    from cbnet_lab.bench.matching.oracle import Oracle
     from cbnet_lab.workload import as_messages, messages, mix
     from cbnet_lab.workload import filters as table_of
 
@@ -71,7 +71,7 @@ def keyed_traffic(kind: str, filters: int, subscribers: int, contents: int) -> T
     """Return traffic whose filters test one value (`equality`) or the same by other operators (`full`)."""
     filter_texts = [_equality(key) if kind == "equality" else _full(key) for key in range(filters)]
     own = [filter_texts[subscriber::subscribers] for subscriber in range(subscribers)]
-    texts = [_disjunctions(each) for each in own]
+    texts = [disjunctions(each) for each in own]
     steps = [round(step * filters / contents) % filters for step in range(contents)]
     return Traffic(kind, texts, [content_of(key) for key in steps], filters)
 
@@ -96,7 +96,7 @@ def _full(key: int) -> str:
     return forms[key % len(forms)]
 
 
-def _disjunctions(filters: Sequence[str]) -> list[str]:
+def disjunctions(filters: Sequence[str]) -> list[str]:
     """Return the filters as predicates of several filters each."""
     return [
         " or ".join(filters[first : first + _MAX_PER_SUBSCRIPTION])

@@ -31,7 +31,7 @@ class DeliveryStream:
     """The deliveries to one subscriber."""
 
     def __init__(self, link: RawLink, format: WireFormat, pool: MessagePool, publishers: int) -> None:
-        """Check deliveries from a link; publishers: how many take turns."""
+        """Check deliveries from a link; publishers: number of those that take turns."""
         self.link = link
         self._format = format
         self._pool, self._stamp = pool.contents, pool.stamp
@@ -50,7 +50,7 @@ class DeliveryStream:
         return self._checked + self._filled // self._frame
 
     def receive(self) -> int:
-        """Receive what has arrived; return the number of bytes."""
+        """Receive the available bytes; return their number."""
         total = 0
         while received := self.link.receive_into(self._view[self._filled :]):
             total += received
@@ -107,7 +107,7 @@ class DeliveryStream:
         start, stop = self._stamp.start, self._stamp.stop
         for part in (slice(0, start), slice(stop, None)):
             if not np.array_equal(contents[:, part], expected[:, part]):
-                raise CbnetError("the content of a message differs from what was published")
+                raise CbnetError("the content of a message differs from the published one")
 
 
 def _equal_rows(heads: Bytes2D) -> int:

@@ -1,10 +1,11 @@
-"""The load of one case: how many clients send how much to which servers."""
+"""The load of one case: clients, messages, and limits of messages in flight."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from cbnet_lab.bench.result_table import HIDDEN
 from cbnet_lab.bench.router.message_pool import MessagePool
 
 _POOL_BYTES = 3 << 20  # of all different messages
@@ -33,8 +34,8 @@ class Load:
     publishers: int = 1  # that take turns
     batch: int = 500  # messages in a write; 1 if there are several publishers
     payload: int = 100  # bytes
-    channel: str = "UA"  # what subscribers want: an airline, or the topic of this name
-    seed: int = 0
+    channel: str = field(default="UA", metadata=HIDDEN)  # airline or topic that they subscribe to
+    seed: int = field(default=0, metadata=HIDDEN)
 
     def pool(self) -> MessagePool:
         """Return the messages: as many as whole batches fit."""

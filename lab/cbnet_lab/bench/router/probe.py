@@ -1,4 +1,4 @@
-"""Latency probe: a client that sends a message now and then, beside the load, and waits for it.
+"""Latency probe: a client that sends a message every 2 ms beside the load, and waits for it.
 
 Messages are sent at fixed times, whether or not the ones before have arrived, so that a stall counts for all of them.
 """

@@ -12,7 +12,7 @@ from cbnet_lab.bench.router.message_pool import STAMP_BYTES
 from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.bench.router.wire_formats import FORMATS
 
-_PAUSE = 0.0002  # seconds between two looks at a full window
+_PAUSE = 0.0002  # poll interval while the window is full, in seconds
 _STALL = 20.0  # seconds without a delivery
 _DISCARD_EVERY = 16  # writes on a link
 

@@ -44,7 +44,7 @@ class RawLink:
     # --- greeting: blocking
 
     def ask(self, data: bytes, end: bytes = b"") -> bytes:
-        """Send bytes and return all that arrives until it contains `end`, or anything."""
+        """Send bytes; return the answer, received until it contains `end`."""
         self.socket.sendall(data)
         answer = b""
         while not answer or end not in answer:
@@ -76,7 +76,7 @@ class RawLink:
                 self._wait(select.POLLIN)
 
     def receive_into(self, space: memoryview) -> int:
-        """Receive what has arrived, as far as there is space; return the number of bytes."""
+        """Receive the available bytes, as far as there is space; return their number."""
         received = 0
         while received < len(space):
             try:
@@ -91,7 +91,7 @@ class RawLink:
         return received
 
     def discard(self) -> None:
-        """Read and drop what has arrived, such as acknowledgements to a publisher."""
+        """Read and drop the available bytes, such as acknowledgements to a publisher."""
         self.receive_into(memoryview(self._waste))
 
     def close(self) -> None:

@@ -59,7 +59,7 @@ class RivalServer:
         return [psutil.Process(server.pid).memory_info().rss / 1e6 for server in self.servers]
 
     def check_holder(self) -> str | None:
-        """Return what is wrong if the client of the other filters has received anything."""
+        """Return a problem if the client of the other filters has received anything."""
         if self.holder is None:
             return None
         received = self.holder.receive_into(memoryview(bytearray(1 << 16)))
@@ -96,8 +96,8 @@ def hold_filters(stack: ExitStack, target: Target, count: int, seed: int) -> Raw
     link = RawLink(target.port, target.authority)
     stack.callback(link.close)
     client = CbnetFormat("")
-    client.greet(link, "holder")
-    client.subscribe(link, list(_predicates(count, seed)))
+    reader = client.greet(link, "holder")
+    client.subscribe(link, reader, list(_predicates(count, seed)))
     return link.end_greeting()
 
 

@@ -1,4 +1,4 @@
-"""The servers of the router benchmark, and how each is started."""
+"""The servers of the router benchmark, with their configuration."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import msgspec
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import Frame, Hello, Ping, Pong, Subscribe, Subscribed
+from cbnet.network.protocol.frames import Hello, Ping, Pong, Subscribe, Subscribed
 from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_VERSION, MIN_VERSION, FrameReader, encode
 from cbnet_lab.bench.router.message_pool import enclosed, subscriber_filter
 from cbnet_lab.bench.router.raw_link import RawLink
@@ -63,8 +63,8 @@ class CbnetFormat:
 
     def open_subscriber(self, link: RawLink, index: int) -> None:
         """Greet the router and subscribe, confirmed by all routers."""
-        self.greet(link, f"subscriber-{index}")
-        self.subscribe(link, [subscriber_filter(self._channel, index)])
+        reader = self.greet(link, f"subscriber-{index}")
+        self.subscribe(link, reader, [subscriber_filter(self._channel, index)])
 
     def greet(self, link: RawLink, name: str) -> FrameReader:
         """Greet the router, and wait until it accepts; return a reader of further frames."""
@@ -78,22 +78,20 @@ class CbnetFormat:
             frames += reader.feed(link.receive())
         return reader
 
-    def subscribe(self, link: RawLink, predicates: list[str]) -> None:
+    def subscribe(self, link: RawLink, reader: FrameReader, predicates: list[str]) -> None:
         """Subscribe to predicates, with ids from 1; return when all routers have confirmed the last one."""
         waits = [0.0] * (len(predicates) - 1) + [_CONFIRM]
         frames = (Subscribe(id, each, wait) for id, (each, wait) in enumerate(zip(predicates, waits, strict=True), 1))
-        received = link.ask(b"".join(map(encode, frames)))
         missing = len(predicates)
+        received = link.ask(b"".join(map(encode, frames)))
         while True:
-            whole, received = _split(received)
-            for body in whole:
-                answer = msgspec.msgpack.decode(body, type=Frame)
+            for answer in reader.feed(received):
                 if not isinstance(answer, Subscribed) or (answer.id == len(predicates) and not answer.is_confirmed):
                     raise CbnetError(f"the router answered a subscription with {answer}")
-            missing -= len(whole)
+                missing -= 1
             if not missing:
                 return
-            received += link.receive()
+            received = link.receive()
 
     def publication(self, content: bytes) -> bytes:
         """Return a `Publish` frame."""
@@ -215,18 +213,6 @@ def _shape(data: bytes, head: bytes, rest: int, others: tuple[bytes, ...]) -> Fr
     if any(each.startswith(data) for each in (head, *others)):
         return None
     raise CbnetError(f"the server sent {data[:80]!r}")
-
-
-def _split(data: bytes) -> tuple[list[bytes], bytes]:
-    """Return the bodies of all whole frames, and the rest."""
-    bodies, start = [], 0
-    while len(data) - start >= LENGTH_BYTES:
-        end = start + LENGTH_BYTES + int.from_bytes(data[start : start + LENGTH_BYTES])
-        if end > len(data):
-            break
-        bodies.append(data[start + LENGTH_BYTES : end])
-        start = end
-    return bodies, data[start:]
 
 
 def _text(text: str) -> bytes:

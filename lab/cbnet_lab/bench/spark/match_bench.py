@@ -24,9 +24,8 @@ from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
 from cbnet_lab.bench.spark.match_rivals import RivalTime, compare
 from cbnet_lab.bench.spark.match_speed import KEY, Pass, bare_pass, read_kinds, same_answers, spark_pass, write_records
-from cbnet_lab.bench.spark.standing_limit import fitted_limit
 from cbnet_lab.bench.timing import best_of_rounds
-from cbnet_lab.workload.standing_rules import Records, standing_filters
+from cbnet_lab.workload.standing_rules import Records, fitted_limit, standing_filters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,19 +6,15 @@ import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet_lab.bench import plans
-from cbnet_lab.cli.bench.churn import churn
-from cbnet_lab.cli.bench.door import door
-from cbnet_lab.cli.bench.histories import histories
-from cbnet_lab.cli.bench.month import month
 from cbnet_lab.cli.bench.plan_command import plan_command
-from cbnet_lab.cli.bench.schedules import schedules
+from cbnet_lab.faults import plans as fault_plans
 
-_BENCH = "cbnet_lab.bench"
+_BENCH, _FAULTS = "cbnet_lab.bench", "cbnet_lab.faults"
 
 
 def _network_module(plan: plans.NetworkBenchPlan) -> str:
     if plan.fail is not None:
-        return "cbnet_lab.faults.failure_report"
+        return f"{_FAULTS}.failures"
     return f"{_BENCH}.network.{'broker_comparison' if plan.broker else 'throughput'}"
 
 
@@ -34,14 +30,14 @@ for command in (
     plan_command("minimal", plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
     plan_command("network", plans.NetworkBenchPlan, _network_module),
     plan_command("router", plans.RouterPlan, f"{_BENCH}.router.comparison"),
-    door,
+    plan_command("door", fault_plans.DoorPlan, f"{_FAULTS}.door.trial"),
     plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged.comparison"),
     plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client.client_speed"),
-    churn,
+    plan_command("churn", fault_plans.ChurnPlan, f"{_FAULTS}.churn.trial"),
     plan_command("announcements", plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),
-    month,
-    schedules,
-    histories,
+    plan_command("month", fault_plans.MonthPlan, f"{_FAULTS}.month"),
+    plan_command("schedules", fault_plans.SchedulesPlan, f"{_FAULTS}.schedules"),
+    plan_command("histories", fault_plans.HistoriesPlan, f"{_FAULTS}.histories.histories"),
     plan_command("spark", plans.SparkPlan, f"{_BENCH}.spark.match_bench"),
     plan_command("compare", plans.ComparePlan, f"{_BENCH}.checkouts"),
 ):

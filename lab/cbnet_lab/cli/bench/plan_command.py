@@ -1,17 +1,18 @@
 """Commands made from plans: the options are the fields of the plan, the help is its docstring.
 
-A benchmark is a module with three functions:
+A benchmark is a module with these functions:
 
     run(plan, report)      yields rows, each when it is measured; a row with a `problem` is a wrong answer
     tables(plan, rows)     yields what is shown to people: lines, and tables of the rows
     notes(plan)            yields notes before the run, such as rivals that are not installed; may be missing
+    problems(plan, rows)   yields what is wrong, if it is not the problems of the rows; may be missing
 """
 
 from __future__ import annotations
 
 import inspect
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from importlib import import_module
@@ -95,23 +96,37 @@ def _run(benchmark: Any, plan: Any, as_json: bool) -> None:
             if as_json:
                 print_json(row.members() if hasattr(row, "members") else members(row))
     if not as_json:
-        console = results_console()
-        for shown in benchmark.tables(plan, rows):
-            _show(console, shown)
-    problems = [problem for row in rows if (problem := row.problem) is not None]
+        print_shown(benchmark.tables(plan, rows))
+    if hasattr(benchmark, "problems"):
+        problems = [*benchmark.problems(plan, rows)]
+    else:
+        problems = [row.problem for row in rows if row.problem is not None]
     if problems:
         raise CbnetError(f"wrong answers: {'; '.join(problems)}")
 
 
-def _show(console: Console, shown: str | ResultTable[Any]) -> None:
-    if isinstance(shown, str):
-        console.print(shown, markup=False, soft_wrap=True)
-    else:
-        show_table(console, shown)
+def print_results(
+    rows: Iterable[dict[str, Any]], shown: Iterable[str | ResultTable[Any]], *, as_json: bool, tight: bool = False
+) -> None:
+    """Print rows as JSON Lines for programs, or lines and tables for people."""
+    if not as_json:
+        print_shown(shown, tight=tight)
+        return
+    for row in rows:
+        print_json(row)
 
 
-def show_table(console: Console, table: ResultTable[Any], *, tight: bool = False) -> None:
-    """Print a table; tight: with its title above it, so that more columns fit."""
+def print_shown(shown: Iterable[str | ResultTable[Any]], *, tight: bool = False) -> None:
+    """Print lines and tables; tight: with titles above the tables, so that more columns fit."""
+    console = results_console()
+    for each in shown:
+        if isinstance(each, str):
+            console.print(each, markup=False, soft_wrap=True)
+        else:
+            _show_table(console, each, tight=tight)
+
+
+def _show_table(console: Console, table: ResultTable[Any], *, tight: bool) -> None:
     grid = new_grid("" if tight else table.title, *([""] * 2 if table.is_list else table.columns), tight=tight)
     grid.show_header = not table.is_list
     for line in table.lines():

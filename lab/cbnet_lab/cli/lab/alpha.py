@@ -7,21 +7,23 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
+from cbnet.cli.console import plural, progress_bar
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
-from cbnet_lab.cli.bench.plan_command import plan_function
+from cbnet_lab.bench.result_table import Cell, ResultTable
+from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 from cbnet_lab.cli.lab.reproduce import print_findings
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from rich.progress import Progress
-    from rich.table import Table as Grid
 
     from cbnet_lab.experiments.claim import Finding
     from cbnet_lab.experiments.y2006.monte_carlo import SetProgress
+
+Row: TypeAlias = dict[str, Any]
+Scenarios: TypeAlias = dict[str, dict[tuple[str, int], Row]]  # rows by scenario, rule and number of predicates
 
 
 class AdvantageModel(StrEnum):
@@ -74,32 +76,19 @@ def _measure(plan: AdvantagePlan, as_json: bool) -> None:
     from cbnet_lab.workload.disjunction_2006 import SCENARIOS
 
     if plan.model is not AdvantageModel.general:
-        scenarios = plan.scenario or tuple(SCENARIOS)
-        with _session(plan) as spark, progress_bar() as bar:
-            progress = _bar_updater(bar, "specific model")
+        with _session(plan) as spark, _progress("specific model") as progress:
             table = specific_advantages(
-                scenarios,
-                sets=plan.sets or 100,
-                max_predicates=plan.max_predicates or 10_000,
-                terms=plan.terms,
-                seed=plan.seed,
-                progress=progress,
-                spark=spark,
-            )
+                plan.scenario or tuple(SCENARIOS), sets=plan.sets or 100, max_predicates=plan.max_predicates or 10_000,
+                terms=plan.terms, seed=plan.seed, progress=progress, spark=spark,
+            )  # fmt: skip
         found = EXPERIMENTS["2006-figures-6-7"].findings({"advantages": table}, None)
-        _print(AdvantageModel.specific, table, found, as_json)
+        _print(AdvantageModel.specific, table, found, _specific_tables(_by_scenario(table)), as_json)
     if plan.model is not AdvantageModel.specific:
-        with _session(plan) as spark, progress_bar() as bar:
-            table = general_advantages(
-                UNIVERSES,
-                sets=plan.sets or 10,
-                seed=plan.seed,
-                progress=_bar_updater(bar, "general model"),
-                spark=spark,
-            )
+        with _session(plan) as spark, _progress("general model") as progress:
+            table = general_advantages(UNIVERSES, sets=plan.sets or 10, seed=plan.seed, progress=progress, spark=spark)
         found = EXPERIMENTS["2006-figure-5"].findings({"advantages": table}, None)  # the paper's are in messages
         shown = advantages_in_bits(table) if plan.bits else table
-        _print(AdvantageModel.general, shown, found, as_json, bits=plan.bits)
+        _print(AdvantageModel.general, shown, found, _general_tables(_by_scenario(shown), plan.bits), as_json)
 
 
 alpha = plan_function("alpha", AdvantagePlan, _measure)
@@ -107,7 +96,7 @@ alpha = plan_function("alpha", AdvantagePlan, _measure)
 
 @contextmanager
 def _session(plan: AdvantagePlan) -> Iterator[Any]:
-    """Yield a Spark session, or None if none is asked for."""
+    """Yield a Spark session, or None without --master and --remote."""
     if not (plan.master or plan.remote):
         yield None
         return
@@ -117,82 +106,64 @@ def _session(plan: AdvantagePlan) -> Iterator[Any]:
         yield spark
 
 
-def _bar_updater(bar: Progress, name: str) -> SetProgress:
-    """Return a function that updates a progress bar."""
-    task = bar.add_task(name, total=None)
-    return lambda done, total: bar.update(task, completed=done, total=total)
+@contextmanager
+def _progress(name: str) -> Iterator[SetProgress]:
+    """Show a progress bar; yield the function that updates it."""
+    with progress_bar() as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _print(
     model: AdvantageModel,
     table: pa.Table,
     findings: Sequence[Finding],
+    shown: Iterator[ResultTable[Row]],
     as_json: bool,
-    *,
-    bits: bool = False,
 ) -> None:
-    if as_json:
-        for row in table.to_pylist():
-            print_json({"model": model.value, **row})
-        for finding in findings:
-            print_json({"model": model.value, **asdict(finding)})
-        return
-
-    console = results_console()
-    for grid in _general_grids(table, bits) if model is AdvantageModel.general else _specific_grids(table):
-        console.print(grid)
-    console.print("[bold]Claims of the paper[/]")
-    print_findings(findings)
-    console.print()
+    rows = [{"model": model.value, **row} for row in (*table.to_pylist(), *map(asdict, findings))]
+    print_results(rows, shown, as_json=as_json, tight=True)
+    if not as_json:
+        print_findings(findings, "Claims of the paper")
 
 
-def _specific_grids(table: pa.Table) -> Iterator[Grid]:
+def _specific_tables(scenarios: Scenarios) -> Iterator[ResultTable[Row]]:
     """Yield a table for each scenario: the percentiles by both rules."""
     from cbnet_lab.experiments.y2006.monte_carlo import PERCENTILES, RULES
 
-    for scenario, rows in _by_scenario(table).items():
+    columns: dict[str, Cell[Row]] = {"\npredicates": "predicates"}
+    columns |= {f"{rule}\n{name}": f"{rule} {name}" for rule in RULES for name in PERCENTILES}
+    for scenario, rows in scenarios.items():
         sets = next(iter(rows.values()))["sets"]
-        heads = [f"{rule if name == 'p50' else ''}\n{name}" for rule in RULES for name in PERCENTILES]
-        grid = _grid(f"{scenario}: α over {plural(sets, 'set')}, by the pairwise and by the full rules", heads)
-        for count in dict.fromkeys(count for _, count in rows):
-            cells = [rows[rule, count][name] for rule in RULES for name in PERCENTILES]
-            add_cells(grid, f"{count:,}", *(f"{cell:.3f}" for cell in cells))
-        yield grid
+        title = f"{scenario}: α over {plural(sets, 'set')}, by the pairwise and by the full rules"
+        lines: dict[int, Row] = {}
+        for (rule, count), row in rows.items():
+            lines.setdefault(count, {"predicates": count}).update({f"{rule} {name}": row[name] for name in PERCENTILES})
+        yield ResultTable(title, list(lines.values()), columns)
 
 
-def _general_grids(table: pa.Table, bits: bool) -> Iterator[Grid]:
+def _general_tables(scenarios: Scenarios, bits: bool) -> Iterator[ResultTable[Row]]:
     """Yield a table for each size of the universe: the medians by distribution and reading."""
     from cbnet.routing.sizing.advantage import expected, in_bits
     from cbnet_lab.experiments.y2006.monte_carlo import DISTRIBUTIONS, READINGS, SHARE, UNIVERSES
 
-    scenarios = _by_scenario(table)
+    pairs = [(distribution, reading) for distribution in DISTRIBUTIONS for reading in READINGS]
+    columns: dict[str, Cell[Row]] = {"\npredicates": "predicates", "\nnk/|M|": "ratio", "closed\nform": "closed"}
+    columns |= {f"{distribution}\n{reading}": f"{distribution} {reading}" for distribution, reading in pairs}
     for universe in UNIVERSES:
-        heads = [f"{distribution}\n{reading}" for distribution in DISTRIBUTIONS for reading in READINGS]
-        size = universe // SHARE
-        title = f"{universe:,} messages, predicates of {size:,}: median α{' in bits' if bits else ''}"
-        grid = _grid(title, ["\nnk/|M|", "closed\nform", *heads])
+        size, lines = universe // SHARE, []
         for _, count in (key for key in scenarios[f"uniform-{universe}"] if key[0] == READINGS[0]):
-            medians = [
-                scenarios[f"{distribution}-{universe}"][reading, count]["p50"]
-                for distribution in DISTRIBUTIONS
-                for reading in READINGS
-            ]
             closed = expected(count, size, universe)
-            cells = (in_bits(closed, count, size, universe) if bits else closed, *medians)
-            add_cells(grid, f"{count:,}", f"{count / SHARE:.2f}", *(f"{cell:.3f}" for cell in cells))
-        yield grid
+            line = {"predicates": count, "ratio": count / SHARE}
+            line["closed"] = in_bits(closed, count, size, universe) if bits else closed
+            lines.append(line | {f"{d} {r}": scenarios[f"{d}-{universe}"][r, count]["p50"] for d, r in pairs})
+        title = f"{universe:,} messages, predicates of {size:,}: median α{' in bits' if bits else ''}"
+        yield ResultTable(title, lines, columns)
 
 
-def _by_scenario(table: pa.Table) -> dict[str, dict[tuple[str, int], dict[str, Any]]]:
+def _by_scenario(table: pa.Table) -> Scenarios:
     """Return the rows of each scenario by rule and number of predicates."""
-    scenarios: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
+    scenarios: Scenarios = {}
     for row in table.to_pylist():
         scenarios.setdefault(row["scenario"], {})[row["rule"], row["predicates"]] = row
     return scenarios
-
-
-def _grid(title: str, heads: Sequence[str]) -> Grid:
-    grid = new_grid(title, "\npredicates", *heads)
-    grid.columns[0].justify = "right"
-    grid.padding = (0, 0)  # so that 80 columns are enough
-    return grid

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import plural, print_note
 from cbnet.cli.options import GRAPH
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import option, seed
-from cbnet_lab.cli.bench.plan_command import plan_function
+from cbnet_lab.bench.result_table import Cell, ResultTable
+from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 
 if TYPE_CHECKING:
     from cbnet.routing.sizing.fib_size import Fibs
     from cbnet.topology import Graph
+
+
+_TABLE_1: dict[str, Cell[dict[str, Any]]] = {
+    "tree": "tree",
+    "root": "root",
+    "interfaces": lambda row: f"all {row['interfaces']}" if row["interface"] is None else f"to {row['interface']}",
+    "destinations": "destinations",
+    "tags": "tags",
+    "descriptors": "descriptors",
+    "kept": "kept",
+    "bytes": "bytes",
+    "compiled": "compiled_bytes",
+}
+_ENTRIES: dict[str, Cell[dict[str, Any]]] = {
+    "one table per tree": "per_tree",
+    "one per group of equal trees": "grouped",
+    "one table with tree tags": "folded",
+    "one table with group tags": "grouped_and_folded",
+}
 
 
 @dataclass(frozen=True)
@@ -42,16 +64,24 @@ class FibPlan:
 def _show(plan: FibPlan, as_json: bool) -> None:
     from cbnet.topology import topology as load_graph
     from cbnet.topology.trees.roots import select_roots
-    from cbnet_lab.cli.lab.fib_output import show_all, show_router
 
     graph = load_graph(plan.topology, plan.seed, largest=plan.largest)
     roots = select_roots(graph, plan.trees, list(plan.root), plan.seed)
     fibs = _fibs(graph, roots, plan.rules, plan.descriptors, plan.seed)
     if plan.node == "all" and plan.node not in graph.names:
-        show_all(fibs, len(graph), as_json=as_json)
-    else:
-        names = [graph.name(each) for each in roots]
-        show_router(fibs, graph, _router(graph, plan.node), names, as_json=as_json)
+        entries = {"router": "all", "routers": len(graph), "trees": len(roots), **asdict(fibs.total())}
+        print_results([entries], [_entries(entries, "all routers")], as_json=as_json, tight=True)
+        return
+    router = _router(graph, plan.node)
+    rows = [row for tree, root in enumerate(roots) for row in _rows(fibs, graph, router, tree, graph.name(root))]
+    entries = {"router": graph.name(router), "trees": len(roots), **asdict(fibs.entries(router))}
+    neighbours = plural(len(graph.neighbours(router)), "neighbour")
+    shown: list[str | ResultTable[dict[str, Any]]] = [
+        f"router {graph.name(router)}: {neighbours}\n",
+        ResultTable("Descriptors behind all interfaces, and behind the largest", rows, _TABLE_1),
+        _entries(entries, "this router"),
+    ]
+    print_results([*rows, entries], shown, as_json=as_json, tight=True)
 
 
 fib = plan_function("fib", FibPlan, _show)
@@ -82,3 +112,33 @@ def _router(graph: Graph, name: str) -> int:
     from cbnet.topology import most_central
 
     return most_central(graph) if name == "central" and name not in graph.names else graph.id(name)
+
+
+def _rows(fibs: Fibs, graph: Graph, router: int, tree: int, root: str | int) -> list[dict[str, Any]]:
+    """Return the rows of [2014 Table 1] on a tree: of all interfaces, and of the largest one."""
+    from cbnet.routing.sizing.fib_size import PAPER_BYTES, FibSize, largest
+
+    sizes = fibs.sizes(router, tree)
+    chosen: dict[str | int | None, Collection[int]] = {None: sizes.keys()}
+    if sizes:
+        first = largest(sizes)
+        chosen[graph.name(first)] = [first]
+    rows = []
+    for interface, neighbours in chosen.items():
+        size = sum((sizes[w] for w in neighbours), FibSize())
+        compiled = _file_size(fibs, router, tree, neighbours) if neighbours else 0
+        rows.append(
+            {"router": graph.name(router), "tree": tree + 1, "root": root, "interface": interface, **asdict(size),
+             "bytes": PAPER_BYTES * size.kept, "compiled_bytes": compiled}
+        )  # fmt: skip
+    return rows
+
+
+def _file_size(fibs: Fibs, router: int, tree: int, neighbours: Collection[int]) -> int:
+    """Return the size of the compiled table file in bytes."""
+    with TemporaryDirectory() as folder:
+        return fibs.table(router, tree, neighbours).save(Path(folder) / "table")
+
+
+def _entries(entries: dict[str, Any], scope: str) -> ResultTable[dict[str, Any]]:
+    return ResultTable(f"Entries of {scope} for {plural(entries['trees'], 'tree')}", [entries], _ENTRIES, is_list=True)

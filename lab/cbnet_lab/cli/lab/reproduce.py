@@ -11,10 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, progress_bar, results_console
+from cbnet.cli.console import plural, print_json, progress_bar, results_console
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
-from cbnet_lab.cli.bench.plan_command import plan_function
+from cbnet_lab.bench.result_table import Cell, ResultTable
+from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -187,14 +188,16 @@ def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]
 
 
 def _stated(claim: Claim) -> dict[str, Any]:
-    """Return what a paper states, and how our result is computed."""
+    """Return the statement of a paper, and the method of our result."""
     return {name: getattr(claim, name) for name in ("number", "paper", "section", "statement", "value", "method")}
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
+def print_findings(findings: Sequence[Finding], title: str = "") -> None:
     """Print a line for each finding."""
     from rich.markup import escape
 
+    if title:
+        results_console().print(f"[bold]{escape(title)}[/]")
     for finding in findings:
         mark = f"[{_MARKS[finding.verdict]}]{finding.label}[/]"
         reason = f" [dim]({escape(finding.reason)})[/]" if finding.reason else ""
@@ -224,16 +227,9 @@ def _print_summary(findings: Sequence[Finding], output: Path) -> None:
 
 
 def _print_list(experiments: Sequence[Experiment], *, as_json: bool) -> None:
-    if as_json:
-        for experiment in experiments:
-            members = {"name": experiment.name, "title": experiment.title, "section": experiment.section}
-            print_json({**members, "claims": experiment.claims, "inputs": experiment.inputs})
-        return
-    from rich.console import Console
-
-    grid = new_grid("", "experiment", "title", "claims", tight=True)
-    for column in grid.columns:
-        column.justify = "left"
-    for experiment in experiments:
-        add_cells(grid, experiment.name, experiment.title, ", ".join(map(str, experiment.claims)))
-    Console().print(grid)
+    names = ("name", "title", "section", "claims", "inputs")
+    rows = [{name: getattr(experiment, name) for name in names} for experiment in experiments]
+    columns: dict[str, Cell[dict[str, Any]]] = {
+        "experiment": "name", "title": "title", "claims": lambda row: ", ".join(map(str, row["claims"])),
+    }  # fmt: skip
+    print_results(rows, [ResultTable("Experiments", rows, columns)], as_json=as_json, tight=True)

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import print_json
+from cbnet.cli.console import plural
 from cbnet.cli.options import GRAPH
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import option, seed
-from cbnet_lab.cli.bench.plan_command import plan_function
+from cbnet_lab.bench.result_table import Cell, ResultTable
+from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.lab.reproduce import print_findings
+from cbnet_lab.experiments.curves import Row, as_table
 
 if TYPE_CHECKING:
     from cbnet.topology import Graph
     from cbnet.topology.survey.tree_statistics import TreeStatistics
     from cbnet.topology.trees.ties import Ties
+    from cbnet_lab.experiments.claim import Finding
 
 _MAX_TREES = 1000
+_NAMED: dict[str, Cell[Row]] = {"ties": "ties", "trees": "k"}
+_PERCENTILES: dict[str, Cell[Row]] = {
+    "mean": "mean", "1 %": "p1", "25 %": "p25", "50 %": "p50", "75 %": "p75", "99 %": "p99",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,21 +51,32 @@ class TreesPlan:
 
 def _show(plan: TreesPlan, as_json: bool) -> None:
     from cbnet.topology import topology as load_graph
-    from cbnet.topology.survey.claims import claims
-    from cbnet_lab.cli.lab.tree_output import show_trees
 
     ks, rules = _numbers(plan.k), _rules(plan.ties)
     graph = load_graph(plan.topology, plan.seed, largest=plan.largest)
-    findings = _survey(graph, ks, rules, plan)
-    rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in findings]
-    compared = [*claims(findings, in_hops=graph.is_unit)]
-    if as_json:
-        for row in rows:
-            print_json({"topology": plan.topology, **row})
-        for claim in compared:
-            print_json(claim.members())
-    else:
-        show_trees(plan.topology, graph, rows, compared)
+    surveyed = _survey(graph, ks, rules, plan)
+    rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in surveyed]
+    findings = _findings(graph, rows, plan)
+    named = [{"topology": plan.topology, **row} for row in (*rows, *map(asdict, findings))]
+    print_results(named, _tables(plan.topology, graph, rows), as_json=as_json)
+    if findings and not as_json:
+        print_findings(findings, "Claims of [2014] about these trees; `cbnet lab reproduce 2014` checks all")
+
+
+def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Finding]:
+    """Return the findings about the claims that a survey can decide, with ties broken as in all our results."""
+    from cbnet_lab.experiments.registry import EXPERIMENTS
+    from cbnet_lab.experiments.y2014.figure_5 import interface_rows
+    from cbnet_lab.experiments.y2014.link_load import load_rows
+
+    rows = [row for row in members if row["ties"] == "smallest"]
+    if len(rows) < 2:  # the claims compare numbers of trees
+        return []
+    size = {"nodes": len(graph), "edges": graph.edge_count, "from_file": Path(plan.topology).exists()}
+    tables = {"graph": [size], "interfaces": interface_rows(rows), "load": load_rows(rows)}
+    arrow = {name: as_table(each) for name, each in tables.items()}
+    names = ("2014-figure-5", "2014-link-load")
+    return [finding for name in names for finding in EXPERIMENTS[name].findings(arrow, None)]
 
 
 trees = plan_function("trees", TreesPlan, _show)
@@ -91,3 +112,27 @@ def _survey(graph: Graph, ks: list[int], rules: list[Ties], plan: TreesPlan) -> 
             graph, ks, ties=rules, sources=sources, selections=selections, seed=plan.seed,
             done=lambda: bar.advance(task),
         )  # fmt: skip
+
+
+def _tables(topology: str, graph: Graph, rows: Sequence[Row]) -> Iterator[str | ResultTable[Row]]:
+    """Yield the size of the survey, and its results in four tables."""
+    selections, sources = rows[0]["selections"], rows[0]["sources"] // rows[0]["selections"]
+    yield (
+        f"{topology}: {plural(len(graph), 'node')}, {plural(graph.edge_count, 'link')};"
+        f" {plural(selections, 'selection')} of roots, {plural(sources, 'source')} each\n"
+    )
+    extra = "Extra hops" if graph.is_unit else "Extra length"
+    for key, what in (("extra_mean", "mean of the trees"), ("extra_worst", "worst tree")):
+        lengths = [{**row, "of": of, **row[key][of]} for row in rows for of in ("pairs", "sources")]
+        columns = _NAMED | {"of": "of"} | _PERCENTILES
+        yield ResultTable(f"{extra} over the graph's shortest path, {what}", lengths, columns)
+    counts = [{**row, **row["interfaces"]} for row in rows]
+    largest = {"largest": lambda row: " to ".join(map(str, dict.fromkeys(row["largest"])))}
+    yield ResultTable("Distinct trees per interface", counts, _NAMED | {"in use": "used"} | _PERCENTILES | largest)
+    yield ResultTable("Link load, in pairs of nodes", [{**row, **row["load"]} for row in rows], {
+        **_NAMED,
+        "links used": "used",
+        "of all": lambda row: f"{row['used'] / row['links']:.1%}",
+        "mean": lambda row: f"{row['mean']:.4%}",
+        "largest": lambda row: f"{row['largest']:.2%}",
+    })  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 from cbnet_lab.experiments.timing import COUNTING, PIVOT, TimedComparison
 from cbnet_lab.workload import Forwarding2001
 
@@ -34,10 +34,6 @@ class Figures10And11Parameters:
     names: tuple[int, ...] = (*_FEW_NAMES, _MANY_NAMES)
     interfaces: tuple[int, ...] = (_INTERFACES,)
     messages: int = 1000
-
-
-def _run(parameters: Figures10And11Parameters, context: ExperimentContext) -> Results:
-    return {"matched": _matched(parameters, context)}
 
 
 def _matched(parameters: Figures10And11Parameters, context: ExperimentContext) -> Iterator[Row]:
@@ -124,4 +120,4 @@ def _binned(rows: Sequence[Row]) -> list[float]:
     return [_share(rows, 0, 0), *inner, _share(rows, 1, 1)]
 
 
-EXPERIMENT = experiment("2001-figures-10-11", Figures10And11Parameters, _run, _metrics, _charts)
+EXPERIMENT = experiment("2001-figures-10-11", Figures10And11Parameters, {"matched": _matched}, _metrics, _charts)

@@ -20,7 +20,7 @@ from cbnet_lab.experiments.curves import (
     where,
 )
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, TimedParameters, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2001
 
 _PAPER_FILTERS = 8_192_000
@@ -28,8 +28,8 @@ _MANY, _FEW = 100, 1000  # names: many matches, few matches
 _LARGEST = "I = 500"
 
 
-@dataclass(frozen=True)
-class Figures9And12Parameters:
+@dataclass(frozen=True, kw_only=True)
+class Figures9And12Parameters(TimedParameters):
     """Filters per table, interfaces (0: one per filter), names, messages, and turns of at least `seconds`.
 
     most_with_few: tables with many names, which show only that they are faster, have at most this many filters.
@@ -88,7 +88,7 @@ def _metrics(rows: Rows, _: Figures9And12Parameters) -> Metrics:
 
 
 def _by_names(rows: list[Row]) -> Metrics:
-    """Return how many times the time and the postings are with few names, over all tables."""
+    """Return the least and greatest factor that fewer names add to time and postings, over all tables."""
     ratios: dict[str, list[float]] = {"us": [], "postings": []}
     for group in grouped(rows, "case", "filters").values():
         few, many = where(group, names=_FEW), where(group, names=_MANY)

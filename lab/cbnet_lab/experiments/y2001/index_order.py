@@ -23,7 +23,7 @@ import pyarrow as pa
 from cbnet.errors import CbnetError
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Row, grouped, median
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
 from cbnet_lab.workload import Forwarding2001
 
@@ -107,10 +107,6 @@ class IndexOrderParameters:
     turns: int = 3
 
 
-def _run(parameters: IndexOrderParameters, context: ExperimentContext) -> Results:
-    return {"times": _times(parameters, context)}
-
-
 def _times(parameters: IndexOrderParameters, context: ExperimentContext) -> Iterator[Row]:
     for done, names in enumerate(parameters.names):
         context.progress(done, len(parameters.names), f"{names:,} names")
@@ -170,4 +166,4 @@ def _charts(rows: Rows, _: IndexOrderParameters) -> dict[str, list[Row]]:
     }
 
 
-EXPERIMENT = experiment("2001-index-order", IndexOrderParameters, _run, chart_rows=_charts)
+EXPERIMENT = experiment("2001-index-order", IndexOrderParameters, {"times": _times}, chart_rows=_charts)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from math import log
-from time import thread_time
 
 from cbnet_lab.bench.bench_input import BenchInput, bench_input
-from cbnet_lab.bench.oracle import Oracle
+from cbnet_lab.bench.matching.oracle import Oracle
+from cbnet_lab.bench.timing import cpu_seconds_of
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, medians, ratio, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, MatchMethod, TimedComparison
+from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
+from cbnet_lab.experiments.timing import COUNTING, PIVOT, MatchMethod, TimedComparison, TimedParameters
 from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
 from cbnet_lab.workload import Forwarding2001
 
@@ -21,8 +21,8 @@ _MANY = 10  # matching filters per interface
 _PASSES = 5
 
 
-@dataclass(frozen=True)
-class SummaryParameters:
+@dataclass(frozen=True, kw_only=True)
+class SummaryParameters(TimedParameters):
     """Filters per table, filters of the table for names in common, interfaces, names, attributes and messages."""
 
     filters: tuple[int, ...] = (1000, 10_000, 100_000)
@@ -34,16 +34,6 @@ class SummaryParameters:
     attributes: tuple[int, ...] = (2, 5, 10, 20)
     messages: int = 300
     turns: int = 5
-    seconds: float = 0.02
-
-
-def _run(parameters: SummaryParameters, context: ExperimentContext) -> Results:
-    return {
-        "short": _short_circuits(parameters, context),
-        "disjoint": _disjoint(parameters, context),
-        "common": _common(parameters, context),
-        "rivals": _rivals(parameters, context),
-    }
 
 
 def _short_circuits(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
@@ -86,21 +76,11 @@ def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
     for method, matched in zip(comparison.methods, comparison.checked(), strict=True):
         compiled = comparison.compiled[method.engine]
         for turn in range(parameters.turns):
-            spent = _best(lambda: [compiled.match(members) for members in data.members])  # noqa: B023
+            spent = cpu_seconds_of(lambda: [compiled.match(members) for members in data.members], _PASSES)  # noqa: B023
             yield {
                 "method": method.name, "turn": turn, "postings": matched.work["postings"],
                 "matched": len(matched.answer.targets), "us": spent / len(data.members) * 1e6,
             }  # fmt: skip
-
-
-def _best(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of the best of some passes."""
-    spent = []
-    for _ in range(_PASSES):
-        start = thread_time()
-        work()
-        spent.append(thread_time() - start)
-    return min(spent)
 
 
 def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
@@ -112,7 +92,7 @@ def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterat
         renamed = with_unknown_attributes(data, common)
         yield from ({"common": common, **row} for row in _single(renamed, parameters))
         for turn, members in enumerate(renamed.members[: parameters.turns]):
-            spent = _best(lambda: oracle.candidates(members))  # noqa: B023
+            spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
             yield {"common": common, "method": _SCAN, "turn": turn, "us": spent * 1e6}
 
 
@@ -123,7 +103,7 @@ def _rivals(parameters: SummaryParameters, context: ExperimentContext) -> Iterat
     for row in TimedComparison(data, (COUNTING, PIVOT)).rows(parameters.turns, parameters.seconds):
         yield {key: row[key] for key in ("filters", "method", "turn", "us")}
     for turn, members in enumerate(data.members[: parameters.turns]):
-        spent = _best(lambda: oracle.candidates(members))  # noqa: B023
+        spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
         yield {"filters": len(data.columns), "method": _SCAN, "turn": turn, "us": spent * 1e6}
 
 
@@ -187,4 +167,5 @@ def _on_a_par(rows: list[Row]) -> Metrics:
     }  # fmt: skip
 
 
-EXPERIMENT = experiment("2001-summary", SummaryParameters, _run, _metrics)
+_TABLES = {"short": _short_circuits, "disjoint": _disjoint, "common": _common, "rivals": _rivals}
+EXPERIMENT = experiment("2001-summary", SummaryParameters, _TABLES, _metrics)

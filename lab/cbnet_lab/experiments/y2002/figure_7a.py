@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cbnet_lab.experiments.curves import Metrics, end_point, grouped, median, medians, ratio, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, TimedParameters, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2002
 
 _PAPER_FILTERS = 1_000_000
@@ -14,14 +14,11 @@ _SMALL = 2000  # filters; in smaller tables a gain is a few nanoseconds
 
 
 @dataclass(frozen=True)
-class Figure7aParameters:
+class Figure7aParameters(TimedParameters):
     """Filters per table, interfaces of further tables with the most filters, messages, and turns."""
 
     filters: tuple[int, ...]
     interfaces: tuple[int, ...] = ()
-    messages: int = 100
-    turns: int = 7
-    seconds: float = 0.02
 
 
 def _run(parameters: Figure7aParameters, context: ExperimentContext) -> Results:

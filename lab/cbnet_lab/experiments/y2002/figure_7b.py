@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from cbnet_lab.experiments.curves import Metrics, grouped, last_decade, medians, ratio, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, TimedParameters, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2002
 
 _PAPER_CASE = "I = 20"
@@ -14,14 +14,11 @@ _MANY = 100  # filters per interface
 
 
 @dataclass(frozen=True)
-class Figure7bParameters:
+class Figure7bParameters(TimedParameters):
     """Filters per table, interfaces (0: one per filter), messages, and turns of at least `seconds`."""
 
     filters: tuple[int, ...]
     interfaces: tuple[int, ...] = (20, 100, 500, 0)
-    messages: int = 100
-    turns: int = 7
-    seconds: float = 0.02
 
 
 def _run(parameters: Figure7bParameters, context: ExperimentContext) -> Results:

@@ -7,21 +7,18 @@ from itertools import pairwise
 
 from cbnet_lab.experiments.curves import Metrics, grouped, medians, ratio, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, sweep
+from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TimedParameters, sweep
 from cbnet_lab.workload import Forwarding2002
 
 _FEW, _MANY = 2, 100  # filters per interface
 
 
 @dataclass(frozen=True)
-class Figure8Parameters:
+class Figure8Parameters(TimedParameters):
     """Filters per table, filters per interface, messages, and turns of at least `seconds`."""
 
     filters: int
     each: tuple[int, ...]
-    messages: int = 100
-    turns: int = 7
-    seconds: float = 0.02
 
 
 def _run(parameters: Figure8Parameters, context: ExperimentContext) -> Results:

@@ -6,17 +6,16 @@ from dataclasses import asdict, dataclass
 
 from cbnet_lab.experiments.curves import Interval, Metrics, Row, grouped, ratio
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import PIVOT, MatchMethod, sweep
+from cbnet_lab.experiments.timing import PIVOT, MatchMethod, TimedParameters, sweep
 from cbnet_lab.workload import Forwarding2002
 
 
-@dataclass(frozen=True)
-class Figure9Parameters:
+@dataclass(frozen=True, kw_only=True)
+class Figure9Parameters(TimedParameters):
     """Filters per table, rounds, messages, and turns of at least `seconds`."""
 
     filters: tuple[int, ...]
     rounds: tuple[int, ...] = (0, 1, 2, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 100, 150)
-    messages: int = 100
     turns: int = 9
     seconds: float = 0.01
 

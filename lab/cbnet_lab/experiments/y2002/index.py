@@ -16,7 +16,7 @@ from cbnet.matching.engines.registry import CountingMatcher
 from cbnet.matching.storage.columns import Columns, columns_of_filters
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload.vocabulary.words import words
 
@@ -37,21 +37,13 @@ class IndexParameters:
     messages: int = 100
 
 
-def _run(parameters: IndexParameters, context: ExperimentContext) -> Results:
-    return {
-        "numbers": _numbers(parameters),
-        "strings": _strings(parameters, context),
-        "united": _united(parameters, context),
-    }
-
-
 def _index(constraints: Sequence[Constraint]) -> CompiledTable:
     """Return a counting index with one filter per constraint, all of one interface."""
     filters = [(0, Filter([each])) for each in constraints]
     return CompiledTable.build(columns_of_filters([0], filters), "counting", reduce=False)
 
 
-def _numbers(parameters: IndexParameters) -> Iterator[Row]:
+def _numbers(parameters: IndexParameters, _: ExperimentContext) -> Iterator[Row]:
     """Yield the comparisons of a value with sorted bounds, for values that satisfy few and many of them."""
     for count in parameters.numbers:
         bounds = range(0, 2 * count, 2)
@@ -159,4 +151,5 @@ def _charts(rows: Rows, _: IndexParameters) -> dict[str, list[Row]]:
     }
 
 
-EXPERIMENT = experiment("2002-index", IndexParameters, _run, _metrics, _charts)
+_TABLES = {"numbers": _numbers, "strings": _strings, "united": _united}
+EXPERIMENT = experiment("2002-index", IndexParameters, _TABLES, _metrics, _charts)

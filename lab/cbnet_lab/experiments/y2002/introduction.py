@@ -10,7 +10,7 @@ import numpy as np
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TimedComparison
+from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TimedComparison, TimedParameters
 from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
 from cbnet_lab.workload import Forwarding2002
 
@@ -23,15 +23,14 @@ _BY_TEXT = ((250_000, 1, 10), (1_000_000, 1, 10))
 _READINGS = (*_BY_TEXT, (250_000, 1, 40), (250_000, 11, 30))
 
 
-@dataclass(frozen=True)
-class IntroductionParameters:
+@dataclass(frozen=True, kw_only=True)
+class IntroductionParameters(TimedParameters):
     """Tables as filters, c_l and c_h, and the maximum number of names that messages share with the filters."""
 
     tables: tuple[tuple[int, int, int], ...]
     common: tuple[int, ...] = (10, 8, 4, 2, 1)
     messages: int = 200
     turns: int = 5
-    seconds: float = 0.02
 
 
 def _run(parameters: IntroductionParameters, context: ExperimentContext) -> Results:

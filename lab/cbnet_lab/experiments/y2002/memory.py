@@ -11,7 +11,7 @@ from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet_lab.experiments.curves import Metrics, Row, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 from cbnet_lab.experiments.timing import interfaces_label
 from cbnet_lab.workload import Forwarding2002, filters
 
@@ -24,10 +24,6 @@ class MemoryParameters2002:
 
     filters: tuple[int, ...]
     interfaces: tuple[int, ...] = (20, 0)
-
-
-def _run(parameters: MemoryParameters2002, context: ExperimentContext) -> Results:
-    return {"sizes": _sizes(parameters, context)}
 
 
 def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iterator[Row]:
@@ -59,4 +55,4 @@ def _charts(rows: Rows, _: MemoryParameters2002) -> dict[str, list[Row]]:
     return {"memory": [row for row in rows["sizes"] if row["filters"] >= _SMALL]}
 
 
-EXPERIMENT = experiment("2002-memory", MemoryParameters2002, _run, _metrics, _charts)
+EXPERIMENT = experiment("2002-memory", MemoryParameters2002, {"sizes": _sizes}, _metrics, _charts)

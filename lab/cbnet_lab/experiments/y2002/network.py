@@ -22,7 +22,7 @@ from cbnet.topology import Graph, shortest_path_tree
 from cbnet_lab.bench.bench_input import BenchInput, bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison
+from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison, TimedParameters
 from cbnet_lab.workload import Forwarding2002
 
 _DESTINATIONS = 1_000_000
@@ -31,15 +31,13 @@ _METHODS = (SELECTIVE, PIVOT)
 _SERVER, _ROUTER, _ALL = "one server", "router", "one router, all filters"
 
 
-@dataclass(frozen=True)
-class RouterNetworkParameters:
+@dataclass(frozen=True, kw_only=True)
+class RouterNetworkParameters(TimedParameters):
     """Interfaces per router, destinations and messages."""
 
     interfaces: int
     destinations: int
-    messages: int = 100
     turns: int = 5
-    seconds: float = 0.02
 
     @property
     def levels(self) -> int:

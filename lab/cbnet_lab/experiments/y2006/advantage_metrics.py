@@ -43,7 +43,7 @@ def general_metrics(rows: list[Row]) -> Metrics:
 
 
 def _universe(curves: Curves, universe: int) -> Row:
-    """Return the largest differences from the closed form and its approximation, and how far five predicates shrink."""
+    """Return the differences from the closed form and its approximation, and the reduction of five predicates."""
     uniform = curves[f"uniform-{universe}", "distinct"].items()
     return {
         "universe": universe,

@@ -8,7 +8,7 @@ from math import log
 
 from cbnet.topology import average_distance, topology
 from cbnet_lab.experiments.curves import Metrics, Row, grouped
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 
 _FROM_FILE = "--topology"
 
@@ -20,10 +20,6 @@ class DistancesParameters:
     powerlaw: tuple[int, ...]
     aslike: tuple[int, ...]
     sources: int = 200
-
-
-def _run(parameters: DistancesParameters, context: ExperimentContext) -> Results:
-    return {"distances": _distances(parameters, context)}
 
 
 def _distances(parameters: DistancesParameters, context: ExperimentContext) -> Iterator[Row]:
@@ -73,4 +69,4 @@ def _charts(rows: Rows, _: DistancesParameters) -> dict[str, list[Row]]:
     return {"distances": [*rows["distances"], *law]}
 
 
-EXPERIMENT = experiment("2006-distances", DistancesParameters, _run, _metrics, _charts)
+EXPERIMENT = experiment("2006-distances", DistancesParameters, {"distances": _distances}, _metrics, _charts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cbnet.routing.sizing.advantage import expected
-from cbnet_lab.experiments.curves import Metrics, Row
+from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.y2006.advantage_metrics import general_metrics
 from cbnet_lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, advantages_in_bits, general_advantages
@@ -32,10 +32,6 @@ def _run(parameters: Figure5Parameters2006, context: ExperimentContext) -> Resul
         spark=context.spark() if parameters.spark else None,
     )  # fmt: skip
     return {"advantages": table}
-
-
-def _metrics(rows: Rows, _: Figure5Parameters2006) -> Metrics:
-    return general_metrics(rows["advantages"])
 
 
 def _points(rows: list[Row]) -> list[Row]:
@@ -66,4 +62,6 @@ def _charts(rows: Rows, parameters: Figure5Parameters2006) -> dict[str, list[Row
     }
 
 
-EXPERIMENT = experiment("2006-figure-5", Figure5Parameters2006, _run, _metrics, _charts)
+EXPERIMENT = experiment(
+    "2006-figure-5", Figure5Parameters2006, _run, lambda rows, _: general_metrics(rows["advantages"]), _charts
+)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cbnet_lab.experiments.curves import Metrics, Row
+from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.y2006.advantage_metrics import specific_metrics
 from cbnet_lab.experiments.y2006.monte_carlo import specific_advantages
@@ -31,10 +31,6 @@ def _run(parameters: Figures6And7Parameters, context: ExperimentContext) -> Resu
     return {"advantages": table}
 
 
-def _metrics(rows: Rows, _: Figures6And7Parameters) -> Metrics:
-    return specific_metrics(rows["advantages"])
-
-
 def _charts(rows: Rows, _: Figures6And7Parameters) -> dict[str, list[Row]]:
     labelled = [
         {**row, "of": f"{row['scenario'].replace('-', ', ')} names, {row['rule']}"} for row in rows["advantages"]
@@ -43,4 +39,6 @@ def _charts(rows: Rows, _: Figures6And7Parameters) -> dict[str, list[Row]]:
     return {name: [row for row in labelled if row["scenario"].startswith(kind)] for name, kind in kinds.items()}
 
 
-EXPERIMENT = experiment("2006-figures-6-7", Figures6And7Parameters, _run, _metrics, _charts)
+EXPERIMENT = experiment(
+    "2006-figures-6-7", Figures6And7Parameters, _run, lambda rows, _: specific_metrics(rows["advantages"]), _charts
+)

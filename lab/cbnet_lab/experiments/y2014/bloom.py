@@ -14,7 +14,7 @@ from math import expm1, log1p
 import numpy as np
 
 from cbnet_lab.experiments.curves import Metrics, Row
-from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 
 _CLAIMED = 1e-9
 _PAPER_LARGEST = 1_145_713  # descriptors of the largest predicate
@@ -31,11 +31,7 @@ class BloomParameters:
     measured_tags: tuple[int, int]  # per message of the measurement: minimum, maximum
 
 
-def _run(parameters: BloomParameters, context: ExperimentContext) -> Results:
-    return {"predicted": _predicted(parameters), "measured": _measured(parameters, context.seed)}
-
-
-def _predicted(parameters: BloomParameters) -> Iterator[Row]:
+def _predicted(parameters: BloomParameters, _: ExperimentContext) -> Iterator[Row]:
     """Yield the rates for messages that lack one tag of a descriptor, with the best number of hashes for each size."""
     from cbnet.matching.engines.bloom_table import best_hashes, false_positive
 
@@ -50,7 +46,7 @@ def _predicted(parameters: BloomParameters) -> Iterator[Row]:
         }
 
 
-def _measured(parameters: BloomParameters, seed: int) -> list[Row]:
+def _measured(parameters: BloomParameters, context: ExperimentContext) -> list[Row]:
     """Return the rates of a Bloom table, compared with an exact table of the same descriptors."""
     from cbnet.language.values import RESERVED_NAME
     from cbnet.matching.compiled_table import CompiledTable
@@ -61,7 +57,12 @@ def _measured(parameters: BloomParameters, seed: int) -> list[Row]:
     from cbnet_lab.workload.tag_traffic import TagTraffic
 
     traffic = TagTraffic(
-        parameters.descriptors, 1, parameters.messages, tags=5_000, in_message=parameters.measured_tags, seed=seed
+        parameters.descriptors,
+        1,
+        parameters.messages,
+        tags=5_000,
+        in_message=parameters.measured_tags,
+        seed=context.seed,
     )
     batch = traffic.message_batch()
     members = as_messages(batch)
@@ -106,4 +107,5 @@ def _charts(rows: Rows, _: BloomParameters) -> dict[str, list[Row]]:
     return {"measured": _reliable(rows["measured"])}
 
 
-EXPERIMENT = experiment("2014-bloom", BloomParameters, _run, _metrics, _charts)
+_TABLES = {"predicted": _predicted, "measured": _measured}
+EXPERIMENT = experiment("2014-bloom", BloomParameters, _TABLES, _metrics, _charts)

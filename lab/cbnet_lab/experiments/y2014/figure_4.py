@@ -18,7 +18,7 @@ from cbnet.topology import Graph, draw_roots, extra_lengths, root_classes, short
 from cbnet.topology.graph.sampling import sample_sources
 from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet, tree_members
+from cbnet_lab.experiments.internet import SurveyParameters, graph_rows, internet, tree_members
 
 _FEW = 8  # trees; the paper's numbers are for these
 _KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}
@@ -28,13 +28,10 @@ _PAPER_NODES, _PAPER_EDGES = 42_113, 118_040
 
 
 @dataclass(frozen=True)
-class Figure4Parameters:
-    """Size of the survey."""
+class Figure4Parameters(SurveyParameters):
+    """Size of the survey, and its sources."""
 
-    nodes: int  # of a generated graph
-    trees: tuple[int, ...]
     sources: int  # per selection
-    selections: int
     averaged: int = 20  # sources of the pairs that are averaged over the selections
 
 

@@ -6,39 +6,38 @@ shortest paths a tree takes, which is not in the paper: both rules are shown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from cbnet.topology import Ties
-from cbnet_lab.experiments.curves import Metrics, grouped, where
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet, tree_members
+from cbnet_lab.experiments.internet import SurveyParameters, graph_rows, internet, tree_members
 
 _PAPER_TREES = 128
 _RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
 _OURS = _RULES[Ties.SMALLEST]  # the rule of all our other results
 
 
-@dataclass(frozen=True)
-class Figure5Parameters2014:
-    """Size of the survey."""
-
-    nodes: int  # of a generated graph
-    trees: tuple[int, ...]
-    selections: int
-
-
-def _run(parameters: Figure5Parameters2014, context: ExperimentContext) -> Results:
+def _run(parameters: SurveyParameters, context: ExperimentContext) -> Results:
     graph = internet(context, parameters.nodes)
+    members = tree_members(
+        context, graph, parameters.trees, parameters.selections, ties=tuple(_RULES), sources=1
+    )  # fmt: skip
+    return {GRAPH: graph_rows(graph, context), "interfaces": interface_rows(members)}
+
+
+def interface_rows(members: Iterable[Row]) -> list[Row]:
+    """Return the trees per interface of surveys of k trees."""
     rows = []
-    for each in tree_members(context, graph, parameters.trees, parameters.selections, ties=tuple(_RULES), sources=1):
-        counts = each["interfaces"]
+    for each in members:
+        counts = {**each["interfaces"]}
         low, high = counts.pop("largest")
         rows.append({"ties": _RULES[Ties(each["ties"])], "trees": each["k"], **counts})
         rows[-1] |= {"least_largest": low, "largest": high}
-    return {GRAPH: graph_rows(graph, context), "interfaces": rows}
+    return rows
 
 
-def _metrics(rows: Rows, _: Figure5Parameters2014) -> Metrics:
+def _metrics(rows: Rows, _: SurveyParameters) -> Metrics:
     highest = [
         {"ties": ties, "p99": max(row["p99"] for row in group)}
         for (ties,), group in grouped(rows["interfaces"], "ties").items()
@@ -51,4 +50,4 @@ def _metrics(rows: Rows, _: Figure5Parameters2014) -> Metrics:
     }  # fmt: skip
 
 
-EXPERIMENT = experiment("2014-figure-5", Figure5Parameters2014, _run, _metrics)
+EXPERIMENT = experiment("2014-figure-5", SurveyParameters, _run, _metrics)

@@ -6,29 +6,25 @@ use it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet, tree_members
+from cbnet_lab.experiments.internet import SurveyParameters, graph_rows, internet, tree_members
 
 
-@dataclass(frozen=True)
-class LinkLoadParameters:
-    """Size of the survey."""
-
-    nodes: int  # of a generated graph
-    trees: tuple[int, ...]
-    selections: int
-
-
-def _run(parameters: LinkLoadParameters, context: ExperimentContext) -> Results:
+def _run(parameters: SurveyParameters, context: ExperimentContext) -> Results:
     graph = internet(context, parameters.nodes)
     members = tree_members(context, graph, parameters.trees, parameters.selections, sources=1)
-    return {GRAPH: graph_rows(graph, context), "load": [{"trees": each["k"], **each["load"]} for each in members]}
+    return {GRAPH: graph_rows(graph, context), "load": load_rows(members)}
 
 
-def _metrics(rows: Rows, _: LinkLoadParameters) -> Metrics:
+def load_rows(members: Iterable[Row]) -> list[Row]:
+    """Return the link load of surveys of k trees."""
+    return [{"trees": each["k"], **each["load"]} for each in members]
+
+
+def _metrics(rows: Rows, _: SurveyParameters) -> Metrics:
     first, *_others, last = sorted(rows["load"], key=lambda row: int(row["trees"]))
     return {
         "first": first,
@@ -38,9 +34,9 @@ def _metrics(rows: Rows, _: LinkLoadParameters) -> Metrics:
     }
 
 
-def _charts(rows: Rows, _: LinkLoadParameters) -> dict[str, object]:
+def _charts(rows: Rows, _: SurveyParameters) -> dict[str, object]:
     links: list[Row] = rows["load"]
     return {"links-used": {"rows": links, "references": (("all links of the graph", float(links[0]["links"])),)}}
 
 
-EXPERIMENT = experiment("2014-link-load", LinkLoadParameters, _run, _metrics, _charts)
+EXPERIMENT = experiment("2014-link-load", SurveyParameters, _run, _metrics, _charts)

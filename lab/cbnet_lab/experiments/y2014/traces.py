@@ -95,7 +95,7 @@ def _metrics(rows: Rows, _: TracesParameters) -> Metrics:
 
 
 def _differences(row: Row) -> Row:
-    """Return how far a share is from the numbers in the text, and an elected one in standard deviations."""
+    """Return the difference of a share from the numbers in the text, and of an elected one in standard deviations."""
     expected = row["expected"]
     deviation = (expected * (1 - expected) / row["clusters"]) ** 0.5
     return {

@@ -86,8 +86,12 @@ class Checker:
         self._changes: list[FaultEvent] = []  # since the network had settled
         self._is_over = False
 
-    def add(self, event: Event) -> None:
-        """Check an event."""
+    def add(self, *events: Event) -> None:
+        """Check events."""
+        for event in events:
+            self._add(event)
+
+    def _add(self, event: Event) -> None:
         self._advance(event.at)
         match event:
             case SubscribeEvent():
@@ -246,7 +250,7 @@ class Checker:
                 self.findings.violate("waiting", f"{name}: {count} messages at the end")
 
     def end(self) -> Findings:
-        """Check what can only be known at the end."""
+        """Run the checks that need the whole record; return the findings."""
         if not self._is_over:
             self.findings.violate("waiting", "the record has no end")
         for own in self._durable.values():
@@ -301,6 +305,5 @@ def check_record(events: Iterable[Event]) -> Findings:
         findings.violate("waiting", "the record has no beginning")
         return findings
     checker = Checker(begin)
-    for event in iterator:
-        checker.add(event)
+    checker.add(*iterator)
     return checker.end()

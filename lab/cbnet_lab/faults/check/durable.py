@@ -57,7 +57,7 @@ class DurableCheck(SubscriptionCheck):
                 self.start = None  # it may not have been on disk, and begin elsewhere when it is made again
 
     def lost(self, event: LostEvent) -> None:
-        """Handle that messages are missing; if their number is not known, none of those that were stored is."""
+        """Handle a report of missing messages; without a number, no stored message may be missing."""
         self.is_told |= event.messages > 0
 
     def receive(self, event: ReceiveEvent, publish: PublishEvent | None) -> None:
@@ -80,7 +80,7 @@ class DurableCheck(SubscriptionCheck):
         stored.received, stored.acknowledged = event.at, inf
 
     def _may_repeat(self, stored: _Stored, now: float) -> bool:
-        """Return whether a message may come again: not acknowledged in time, or a fault since it came."""
+        """Return whether redelivery is allowed: no acknowledgement in time, or a fault since the last delivery."""
         if self._faults >= stored.received - self._slack:
             return True
         is_late = stored.acknowledged - stored.received >= self._ack_wait

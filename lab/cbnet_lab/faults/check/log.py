@@ -42,12 +42,12 @@ class ReplayCheck(SubscriptionCheck):
         self._told: set[int] = set()  # offsets after which something is missing
 
     def replay(self, event: ReplayEvent) -> None:
-        """Handle the start, or that it goes on after an interruption."""
+        """Handle the start; it is resumed after interruptions."""
         if self.start is None:
             self.start, self.began = event.offset, event.at
 
     def lost(self, _: LostEvent) -> None:
-        """Handle that messages are missing after the last one."""
+        """Handle a report of messages missing after the last one."""
         self._told.add(self._last)
 
     def receive(self, event: ReceiveEvent, publish: PublishEvent | None) -> None:
@@ -64,7 +64,7 @@ class ReplayCheck(SubscriptionCheck):
             self._last = event.offset
 
     def is_told(self, offset: int) -> bool:
-        """Return whether the client knows that messages around an offset are missing."""
+        """Return whether a loss around an offset was reported to the client."""
         received = sorted(self.messages)
         index = bisect_left(received, offset)
         return (received[index - 1] if index else 0) in self._told
@@ -88,7 +88,7 @@ class LogCheck:
                 self._findings.violate("stored twice", f"{replay.name}: offset {offset} has another message")
 
     def check(self, stored: Iterable[Identity]) -> None:
-        """Check its order, and that it has all messages with a receipt that match, unless it has dropped some."""
+        """Check the order, and that no matching message with a receipt is missing, unless the log has dropped some."""
         self._findings.check_offsets(f"log of {self._router}", self._messages)
         known = set(self._messages.values())
         for identity in stored if self._first <= 1 else ():

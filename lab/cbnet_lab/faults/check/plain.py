@@ -4,9 +4,9 @@
     confirmed ──► published ──► received by the subscription                                   else unkept
         └──────── no change ────────┘
 
-A promise ends with the next change, for what may be in flight then. Messages may be missed during changes; a client
-that stays connected to a router without faults is told, if the message has a receipt. Nothing may be received twice, or
-by a subscription that does not match, at any time.
+A promise ends with the next change, for messages that may be in flight then. Messages may be missed during changes; if
+they have a receipt, the loss is reported to clients that stay connected to a router without faults. At no time may a
+message be received twice, or by a subscription that does not match.
 """
 
 from __future__ import annotations
@@ -85,9 +85,10 @@ class PlainSubscription(SubscriptionCheck):
         identity, last = (event.publisher, event.number), self._last.get(event.publisher, 0)
         if event.message is not None and (event.message, event.payload) != (publish.message, publish.payload):
             self.findings.violate("altered", f"{text}: {event.message}")
-        if identity in self.received and not self._may_repeat(publish):
+        is_again = identity in self.received
+        if is_again and not self._may_repeat(publish):
             self.findings.violate("repeated", text)
-        elif event.number < last and message.is_calm:
+        elif event.number < last and message.is_calm and not is_again:
             self.findings.violate("order", f"{text}, after {last}")
         elif message.is_settled and self.name not in message.due and (self.promise or not self.is_live):
             self.findings.violate("spurious", f"{text}, does not match, has ended or cannot be reached")
@@ -95,7 +96,7 @@ class PlainSubscription(SubscriptionCheck):
         self._last[event.publisher] = max(event.number, last)
 
     def _was_wanted(self, publish: PublishEvent) -> bool:
-        """Return whether one of the predicates that it has had matches a message."""
+        """Return whether a current or former predicate matches a message."""
         encoded = msgspec.json.encode(publish.message)
         return any(matches(each, encoded) for each in reversed(self._ever))
 
@@ -163,7 +164,7 @@ class PlainCheck:
             own.promise = own.promise or UNKEPT
 
     def settle(self) -> None:
-        """Handle that all routers know the actual state."""
+        """Handle that the network has settled."""
         for own in self.subscriptions.values():
             own.promise = LOST if own.is_live else ""
 
@@ -198,7 +199,7 @@ class PlainCheck:
         self.subscriptions[event.subscription].receive(event, self._messages.get((event.publisher, event.number)))
 
     def lost(self, event: LostEvent) -> None:
-        """Handle that messages may be lost."""
+        """Handle a report that messages may be lost."""
         own = self.subscriptions[event.subscription]
         own.is_told = True
         if self._state.is_calm(event.at):
@@ -228,7 +229,7 @@ class PlainCheck:
         return all(identity in self.subscriptions[name].received for name in message.due)
 
     def advance(self, now: float) -> None:
-        """Judge the messages whose time is over."""
+        """Check the messages whose deadline has passed."""
         while self._deadlines and self._deadlines[0][0] < now:
             _, identity = heapq.heappop(self._deadlines)
             if identity in self._open:
@@ -256,7 +257,7 @@ class PlainCheck:
         return f"{name}: {publish.publisher} {publish.number}, published at {publish.at:.2f}"
 
     def end(self) -> None:
-        """Judge the rest, and find losses that nobody was told of."""
+        """Check the remaining messages, and find losses that were not reported."""
         for identity, message in [*self._open.items()]:
             if message.sent < inf:
                 self._judge(identity)

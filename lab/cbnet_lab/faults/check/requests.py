@@ -64,7 +64,7 @@ class RequestCheck:
             open.must_reply = False
 
     def advance(self, now: float) -> None:
-        """Find the requests that should have ended; slack: of clients that stall."""
+        """Find the requests that should have ended; clients that stall have some slack."""
         while self._open:
             number, open = next(iter(self._open.items()))
             if now - open.request.at <= open.request.timeout + self._state.begin.slack:

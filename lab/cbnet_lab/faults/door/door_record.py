@@ -1,27 +1,24 @@
-"""The record of a door trial: messages and deliveries, with their contents."""
+"""The record of a door trial, with the contents of messages and deliveries, and its result."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cbnet.network.client.load_clients import DeliveryCount
 from cbnet_lab.bench.network.traffic import Traffic
-from cbnet_lab.faults.check.checker import Checker
+from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.record import (
-    BeginEvent,
-    CompareEvent,
-    EndEvent,
-    PublishEvent,
-    ReceiveEvent,
-    SettleEvent,
-    SubscribeEvent,
-)
+from cbnet_lab.faults.record import CompareEvent, EndEvent, PublishEvent, ReceiveEvent, settled_beginning
 
 _PADDING = "." * 200
 _PUBLISHER = "publisher"
+_DELIVERIES = {  # that are wrong, by the kind of violation
+    "lost": "missing", "repeated": "duplicate", "spurious": "spurious", "altered": "altered", "order": "out of order",
+    "loss reported": "reported as lost",
+}  # fmt: skip
 
 
 class DoorRecord:
@@ -29,10 +26,7 @@ class DoorRecord:
 
     def __init__(self, traffic: Traffic) -> None:
         self._contents = traffic.contents
-        self._checker = Checker(BeginEvent(0.0, 1, 0.0, 0.0, delay=float("inf")))
-        for number, predicate in traffic.predicates:
-            self._checker.add(SubscribeEvent(0.0, f"s{number}", f"s{number}", "", predicate, kind="plain"))
-        self._checker.add(SettleEvent(0.0, 0.0))
+        self._events = settled_beginning({f"s{number}": predicate for number, predicate in traffic.predicates})
         self.count = DeliveryCount([0])
         self.ended = 0  # connections of subscribers
 
@@ -40,7 +34,7 @@ class DoorRecord:
         """Record a message; return its members."""
         content = dict(self._contents[number % len(self._contents)])
         payload = f"{number} {_PADDING}"
-        self._checker.add(PublishEvent(time.monotonic(), _PUBLISHER, number, content, payload=payload))
+        self._events.append(PublishEvent(time.monotonic(), _PUBLISHER, number, content, payload=payload))
         return {"message": content, "payload": payload}
 
     def receive(self, subscriber: int, members: Mapping[str, Any]) -> None:
@@ -49,22 +43,55 @@ class DoorRecord:
         if "message" in members:
             payload, content = members.get("payload") or "", {"#": [], **members["message"]}
             number = int(digits) if (digits := payload.split(" ")[0]).isdecimal() else -1
-            self._checker.add(ReceiveEvent(now, name, name, 0, 1, _PUBLISHER, number, content, payload))
+            self._events.append(ReceiveEvent(now, name, name, 0, 1, _PUBLISHER, number, content, payload))
             self.count.add(0, 1)
         elif "messages" in members:
-            for _ in range(members["messages"] or 1):
-                self._checker.add(CompareEvent(now, "loss reported", name, True, False))
+            self._events += [CompareEvent(now, "loss reported", name, True, False)] * (members["messages"] or 1)
 
     def end(self, subscriber: int) -> None:
         """Record the end of the connection of a subscriber."""
         self.ended += 1
-        self._checker.add(CompareEvent(time.monotonic(), "connection", f"subscriber {subscriber}", "closed", "open"))
+        self.compare("connection", f"subscriber {subscriber}", "closed", "open")
 
     def compare(self, kind: str, text: str, found: object, expected: object) -> None:
-        """Record a part of the state of the router, beside what it must be."""
-        self._checker.add(CompareEvent(time.monotonic(), kind, text, found, expected))
+        """Record a part of the state of the router, and its expected value."""
+        self._events.append(CompareEvent(time.monotonic(), kind, text, found, expected))
 
     def findings(self) -> Findings:
         """End the record, and return the findings."""
-        self._checker.add(EndEvent(time.monotonic(), {}))
-        return self._checker.end()
+        return check_record([*self._events, EndEvent(time.monotonic(), {})])
+
+
+def delivery_problems(found: Findings) -> Iterator[str]:
+    """Yield the violated guarantees: the number of wrong deliveries of each kind, and all others."""
+    for kind, texts in found.violations.items():
+        if kind in _DELIVERIES:
+            yield f"{len(texts):,} deliveries {_DELIVERIES[kind]}"
+    for kind, texts in found.violations.items():
+        yield from texts if kind not in _DELIVERIES else ()
+
+
+@dataclass(frozen=True)
+class DoorResult:
+    """The measurements of a trial, and the violated guarantees."""
+
+    streams: int
+    sockets: int
+    messages: int
+    expected: int  # deliveries
+    right: int
+    seconds: float  # from the first message until the last delivery
+    cpu_us_per_delivery: float  # of the router
+    cpu_us_per_message: float
+    memory_before_mb: float
+    memory_connected_mb: float  # when all have subscribed
+    memory_peak_mb: float
+    health_checks: int
+    slowest_health_ms: float
+    closed_after_s: float | None  # from the first message until the client that never reads was closed
+    problems: list[str]
+
+    @property
+    def problem(self) -> str | None:
+        """The violated guarantees, if there are any."""
+        return "; ".join(self.problems) or None

@@ -42,7 +42,7 @@ class FaultDriver:
         self.active: list[Fault] = []
 
     def run(self, schedule: Sequence[Fault], until: float) -> None:
-        """Let the faults of a schedule, which begins now, begin and end; return after `until` seconds.
+        """Carry out a schedule that begins now; return after `until` seconds.
 
         A fault that has not ended then goes on.
         """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import resource
 import signal
-from collections.abc import Mapping
-from pathlib import Path
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from random import Random
 
 from cbnet.network import ProcessNetwork
@@ -18,17 +19,40 @@ _DELAY = 0.2  # seconds, of a slow link
 _NO_LIMIT = resource.RLIM_INFINITY
 
 
-class ProcessFaults:
-    """Breaks and mends parts of a network."""
+def ends(link: str) -> tuple[str, str]:
+    """Return the routers of a link; the first one dials the other."""
+    near, far = link.split("-")
+    return near, far
 
-    def __init__(
-        self, network: ProcessNetwork, relays: Mapping[str, Relay], journals: Path | None = None, seed: int = 0
-    ) -> None:
-        """Initialise; relays: by link, such as r0-r1."""
+
+class ProcessFaults(ExitStack):
+    """Breaks and mends parts of a network, which runs until the end of the `with` block."""
+
+    def __init__(self, network: ProcessNetwork, links: Sequence[str] = (), seed: int = 0) -> None:
+        """Initialise; links: those that can be broken, such as r0-r1."""
+        super().__init__()
         self.network = network
-        self.journals = journals
-        self._relays = relays
+        self.callback(network.close)
+        self._relays: dict[str, Relay] = {}
+        for link in links:
+            relay = self._relays[link] = Relay(network.addresses[ends(link)[1]])
+            self.callback(relay.close)
+            network.relays[ends(link)] = relay.address
         self._random = Random(f"torn {seed}")
+
+    def start(self, seconds: float) -> None:
+        """Start all routers; wait up to some time until they are connected."""
+        self.network.start(*self.network.settings)
+        self.network.wait(seconds)
+
+    @property
+    def now(self) -> float:
+        """The time, in seconds."""
+        return time.monotonic()
+
+    def wait(self, until: float) -> None:
+        """Sleep until some time."""
+        time.sleep(max(0.0, until - self.now))
 
     def begin(self, fault: Fault) -> bool:
         """Break a part."""
@@ -53,8 +77,8 @@ class ProcessFaults:
         """Mend a part."""
         match fault.kind:
             case "kill" | "torn write":
-                if fault.kind == "torn write" and self.journals is not None:
-                    tear(self.journals / fault.of / f"{FILE}-wal", self._random)
+                if fault.kind == "torn write" and self.network.journals is not None:
+                    tear(self.network.journals / fault.of / f"{FILE}-wal", self._random)
                 self.network.start(fault.of)
             case "stop":
                 self.network.signal(fault.of, signal.SIGCONT)
@@ -64,5 +88,5 @@ class ProcessFaults:
                 self._limit_files(fault.of, _NO_LIMIT)
 
     def _limit_files(self, router: str, size: int) -> None:
-        """Let writes of a process beyond this size fail: a full disk without the right to mount one."""
+        """Make writes of a process beyond this size fail, like a full disk."""
         resource.prlimit(self.network.pids[router], resource.RLIMIT_FSIZE, (size, _NO_LIMIT))

@@ -4,26 +4,41 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.record import Event, write_record
+from cbnet_lab.faults.record import Event, read_record, write_record
 
-Runner: TypeAlias = Callable[[int, Routing], list[Event]]
-SIMULATED, PROCESSES = "simulated", "processes"
-COUNTS = ("published", "stored", "silent", "refused", "due", "replayed", "received", "repeated")
+if TYPE_CHECKING:
+    from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.bench.routing import Routing
+    from cbnet_lab.faults.plans import HistoriesPlan
+
+Key: TypeAlias = tuple[str, int, str]
+_COUNTS = {
+    "published": "messages published",
+    "stored": "with a receipt",
+    "silent": "not stored: homes silent",
+    "refused": "not stored: disk full",
+    "due": "due to subscriptions",
+    "replayed": "due to subscriptions from the past",
+    "received": "received",
+    "repeated": "received again",
+}
 _MAX_EXAMPLES = 3  # of each kind of violation
+_MAX_SHOWN = 20  # histories with violations
 
 
-class HistoryResult(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class HistoryResult:
     """The check of one history."""
 
     kind: str  # simulated, or processes
@@ -34,112 +49,115 @@ class HistoryResult(msgspec.Struct, frozen=True):
     faults: dict[str, int]
     violations: dict[str, list[str]]  # the first ones of each kind
 
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        return dict(msgspec.to_builtins(self))
+    @property
+    def key(self) -> Key:
+        """The identity of a history."""
+        return self.kind, self.seed, self.trees
 
 
-@dataclass
-class HistoryTotals:
-    """The sum of results."""
+@dataclass(frozen=True)
+class CheckedRecord:
+    """The check of a record that was kept."""
 
-    histories: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
-    broken: list[HistoryResult] = field(default_factory=list)
-
-
-class ResultFile:
-    """The file of results, in JSON Lines; without a path, results are only kept in memory."""
-
-    def __init__(self, path: Path | None) -> None:
-        """Read the results that the file has."""
-        self._path = path
-        self._results: dict[tuple[str, int, str], HistoryResult] = {}
-        for result in _read(path) if path is not None and path.exists() else ():
-            self._results[result.kind, result.seed, result.trees] = result
-
-    def has(self, kind: str, seed: int, trees: str) -> bool:
-        """Return whether a history has a result."""
-        return (kind, seed, trees) in self._results
-
-    def add(self, result: HistoryResult) -> None:
-        """Add a result, and write it."""
-        self._results[result.kind, result.seed, result.trees] = result
-        if self._path is not None:
-            with self._path.open("ab") as file:
-                file.write(msgspec.json.encode(result) + b"\n")
-
-    def totals(self, kind: str) -> HistoryTotals:
-        """Return the sum of all results of a kind."""
-        totals = HistoryTotals()
-        for result in self._results.values():
-            if result.kind == kind:
-                totals.histories += 1
-                totals.counts.update(result.counts)
-                totals.faults.update(result.faults)
-                totals.broken += [result] if result.violations else []
-        return totals
+    published: int
+    due: int
+    violations: dict[str, list[str]]
 
 
-def _read(path: Path) -> Iterator[HistoryResult]:
+def run(plan: HistoriesPlan, report: Report) -> Iterator[HistoryResult | CheckedRecord]:
+    """Run the histories that have no result yet, or check the one that was kept."""
+    if plan.check is not None:
+        found = check_record(read_record(Path(plan.check)))
+        yield CheckedRecord(found.counts["published"], found.counts["due"], found.violations)
+        return
+    end, known = time.monotonic() + plan.seconds, {each.key for each in _read(plan)}
+    for number, seed in enumerate(range(plan.seed, plan.seed + plan.histories)):
+        routing = plan.trees[seed % len(plan.trees)]
+        if time.monotonic() >= end:
+            return
+        if (plan.kind, seed, str(routing)) not in known:
+            report(f"history {number + 1:,} of {plan.histories:,}")
+            yield _run(plan, seed, routing)
+
+
+def _run(plan: HistoriesPlan, seed: int, routing: Routing) -> HistoryResult:
+    began, found, events = time.monotonic(), Findings(), list[Event]()
+    try:
+        events = _events(plan, seed, routing)
+    except CbnetError as error:  # such as a router that does not start again
+        found.violate("failed", str(error))
+    else:
+        found = check_record(events)
+    if plan.keep is not None and not found.is_good:
+        Path(plan.keep).mkdir(parents=True, exist_ok=True)
+        write_record(Path(plan.keep) / f"{plan.kind}-{seed}-{routing}.jsonl", events)
+    examples = {name: texts[:_MAX_EXAMPLES] for name, texts in found.violations.items()}
+    counts, seconds = {name: found.counts[name] for name in _COUNTS}, round(time.monotonic() - began, 2)
+    result = HistoryResult(plan.kind, seed, str(routing), seconds, counts, dict(found.faults), examples)
+    if plan.output is not None:
+        with Path(plan.output).open("ab") as file:
+            file.write(msgspec.json.encode(result) + b"\n")
+    return result
+
+
+def _events(plan: HistoriesPlan, seed: int, routing: Routing) -> list[Event]:
+    if plan.simulated:
+        from cbnet_lab.faults.histories.memory_history import MemoryHistory
+
+        return MemoryHistory(seed, routing).run()
+    from cbnet_lab.faults.histories.process_history import run_process_history
+
+    return run_process_history(seed, routing)
+
+
+def _read(plan: HistoriesPlan) -> Iterator[HistoryResult]:
+    """Yield the results of this kind that the output file has."""
+    path = Path(plan.output) if plan.output is not None else None
+    if path is None or not path.exists():
+        return
     *lines, torn = path.read_bytes().split(b"\n")
     if torn:  # the run was killed while it wrote
         path.write_bytes(b"".join(line + b"\n" for line in lines))
     for number, line in enumerate(lines, 1):
         try:
-            yield msgspec.json.decode(line, type=HistoryResult)
+            result = msgspec.json.decode(line, type=HistoryResult)
         except msgspec.DecodeError as error:
             raise InputError(f"line {number} is no result of a history: {error}", file=str(path)) from None
-
-
-@dataclass(frozen=True)
-class HistoriesPlan:
-    """Which histories to run."""
-
-    kind: str
-    seeds: Sequence[int]
-    routings: Sequence[Routing]  # in turn
-    max_seconds: float  # begin none after this time
-    keep: Path | None = None  # folder for the records that violate a promise
-
-
-def run_histories(plan: HistoriesPlan, results: ResultFile) -> Iterator[HistoryResult]:
-    """Run the histories without a result; add each result to the file, and yield it."""
-    run = _runner(plan.kind)
-    end = time.monotonic() + plan.max_seconds
-    for seed in plan.seeds:
-        routing = plan.routings[seed % len(plan.routings)]
-        if time.monotonic() >= end:
-            return
-        if not results.has(plan.kind, seed, str(routing)):
-            result = _run(plan, seed, routing, run)
-            results.add(result)
+        if result.kind == plan.kind:
             yield result
 
 
-def _run(plan: HistoriesPlan, seed: int, routing: Routing, run: Runner) -> HistoryResult:
-    began = time.monotonic()
-    try:
-        events = run(seed, routing)
-    except CbnetError as error:  # such as a router that does not start again
-        found, events = Findings(), []
-        found.violate("failed", str(error))
-    else:
-        found = check_record(events)
-    if plan.keep is not None and not found.is_good:
-        plan.keep.mkdir(parents=True, exist_ok=True)
-        write_record(plan.keep / f"{plan.kind}-{seed}-{routing}.jsonl", events)
-    examples = {name: texts[:_MAX_EXAMPLES] for name, texts in found.violations.items()}
-    counts, seconds = {name: found.counts[name] for name in COUNTS}, round(time.monotonic() - began, 2)
-    return HistoryResult(plan.kind, seed, str(routing), seconds, counts, dict(found.faults), examples)
+def _results(plan: HistoriesPlan, rows: Sequence[HistoryResult]) -> list[HistoryResult]:
+    """Return all results, including those of earlier runs."""
+    return [*{each.key: each for each in (*_read(plan), *rows)}.values()]
 
 
-def _runner(kind: str) -> Runner:
-    if kind == SIMULATED:
-        from cbnet_lab.faults.histories.memory_history import MemoryHistory
+def tables(plan: HistoriesPlan, rows: Sequence[Any]) -> Iterator[str | ResultTable[tuple[str, int]]]:
+    """Yield the sums over all histories, and the first violations."""
+    if plan.check is not None:
+        for row in rows:
+            yield f"{row.published:,} messages published, {row.due:,} due to subscriptions"
+            yield from (f"{kind}: {text}" for kind, texts in row.violations.items() for text in texts)
+        return
+    results, counts, faults = _results(plan, rows), Counter[str](), Counter[str]()
+    for each in results:
+        counts.update(each.counts)
+        faults.update(each.faults)
+    broken = [each for each in results if each.violations]
+    sums = [("histories", len(results)), *((text, counts[name]) for name, text in _COUNTS.items())]
+    sums += [(f"fault: {name}", count) for name, count in sorted(faults.items())]
+    sums.append(("histories with violations", len(broken)))
+    yield ResultTable(f"Histories: {plan.kind}", sums, {"": lambda row: row[0], "number": lambda row: row[1]})
+    for each in broken[:_MAX_SHOWN]:
+        for name, texts in each.violations.items():
+            yield f"seed {each.seed}, trees {each.trees}, {name}: {texts[0]}"
 
-        return lambda seed, routing: MemoryHistory(seed, routing).run()
-    from cbnet_lab.faults.histories.process_history import run_process_history
 
-    return run_process_history
+def problems(plan: HistoriesPlan, rows: Sequence[Any]) -> Iterator[str]:
+    """Yield the broken promises, including those of earlier runs."""
+    if plan.check is not None:
+        yield from (f"promises broken: {', '.join(row.violations)}" for row in rows if row.violations)
+        return
+    broken = [each for each in _results(plan, rows) if each.violations]
+    if broken:
+        yield f"promises broken in {len(broken):,} histories, first with --seed {broken[0].seed}"

@@ -56,7 +56,7 @@ class MemoryHistory:
     """One random run."""
 
     def __init__(self, seed: int, routing: Routing, *, disk: NewDisk = MemoryDisk) -> None:
-        """Build the network of a seed; disk: creates the disks, for tests with others."""
+        """Build the network of a seed; disk: creates the disks."""
         self.events: list[Event] = []
         self._plan = plan = HistoryPlan.in_memory(seed)
         self._random = random = Random(seed)
@@ -130,7 +130,7 @@ class MemoryHistory:
         return True
 
     def _impersonate(self, fault: Fault) -> bool:
-        """Add a publisher that gives, for its own number, the one that subscribers see of another."""
+        """Add a publisher that uses the number of another, as subscribers see it."""
         lives = {message.life for each in self._subscribers for message in each.client.stored[-10:]} - self._taken
         if not lives or fault.of in self._clients:
             return False
@@ -187,7 +187,7 @@ class MemoryHistory:
         return sum(each.received for each in self._subscribers)
 
     def _record_logs(self) -> None:
-        """Record what the routers with a log have kept."""
+        """Record the logs of routers."""
         for name, predicate in self._plan.logs.items():
             disk, state = self._memory.hosts[name].disk, self._memory.router(name).durable.history_status()
             assert disk is not None

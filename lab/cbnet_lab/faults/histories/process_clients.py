@@ -80,7 +80,7 @@ class HistoryThread(threading.Thread, ABC):
             raise CbnetError(f"client {self.client_name}: {self._error}")
 
     def connect(self) -> Client:
-        """Connect, also while the router is away, and record interruptions of the connection."""
+        """Connect, retrying while the router does not run, and record interruptions of the connection."""
         end = time.monotonic() + _CONNECT
         while True:
             try:
@@ -179,7 +179,7 @@ class HistoryPublisher(HistoryThread):
 
 
 def _receipts(publish: Callable[[], list[Receipt]], count: int) -> list[Receipt]:
-    """Return the receipts of messages, also if they are not stored."""
+    """Publish messages; return their receipts, even if they are not stored."""
     try:
         return publish()
     except NotStored as error:

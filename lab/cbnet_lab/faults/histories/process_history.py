@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,6 @@ from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.subscription import matches
 from cbnet_lab.faults.driver.driver import FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults
-from cbnet_lab.faults.driver.relay import Relay
 from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.histories.plan import HistoryPlan
 from cbnet_lab.faults.histories.process_clients import HistoryLog, HistoryPublisher, HistorySubscriber
@@ -41,30 +39,22 @@ _DRAIN = 90.0  # seconds for the rest to be delivered
 def run_process_history(seed: int, routing: Routing) -> list[Event]:
     """Run the history of a seed; return its events."""
     plan = HistoryPlan.of_processes(seed)
-    with ExitStack() as stack:
-        journals = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-history-")))
-        settings = [
-            Settings(name, history=plan.logs.get(name, ""), **_QUICK, **routing.settings) for name in plan.routers
-        ]
-        network = ProcessNetwork(settings, plan.links, journals=journals)
-        stack.callback(network.close)
-        relays: dict[str, Relay] = {}
-        for link in plan.links:
-            relay = relays["-".join(link)] = Relay(network.addresses[link[1]])
-            stack.callback(relay.close)
-            network.relays[link] = relay.address
-        network.start(*plan.routers)
-        network.wait(_START)
-        return _ProcessHistory(plan, ProcessFaults(network, relays, journals, seed), seed).run()
+    settings = [Settings(name, history=plan.logs.get(name, ""), **_QUICK, **routing.settings) for name in plan.routers]
+    with (
+        tempfile.TemporaryDirectory(prefix="cbnet-history-") as journals,
+        _ProcessHistory(plan, ProcessNetwork(settings, plan.links, journals=Path(journals)), seed) as history,
+    ):
+        history.start(_START)
+        return history.run()
 
 
-class _ProcessHistory:
-    """The course of one history; faults of clients are handled here."""
+class _ProcessHistory(ProcessFaults):
+    """The course of one history; clients are among the parts that fail."""
 
-    def __init__(self, plan: HistoryPlan, faults: ProcessFaults, seed: int) -> None:
+    def __init__(self, plan: HistoryPlan, network: ProcessNetwork, seed: int) -> None:
+        super().__init__(network, plan.link_names, seed)
         self._plan = plan
-        self._faults = faults
-        self._addresses = {name: str(address) for name, address in faults.network.addresses.items()}
+        self._addresses = {name: str(address) for name, address in network.addresses.items()}
         self._log = log = HistoryLog()
         self._subscribers = {
             client: HistorySubscriber(log, client, self._addresses[each.home], each, seed)
@@ -76,30 +66,24 @@ class _ProcessHistory:
             for name, routers in plan.publishers.items()
         ]
 
-    # --- faults
-
     @property
     def now(self) -> float:
         """Seconds since the beginning."""
         return self._log.now
-
-    def wait(self, until: float) -> None:
-        """Sleep until some time."""
-        time.sleep(max(0.0, until - self.now))
 
     def begin(self, fault: Fault) -> bool:
         """Begin a fault."""
         if fault.kind == "leave":
             self._subscribers[fault.of].is_away.set()
             return True
-        return self._faults.begin(fault)
+        return super().begin(fault)
 
     def end(self, fault: Fault) -> None:
         """End a fault."""
         if fault.kind == "leave":
             self._subscribers[fault.of].is_away.clear()
         else:
-            self._faults.end(fault)
+            super().end(fault)
 
     # --- the course
 
@@ -109,7 +93,7 @@ class _ProcessHistory:
         log.events.append(BeginEvent(log.now, len(plan.routers), _SLACK, _RECOVERY))
         driver = FaultDriver(self, log.events.append)
         try:
-            self._start()
+            self._start_clients()
             driver.run(plan.faults, plan.seconds)
             driver.end_all()
             for subscriber in self._subscribers.values():
@@ -133,7 +117,7 @@ class _ProcessHistory:
         log.events.append(EndEvent(log.now, waiting))
         return log.events
 
-    def _start(self) -> None:
+    def _start_clients(self) -> None:
         for subscriber in self._subscribers.values():
             subscriber.start()
             if not subscriber.confirmed.wait(_START):

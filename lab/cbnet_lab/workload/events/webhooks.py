@@ -25,7 +25,7 @@ _LABELS = ("bug", "Security", "docs", "performance", "good first issue", "breaki
 
 @dataclass(frozen=True)
 class Population:
-    """The numbers of things that events and rules name: the fewer, the more events match a rule."""
+    """Numbers of customers, products, repositories and machines: the fewer, the more events match a rule."""
 
     customers: int = 20_000
     skus: int = 5_000

@@ -4,7 +4,7 @@ from cbnet.errors import CbnetError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet_lab.bench.bench_input import bench_input
-from cbnet_lab.bench.engine_answer import EngineAnswer
+from cbnet_lab.bench.matching.engine_rival import EngineAnswer
 from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, MatchOutcome, TimedComparison, timed
 from cbnet_lab.workload import mix
 

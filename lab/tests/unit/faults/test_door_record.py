@@ -3,8 +3,8 @@
 import pytest
 
 from cbnet_lab.bench.network.traffic import Traffic
+from cbnet_lab.faults.door import door_record
 from cbnet_lab.faults.door.door_record import DoorRecord
-from cbnet_lab.faults.door.door_result import DoorPlan, DoorResult
 
 # Two contents, two subscribers: the first content goes to both, the other to the second subscriber.
 TRAFFIC = Traffic("prices", [["price = 1"], ["true"]], [{"price": 1, "#": ["eu"]}, {"price": 2, "#": []}], 2)
@@ -19,8 +19,7 @@ def problems(deliveries, *events):
         record.receive(subscriber, {"message": message, "payload": sent[number]["payload"]})
     for event in events:
         event(record)
-    plan = DoorPlan(streams=1, sockets=2, messages=3, seed=0)
-    return DoorResult(plan, record.findings(), None, 0, 0.0, 0.0, None).problems()
+    return [*door_record.delivery_problems(record.findings())]
 
 
 def test_exact_deliveries_are_no_problem():

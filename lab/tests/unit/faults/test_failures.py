@@ -25,7 +25,7 @@ def check(deliveries):
     at = ((numbers + 1.1) * 1e9).astype(np.int64)
     received = ReceivedDeliveries(PublishTiming(0, 1, 0.0), subscribers, numbers, np.full(len(at), 100.0), at)
     events = [*_in_flight(EVENTS, received)]
-    return check_record(_record(TRAFFIC, ORDER, received, events, 1, 0.0)), events
+    return check_record(_record(TRAFFIC, ORDER, received, events, 1)), events
 
 
 def without(*missing):

@@ -84,3 +84,13 @@ def test_a_message_comes_again_only_if_it_was_published_over_two_routers_and_the
     assert violations(*once, restart, again) == {"repeated": 1}
     assert violations(*once, move, again) == {"repeated": 1}
     assert violations(*once, restart, move, again) == {}
+
+
+def test_messages_that_may_come_again_do_so_in_any_order():
+    """Both had no receipt when the faults began, so the publisher sends them again."""
+    sent = [PublishEvent(11.0, "p0", number, {"k": 1}, 30.0) for number in (1, 2)]
+    once = [receive(1, 11.1), receive(2, 11.2), fault("r1", 20), fault("p0", 21, "move")]
+    again = [receive(1, 30), receive(2, 30.1), *(ReceiptEvent(31.0, "p0", number, "stored", 0) for number in (1, 2))]
+    assert violations(*sent, *once, *again) == {}
+    late = [receive(2, 11.1), receive(1, 11.2), *once[2:]]
+    assert violations(*sent, *late, *again) == {"order": 1}

@@ -4,8 +4,7 @@ import pyarrow.compute as pc
 import pytest
 
 from cbnet.matching import Table
-from cbnet_lab.bench.spark.standing_limit import fitted_limit
-from cbnet_lab.workload.standing_rules import Records, standing_filters
+from cbnet_lab.workload.standing_rules import Records, fitted_limit, standing_filters
 
 
 @pytest.fixture(scope="module")

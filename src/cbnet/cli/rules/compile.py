@@ -34,11 +34,11 @@ def compile(
     Example: cbnet compile --rules rules.toml -o rules.cbt
     """
     from cbnet.cli.console import step_progress
-    from cbnet.cli.rules.engine_names import checked_engine
     from cbnet.matching.compiled_table import CompiledTable
+    from cbnet.matching.engines import registry
     from cbnet.matching.files.rule_files import read_columns
 
-    checked_engine(engine)
+    registry.engine(engine)  # checked before a long build
     _check_output(output, rules)
     start = perf_counter()
     with step_progress() as report:

@@ -6,15 +6,14 @@ import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import plural, print_json, results_console
+from cbnet.cli.console import plural
 from cbnet.errors import InputError
 from cbnet.files import unwritable
-from cbnet_lab.bench.result_table import ResultTable
-from cbnet_lab.cli.bench.plan_command import show_table
+from cbnet_lab.bench.result_table import Cell, ResultTable
+from cbnet_lab.cli.bench.plan_command import print_results
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -50,19 +49,18 @@ class SchemeRow:
 
 
 def show_rows(rows: Sequence[SchemeRow], network: Network, topology: str, *, as_json: bool) -> None:
-    """Print a row for each scheme, for people in two tables under a line about the network."""
-    if as_json:
-        for row in rows:
-            print_json(row.members())
-        return
+    """Print a row for each scheme, for people in tables under a line about the network."""
+    print_results([row.members() for row in rows], _shown(rows, network, topology), as_json=as_json, tight=True)
+
+
+def _shown(rows: Sequence[SchemeRow], network: Network, topology: str) -> Iterator[str | ResultTable[SchemeRow]]:
     filters = sum(map(len, network.predicates.values()))
     counts = (
         (len(network), "node"), (network.graph.edge_count, "edge"), (len(network.senders), "sender"),
         (len(network.receivers), "receiver"), (filters, "filter"), (rows[0].totals.messages, "message"),
     )  # fmt: skip
-    print(f"{topology}: {', '.join(plural(*count) for count in counts)}\n")
-    for table in _tables(rows):
-        _print(table)
+    yield f"{topology}: {', '.join(plural(*count) for count in counts)}\n"
+    yield from _tables(rows)
 
 
 def _tables(rows: Sequence[SchemeRow]) -> Iterator[ResultTable[SchemeRow]]:
@@ -111,19 +109,17 @@ def show_pulls(totals: Mapping[str, PullTotals], topology: str, *, as_json: bool
         | {"extra_length": round(each.extra / max(1, each.answered), 6)}
         for choice, each in totals.items()
     ]
-    if as_json:
-        for row in rows:
-            print_json(row)
-        return
-    counts = ("answered", "unmatched", "missed", "request_packets", "reply_packets")
-    heads = ("answered", "unmatched", "missed", "packets", "replies")
-    columns: dict[str, Any] = {"choice": itemgetter("choice")}
-    columns |= {head: itemgetter(name) for head, name in zip(heads, counts, strict=True)}
-    columns |= {"extra": lambda row: f"{row['extra_length']:.2f}", "holders": itemgetter("holders")}
-    columns |= {"busiest": lambda row: f"{row['busiest']:.1%}"}
-    print(f"{topology}: {rows[0]['requests']:,} requests\n")
+    columns: dict[str, Cell[dict[str, Any]]] = {
+        "choice": "choice", "answered": "answered", "unmatched": "unmatched", "missed": "missed",
+        "packets": "request_packets", "replies": "reply_packets", "extra": lambda row: f"{row['extra_length']:.2f}",
+        "holders": "holders", "busiest": lambda row: f"{row['busiest']:.1%}",
+    }  # fmt: skip
     title = "Requests by choice of a holder; extra: length beyond the distance to the nearest holder"
-    _print(ResultTable(title, rows, columns))
+    shown: list[str | ResultTable[dict[str, Any]]] = [
+        f"{topology}: {rows[0]['requests']:,} requests\n",
+        ResultTable(title, rows, columns),
+    ]
+    print_results(rows, shown, as_json=as_json, tight=True)
 
 
 def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> None:
@@ -137,16 +133,8 @@ def show_classes(network: Network, count: int, seed: int, *, as_json: bool) -> N
         {"router": names[u], "neighbours": degrees[u], "senders": senders, "classes": len(classes)}
         for u, classes in classes_by_router.items()
     ]
-    if as_json:
-        for row in rows:
-            print_json(row)
-        return
-    columns = {name: itemgetter(name) for name in rows[0]}
-    _print(ResultTable("Classes of senders that a router cannot distinguish", rows, columns))
-
-
-def _print(table: ResultTable[Any]) -> None:
-    show_table(results_console(), table, tight=True)
+    title = "Classes of senders that a router cannot distinguish"
+    print_results(rows, [ResultTable(title, rows, {name: name for name in rows[0]})], as_json=as_json, tight=True)
 
 
 def check_drawing(path: Path, network: Network) -> None:

@@ -3,10 +3,9 @@
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
+from cbnet_lab.experiments.internet import SurveyParameters
 from cbnet_lab.experiments.y2014 import figure_4, figure_5, link_load
 from cbnet_lab.experiments.y2014.figure_4 import Figure4Parameters
-from cbnet_lab.experiments.y2014.figure_5 import Figure5Parameters2014
-from cbnet_lab.experiments.y2014.link_load import LinkLoadParameters
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def verdicts(findings):
 
 
 def test_graph_that_is_a_tree_has_no_extra_hops(context):
-    parameters = Figure4Parameters(0, (8, 16), 31, 2)
+    parameters = Figure4Parameters(0, (8, 16), selections=2, sources=31)
     tables = figure_4.EXPERIMENT.run(parameters, context)
     rows = tables["extra"].to_pylist()
     # numbers of trees, mean and worst, pairs and sources; and pairs averaged over the selections, with 8 trees
@@ -38,7 +37,7 @@ def test_graph_that_is_a_tree_has_no_extra_hops(context):
 
 
 def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
-    parameters = Figure5Parameters2014(0, (8, 128), 2)
+    parameters = SurveyParameters(0, (8, 128), 2)
     tables = figure_5.EXPERIMENT.run(parameters, context)
     for row in tables["interfaces"].to_pylist():
         assert row["used"] == 60  # both ends of 30 links
@@ -46,7 +45,7 @@ def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
 
 
 def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
-    parameters = LinkLoadParameters(0, (1, 8), 2)
+    parameters = SurveyParameters(0, (1, 8), 2)
     tables = link_load.EXPERIMENT.run(parameters, context)
     one, eight = tables["load"].to_pylist()
     assert one["used"] == eight["used"] == 30
@@ -56,7 +55,7 @@ def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
 
 
 def test_worst_of_more_trees_is_never_better(generated):
-    parameters = Figure4Parameters(60, (8, 32), 60, 2)
+    parameters = Figure4Parameters(60, (8, 32), selections=2, sources=60)
     tables = figure_4.EXPERIMENT.run(parameters, generated)
     rows = {(row["trees"], row["of"], row["over"]): row for row in tables["extra"].to_pylist()}
     for over in ("pairs", "sources"):
@@ -70,9 +69,9 @@ def test_worst_of_more_trees_is_never_better(generated):
 
 def test_small_graph_decides_no_claim(generated):
     for module, parameters in (
-        (figure_4, Figure4Parameters(60, (8,), 10, 1)),
-        (figure_5, Figure5Parameters2014(60, (8,), 1)),
-        (link_load, LinkLoadParameters(60, (1, 8), 1)),
+        (figure_4, Figure4Parameters(60, (8,), selections=1, sources=10)),
+        (figure_5, SurveyParameters(60, (8,), 1)),
+        (link_load, SurveyParameters(60, (1, 8), 1)),
     ):
         found = module.EXPERIMENT.findings(module.EXPERIMENT.run(parameters, generated), parameters)
         assert set(verdicts(found)) == set(module.EXPERIMENT.claims)

@@ -18,7 +18,8 @@ def test_bench_month_says_what_became_of_the_messages(cbnet):
         assert row["is_good"]
 
 
-def test_bench_month_shows_it_to_people(cbnet):
+def test_bench_month_shows_it_to_people(cbnet, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
     outcome = cbnet("bench", "month", *SHORT, "--trees", "2")
     assert (outcome.code, outcome.err) == (0, "")
     for said in (

@@ -5,13 +5,13 @@ import pyarrow.compute as pc
 import pytest
 
 import cbnet_lab.bench.bench_input as inputs
-import cbnet_lab.bench.expected_matches as expected
+import cbnet_lab.bench.matching.oracle as expected
 import cbnet_lab.bench.matching.tags as bench
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import TAG_ENGINES
 from cbnet_lab.bench.bench_input import input_of
-from cbnet_lab.bench.engine_answer import EngineAnswer
-from cbnet_lab.bench.expected_matches import expected_matches
+from cbnet_lab.bench.matching.engine_rival import EngineAnswer
+from cbnet_lab.bench.matching.oracle import expected_matches
 from cbnet_lab.workload.message_batch import as_messages
 from cbnet_lab.workload.tag_traffic import TagTraffic
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 from cbnet.language.message import Message
 from cbnet.matching import reference
 from cbnet_lab.bench.bench_input import bench_input
-from cbnet_lab.bench.oracle import Oracle
+from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2001.figures_10_11 import EXPERIMENT, Figures10And11Parameters
 from cbnet_lab.workload import Forwarding2001

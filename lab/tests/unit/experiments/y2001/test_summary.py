@@ -8,7 +8,15 @@ from cbnet_lab.experiments.y2001.summary import EXPERIMENT, SummaryParameters
 from cbnet_lab.workload import Forwarding2001
 
 TINY = SummaryParameters(
-    (100, 200), 50, (0, 3, 10), (2,), all_names=(20, 100), attributes=(2, 4), messages=20, turns=2, seconds=0.0
+    filters=(100, 200),
+    scanned=50,
+    common=(0, 3, 10),
+    interfaces=(2,),
+    all_names=(20, 100),
+    attributes=(2, 4),
+    messages=20,
+    turns=2,
+    seconds=0.0,
 )
 
 

@@ -4,8 +4,8 @@ import pytest
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2002.figure_9 import EXPERIMENT, Figure9Parameters
 
-ROUNDS = Figure9Parameters((200_000, 1_000_000), rounds=(0, 10, 50, 100))
-TINY = Figure9Parameters((50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
+ROUNDS = Figure9Parameters(filters=(200_000, 1_000_000), rounds=(0, 10, 50, 100))
+TINY = Figure9Parameters(filters=(50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
 
 
 def judged(small, large, most=1_000_000, spread=0.0):

@@ -7,7 +7,7 @@ from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2002.network import EXPERIMENT, RouterNetworkParameters, _at, farthest
 from cbnet_lab.workload import Forwarding2002
 
-TINY = RouterNetworkParameters(3, 27, messages=10, turns=2, seconds=0.0)
+TINY = RouterNetworkParameters(interfaces=3, destinations=27, messages=10, turns=2, seconds=0.0)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_farthest_destinations_of_a_tree_of_routers(interfaces, destinations, ro
 
 
 def found(hops=9, server=1000.0, router=10.0, all_filters=None, destinations=10**6):
-    parameters = RouterNetworkParameters(20, destinations)
+    parameters = RouterNetworkParameters(interfaces=20, destinations=destinations)
     times = {("one server", 0): server, ("one router, all filters", 0): all_filters or router}
     times |= {("router", level): router for level in range(parameters.levels)}
     rows = [

@@ -7,7 +7,7 @@ from cbnet_lab.experiments.y2014 import figure_4, figure_5, link_load
 from cbnet_lab.experiments.y2014.figure_4 import Figure4Parameters
 
 GRAPH = pa.table({"nodes": [41_203], "edges": [121_309], "from_file": [True]})
-PARAMETERS = Figure4Parameters(0, (8, 128), 1, 1)
+PARAMETERS = Figure4Parameters(0, (8, 128), selections=1, sources=1)
 
 
 def row(trees, of, over, p1, p25, p75, p99, mean):

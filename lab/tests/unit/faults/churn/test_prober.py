@@ -1,17 +1,13 @@
-"""What the prober of a churn trial sends and receives, checked as any record."""
+"""The prober of a churn trial: its record, checked as any other, and its longest waits."""
 
 import pytest
 
+from cbnet.errors import InputError
 from cbnet_lab.faults.check.checker import check_record
-from cbnet_lab.faults.churn.longest_waits import LongestWaits
-from cbnet_lab.faults.churn.prober import AIRLINE, Probed
-from cbnet_lab.faults.record import BeginEvent, EndEvent, SettleEvent, SubscribeEvent
-
-BEGIN = [
-    BeginEvent(0.0, 2, 0.0, 0.0, delay=float("inf")),
-    SubscribeEvent(0.0, "prober", "probes", "b", f'airline = "{AIRLINE}"', kind="plain"),
-    SettleEvent(0.0, 0.0),
-]
+from cbnet_lab.faults.churn.prober import PROBES, LongestWaits, Probed
+from cbnet_lab.faults.churn.trial import run
+from cbnet_lab.faults.plans import ChurnPlan
+from cbnet_lab.faults.record import EndEvent, settled_beginning
 
 
 @pytest.mark.parametrize(
@@ -26,4 +22,26 @@ BEGIN = [
 )
 def test_every_message_arrives_once_in_order(received, kinds):
     probed = Probed(LongestWaits(), [(n, float(n)) for n in (1, 2, 3)], [(n, 10.0 + i) for i, n in enumerate(received)])
-    assert [*check_record([*BEGIN, *probed.events(), EndEvent(20.0, {})]).violations] == kinds
+    record = [*settled_beginning(PROBES), *probed.events(), EndEvent(20.0, {})]
+    assert [*check_record(record).violations] == kinds
+
+
+def test_the_longest_wait_of_a_phase_counts():
+    waits = LongestWaits()
+    for seconds in (0.05, 0.07, 0.01):
+        waits.add("ping_ms", seconds)
+    waits.add("late_ms", 0.25)
+    assert waits == LongestWaits(ping_ms=pytest.approx(70), late_ms=250)
+
+
+@pytest.mark.parametrize(
+    ("waits", "is_within"),
+    [(LongestWaits(100, 250, 5000), True), (LongestWaits(101), False), (LongestWaits(0, 251), False)],
+)
+def test_pings_and_messages_have_goals(waits, is_within):
+    assert waits.is_within_goals == is_within
+
+
+def test_clients_cannot_vanish_with_more_filters_than_are_held():
+    with pytest.raises(InputError, match="34,000 filters, more than 33,000"):
+        next(run(ChurnPlan(33_000, (10_000,), 0), lambda _: None))

@@ -1,8 +1,7 @@
 import pytest
 
 from cbnet.errors import InputError
-from cbnet_lab.workload.vocabulary.news_terms import TERMS
-from cbnet_lab.workload.vocabulary.terms import terms
+from cbnet_lab.workload.vocabulary.terms import TERMS, terms
 
 
 def test_our_own_terms_are_200_distinct_words_weighted_by_zipf():

@@ -19,7 +19,6 @@ from cbnet.pipeline.spark.snapshots import Snapshot
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.fib import folded_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
-from cbnet.topology.survey.claims import claims
 
 
 def optional_stages(config: Config) -> Iterator[Stage]:
@@ -53,9 +52,8 @@ def _curves(context: StageContext) -> Output:
         seed=context.config.seed,
     )
     rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in findings]
-    claim_members = [claim.members() for claim in claims(findings, in_hops=graph.is_unit)]
     frame = context.spark.createDataFrame([(row["ties"], row["k"], json.dumps(row)) for row in rows], _CURVES)
-    return Output(frame.coalesce(1), lambda _: {"findings": rows, "claims": claim_members})
+    return Output(frame.coalesce(1), lambda _: {"findings": rows})
 
 
 _CURVES = "ties string, k int, findings string"  # findings: JSON as of `cbnet lab trees --json`

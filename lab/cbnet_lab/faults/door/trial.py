@@ -10,22 +10,27 @@ At most `_WINDOW` deliveries are in flight, so that no subscriber that reads is 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from selectors import EVENT_READ, DefaultSelector
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.blocking.client import Client
 from cbnet.network.client.load_clients import Order, Pace
-from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic, expected_deliveries
-from cbnet_lab.faults.door.door_record import DoorRecord
-from cbnet_lab.faults.door.door_result import CLOSED_WITHIN, DoorPlan, DoorResult
+from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.faults.door.door_record import DoorRecord, DoorResult, delivery_problems
 from cbnet_lab.faults.door.door_subscribers import EventStream, WebSocketClient, stalled_client
 from cbnet_lab.faults.door.door_traffic import door_traffic
 from cbnet_lab.faults.door.router_watch import RouterWatch
 
+if TYPE_CHECKING:
+    from cbnet_lab.bench.bench_input import Report
+    from cbnet_lab.faults.plans import DoorPlan
+
+CLOSED_WITHIN: Final = 60.0  # seconds; the router needs 30 if bytes wait for the client, 40 by pings if they do not
 _WINDOW: Final = 5_000  # deliveries in flight
 _QUIET: Final = 20.0  # seconds without a delivery, after which the others count as missing
 _SETTLE: Final = 0.5  # seconds after the last expected delivery, to catch surplus ones
@@ -36,7 +41,7 @@ _ROUTER: Final = "a"
 _Connected = TypeVar("_Connected", EventStream, WebSocketClient, EventStream | WebSocketClient)
 
 
-def run_door_trial(plan: DoorPlan, report: Report) -> DoorResult:
+def run(plan: DoorPlan, report: Report) -> Iterator[DoorResult]:
     """Run a trial."""
     report("computing the expected deliveries")
     traffic = door_traffic(plan.readers, plan.messages, plan.seed)
@@ -50,7 +55,25 @@ def run_door_trial(plan: DoorPlan, report: Report) -> DoorResult:
     ):
         report("subscribing")
         trial.subscribe(traffic)
-        return trial.run(watch, report)
+        yield trial.run(watch, report)
+
+
+def tables(plan: DoorPlan, rows: Sequence[DoorResult]) -> Iterator[ResultTable[DoorResult]]:
+    """Yield the measurements."""
+    yield ResultTable(f"{plan.streams:,} event streams and {plan.sockets:,} WebSockets of one router", rows, {
+        "messages": "messages",
+        "deliveries": "right",
+        "deliveries expected": "expected",
+        "seconds": "seconds",
+        "processor time of the router per delivery, µs": "cpu_us_per_delivery",
+        "processor time of the router per message, µs": "cpu_us_per_message",
+        "memory of the router before, MB": "memory_before_mb",
+        "memory with all subscribers, MB": "memory_connected_mb",
+        "memory at the peak, MB": "memory_peak_mb",
+        "health checks": "health_checks",
+        "slowest health check, ms": "slowest_health_ms",
+        "client that never reads closed after, s": "closed_after_s",
+    }, is_list=True)  # fmt: skip
 
 
 class _Trial(ExitStack):
@@ -96,8 +119,25 @@ class _Trial(ExitStack):
             "closed",
         )
         self._log.compare("health", f"health checks of {watch.checks:,} that failed", watch.failures, 0)
-        closed_after = None if self._closed_at is None else self._closed_at - began
-        return DoorResult(self._plan, self._log.findings(), watch, memory, used / 1000, ended - began, closed_after)
+        found = self._log.findings()
+        expected = found.counts["expected"]
+        return DoorResult(
+            streams=self._plan.streams,
+            sockets=self._plan.sockets,
+            messages=self._plan.messages,
+            expected=expected,
+            right=expected - found.number("lost"),
+            seconds=ended - began,
+            cpu_us_per_delivery=used / 1000 / max(1, expected),
+            cpu_us_per_message=used / 1000 / self._plan.messages,
+            memory_before_mb=watch.before / 1e6,
+            memory_connected_mb=memory / 1e6,
+            memory_peak_mb=watch.peak / 1e6,
+            health_checks=watch.checks,
+            slowest_health_ms=watch.slowest * 1000,
+            closed_after_s=None if self._closed_at is None else self._closed_at - began,
+            problems=[*delivery_problems(found)],
+        )
 
     def _publish(self, report: Report) -> None:
         """Publish all messages, each after the answer to the one before."""

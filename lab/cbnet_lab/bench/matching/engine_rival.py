@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import CountingOptions
 from cbnet.matching.storage.arrow_messages import encode_batch
 from cbnet.matching.table import Table
-from cbnet_lab.bench.engine_answer import EngineAnswer, differences
 from cbnet_lab.bench.timing import best_of_rounds, stopwatch
 
 if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array
     from cbnet_lab.bench.bench_input import BenchInput, Report
-    from cbnet_lab.bench.expected_matches import ExpectedMatches
+    from cbnet_lab.bench.matching.oracle import ExpectedMatches
     from cbnet_lab.bench.timing import Passes
 
 _SAMPLE = 1000  # messages that an engine may sample when it is built
 _DEFAULTS = CountingOptions()
+
+
+@dataclass(frozen=True)
+class EngineAnswer:
+    """The targets of all messages; those of message i are targets[offsets[i]:offsets[i + 1]]."""
+
+    offsets: Array  # int64[messages + 1]
+    targets: Array  # uint32[deliveries]
+
+    def equals(self, other: EngineAnswer) -> bool:
+        """Return whether both answers are the same, in the same order."""
+        return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.targets, other.targets)
+
+    def interfaces(self, message: int, labels: list[str | int]) -> list[str | int]:
+        """Return the interfaces of one message."""
+        targets = self.targets[self.offsets[message] : self.offsets[message + 1]]
+        return [labels[target] for target in targets.tolist()]
 
 
 class EngineRival:
@@ -43,9 +63,18 @@ class EngineRival:
         """Return the table with all filters, including covered ones."""
         return self._build(lambda _: None, reduce=False) if self.compiled.metadata["covered"] else self.compiled
 
-    def differences(self, expected: ExpectedMatches, first: EngineAnswer) -> tuple[str, ...]:
-        """Return the sources that disagree: another path, the reference, or the answer of the first engine."""
-        return tuple(differences(self.answer, self.compiled, self.batch, self._given.members, expected, first))
+    def differences(self, expected: ExpectedMatches, first: EngineAnswer | None = None) -> Iterator[str]:
+        """Yield the sources that disagree: another path, the reference, or the answer of the first engine."""
+        answer, labels, table = self.answer, self.compiled.labels, Table[Any](self.compiled)
+        if not answer.equals(EngineAnswer(*self.compiled.match_batch(self.batch, 2)[:2])):
+            yield "two threads"
+        answers = (answer.interfaces(index, labels) for index in range(len(self._given.members)))
+        if any(table.match(message) != own for message, own in zip(self._given.members, answers, strict=True)):
+            yield "single messages"
+        if any(right != answer.interfaces(index, labels) for index, right in expected.answers.items()):
+            yield "the reference"
+        if first is not None and not answer.equals(first):
+            yield "the first engine"
 
     def match_singly(self) -> None:
         """Match all messages, each as a dict."""

@@ -1,1 +1,0 @@
-"""What benchmarks print: tables for people, JSON Lines for programs."""

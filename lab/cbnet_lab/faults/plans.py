@@ -1,0 +1,114 @@
+"""The plans of runs under faults: their sizes, and the options of their commands.
+
+The docstring of a plan is the help of its command. Nothing here imports what a run needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cbnet.errors import InputError
+from cbnet_lab.bench.plan_options import numbers, option, routings, seed
+from cbnet_lab.bench.routing import Routing
+
+_TREES = "Numbers of routing trees, or pif for one per source; in turn."
+_MAX = 1000  # simulated hours, and messages per second
+
+
+@dataclass(frozen=True)
+class DoorPlan:
+    """Measure HTTP subscribers of one router under load, one of which never reads; check every delivery.
+
+    The router must close the client that never reads, and answer health checks meanwhile.
+
+    Example: cbnet bench door --streams 500 --sockets 50 --messages 3000
+    """
+
+    streams: int = option(500, "N", "Subscribers by server-sent events.", least=1, most=900)
+    sockets: int = option(50, "N", "WebSockets; one of them never reads.", least=1, most=90)
+    messages: int = option(3_000, "M", "Messages to publish.", least=1)
+    seed: int = seed("Seed of the messages and predicates.")
+
+    @property
+    def readers(self) -> int:
+        """The number of subscribers that read."""
+        return self.streams + self.sockets - 1
+
+
+@dataclass(frozen=True)
+class ChurnPlan:
+    """Subscribe, unsubscribe and vanish with very many filters, while others ping, publish and connect.
+
+    Two router processes; a prober measures the longest wait in each phase. Every message must arrive once.
+
+    Example: cbnet bench churn --filters 1000000 --vanishing 10000,100000
+    """
+
+    filters: int = option(100_000, "F", "Maximum number of filters of a router's clients.", least=25_000)
+    vanishing: tuple[int, ...] = option(
+        "10000", "N,...", "Filters of clients that vanish, one after the other.", parse=numbers
+    )
+    seed: int = seed("Seed of the filters.")
+
+
+@dataclass(frozen=True)
+class MonthPlan:
+    """Fail and restore links, routers and clients of a simulated network, and check every message.
+
+    Example: cbnet bench month --hours 1 --trees 1,4,pif
+    """
+
+    topology: str = option("powerlaw:20", "GRAPH", "Graph file, or a generator such as powerlaw:200.",
+                           name="--topology -t")  # fmt: skip
+    hours: float = option(1.0, "H", "Simulated hours.")
+    rate: float = option(5.0, "R", "Messages per simulated second.")
+    trees: tuple[Routing, ...] = option(
+        "1,2,4,pif", "K,...", "Numbers of routing trees, or pif for one per source; one run each.", parse=routings
+    )
+    seed: int = seed("Seed of the graph, the failures and the messages.")
+
+    def __post_init__(self) -> None:
+        for name, value in {"--hours": self.hours, "--rate": self.rate}.items():
+            if not 0 < value <= _MAX:
+                raise InputError(f"{name} must be above 0 and at most {_MAX}, not {value:g}")
+
+
+@dataclass(frozen=True)
+class SchedulesPlan:
+    """Run random schedules of failures over small simulated networks, and check every table and delivery.
+
+    A schedule cuts and repairs links, kills and starts routers, and changes subscriptions while messages are published.
+
+    Example: cbnet bench schedules --schedules 1000 --trees 1,3 --seed 5000
+    """
+
+    schedules: int = option(1_000, "N", "Schedules of each routing.", least=1)
+    trees: tuple[Routing, ...] = option("1,3,pif", "K,...", _TREES, parse=routings)
+    seed: int = seed("Seed of the first schedule; the others follow.")
+
+
+@dataclass(frozen=True)
+class HistoriesPlan:
+    """Record what durable publishers and subscribers see under faults, and check what was promised to them.
+
+    Processes are killed and stopped, links cut, silenced and slowed, disks full, journals torn; in simulated time,
+    clocks jump, too. A message with a receipt must reach every durable subscription, once and in order.
+
+    Example: cbnet bench histories --simulated --histories 100000 --output histories.jsonl --seconds 3600
+    """
+
+    histories: int = option(10, "N", "Number of histories.", least=1)
+    simulated: bool = option(False, "", "Simulate time, network and disks, instead of starting processes.")
+    trees: tuple[Routing, ...] = option("1,2,pif", "K,...", _TREES, parse=routings)
+    seconds: float = option(float("inf"), "S", "Start no history after this time.", least=0.0, shown="no limit")
+    output: str | None = option(
+        None, "FILE", "Results, in JSON Lines; histories in it are not run again.", name="--output -o", shown=False
+    )
+    keep: str | None = option(None, "FOLDER", "Folder for histories with violations.", shown=False)
+    check: str | None = option(None, "FILE", "Only check a history that was kept.", shown=False)
+    seed: int = seed("Seed of the first history; the others follow.")
+
+    @property
+    def kind(self) -> str:
+        """Whether processes are started or time is simulated."""
+        return "simulated" if self.simulated else "processes"
