@@ -8,6 +8,9 @@ DEMO := network,spark
 DEV := all,dev
 SOURCES := pyproject.toml setup.py $(wildcard src/cbnet/_kernels/*.p[yx][xd])
 
+# Tests start hundreds of processes: each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check build docs site clean
 demo: $(if $(wildcard .venv/dev),.venv/dev,.venv/demo)
 	@$(BIN)/cbnet demo

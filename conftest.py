@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from support.java_options import JAVA_OPTIONS
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take as much time to start as numpy to import
 # In CI random tests use the same data in every run; workers have the seed of the process that starts them.
 os.environ.setdefault("CBNET_TEST_SEED", "0" if os.environ.get("CI") else str(random.randrange(10**6)))
 settings.register_profile(
@@ -54,6 +55,19 @@ def _no_processes_or_sockets(request, monkeypatch):
 
 def pytest_report_header():
     return f"random tests: CBNET_TEST_SEED={os.environ['CBNET_TEST_SEED']}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Run all tests on Spark in two processes: each process that has some starts a session of its own."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class FewSessions(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return ("soak" if "/soak/" in file else "session") if "spark" in nodeid else file
+
+    return FewSessions(config, log)
 
 
 def pytest_collection_modifyitems(items):
@@ -115,6 +129,7 @@ def spark():
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     with spark_session("cbnet tests", master="local[2]", conf=conf, progress=False) as session:
         yield session

@@ -1,6 +1,7 @@
 """Every front returns the same rules in the same order: highest priority first, then table order.
 
-The fronts that need a Java machine are in `tests/spark/pipeline/match/test_rule_order.py`; what their workers run is here.
+Those that need Java are in `tests/spark/pipeline/match/test_rule_order.py`; what their workers run is here. DuckDB is in
+`tests/process/test_duckdb.py`.
 """
 
 import csv
@@ -8,7 +9,6 @@ import json
 from collections import defaultdict
 from dataclasses import replace
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
@@ -30,7 +30,6 @@ FRAMES = {
     "reader": lambda table: table.to_reader(2),
     "pandas": pa.Table.to_pandas,
     "polars": pl.from_arrow,
-    "duckdb": duckdb.from_arrow,
 }
 WRITERS = {
     ".parquet": pq.write_table,

@@ -3,6 +3,7 @@
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 RUN = {"console", "pycon"}
+PLAIN = re.compile(r"cbnet ((?:'[^']*'|[^|<>&;$`*\\'])*?)( 2> /dev/null)?(?: \| (.*))?", re.DOTALL)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -39,29 +41,44 @@ def steps(block):
         yield command, rest.rstrip("\n")
 
 
-def run_console(block, folder):
+def run_console(block, folder, cbnet):
+    """Run a command of cbnet in this process, which is faster, and what else a line has in a shell."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
     for command, expected in steps(block):
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-        )
-        assert (done.stdout + done.stderr).rstrip("\n") == expected, command
+        printed, errors, rest = "", "", command
+        if (plain := PLAIN.fullmatch(command)) is not None:
+            arguments, is_quiet, rest = plain.groups()
+            done = cbnet(*shlex.split(arguments))
+            printed, errors = done.out, "" if is_quiet else done.err
+        if rest:
+            shell = subprocess.run(
+                ["bash", "-c", rest],
+                cwd=folder,
+                env={**os.environ, "PATH": path},
+                input=printed,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            printed, errors = shell.stdout, errors + shell.stderr
+        assert (printed + errors).rstrip("\n") == expected, command
 
 
 @pytest.mark.parametrize(
     "document", [*filter(examples, DOCUMENTS)], ids=lambda document: str(document.relative_to(ROOT))
 )
-def test_examples_print_what_is_shown(document, tmp_path, monkeypatch, request):
+def test_examples_print_what_is_shown(document, tmp_path, monkeypatch, request, cbnet):
     if any("spark_session(" in text for _, text in examples(document)):
         request.getfixturevalue("spark")  # else an example would leave a session that later tests cannot use
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
     names = {}
     for language, text in examples(document):
         if language == "pycon":
             run_python(text, document, names)
         else:
-            run_console(text, tmp_path)
+            run_console(text, tmp_path, cbnet)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))

@@ -34,9 +34,10 @@ def checkout(tmp_path_factory):
 
 
 def run(folder, *command):
+
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done
 
 
 def test_every_command_of_the_first_screen_is_run_here():
@@ -46,11 +47,19 @@ def test_every_command_of_the_first_screen_is_run_here():
 
 
 def test_demo_checks_every_delivery(checkout):
-    shown = run(checkout, "make", "demo")
+    done = run(checkout, "make", "demo", "--old-file", ".venv/dev")  # never install the copy
     for count in ("missed", "spurious", "duplicates"):
-        assert re.search(rf"│ {count} +│ +0 │", shown), shown
+        assert re.search(rf"│ {count} +│ +0 │", done.stdout), done.stdout
+    assert int(re.search(r"│ delivered +│ +([\d,]+) │", done.stdout)[1].replace(",", "")) > 1000
+    for said in ("Messages", "A small Internet", "Table 1: router", "10,880,657", "60 routers", "Path of one message"):
+        assert said in done.stdout
+    assert "Every message reached exactly the nodes" in done.stdout
+    first, second, *steps = done.stderr.splitlines()
+    assert first == "starting Spark …"
+    assert second.startswith("Spark ")
+    assert all(line.endswith(" …") for line in steps), done.stderr  # progress, and nothing else
 
 
 def test_first_part_and_help(checkout):
-    assert "30 messages, 8 receivers, 50 deliveries" in run(checkout, ".venv/bin/cbnet", "demo", "--quick")
-    assert "match" in run(checkout, ".venv/bin/cbnet", "--help")
+    assert "30 messages, 8 receivers, 50 deliveries" in run(checkout, ".venv/bin/cbnet", "demo", "--quick").stdout
+    assert "match" in run(checkout, ".venv/bin/cbnet", "--help").stdout

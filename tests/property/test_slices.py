@@ -53,11 +53,11 @@ class Churn:
                     host.perform(host.router.work(host.now))
 
     def finish(self):
-        self.lab.run(1)
-        while any(host.router.has_work for host in self.lab.memory.hosts.values()):
-            self.work(1)
-            self.lab.run(0.01)
-        self.lab.run(3)
+        for _ in range(5):  # work that is done leads to more at neighbours
+            self.lab.run(1)
+            while any(host.router.has_work for host in self.lab.memory.hosts.values()):
+                self.work(1)
+                self.lab.run(0.01)
 
     def flap(self):
         """Cut a cable, or repair it."""

@@ -23,32 +23,28 @@ from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.spark.java import java_home
 
 CLUSTER = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"}
-PROGRAM = """
-import json, os, sys, time
+# spark-submit runs a file: here matching, and the command twice, in one process.
+SUBMITTED = """
+import json, os, runpy, sys, time
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.spark.session import spark_session
 from cbnet.spark import match
 
-master, folder, top, settings = sys.argv[1:]
+_, folder, top, program, *arguments = sys.argv
 table, messages = f"{folder}/t.cbt", f"{folder}/in"
-with spark_session(master=master, conf=json.loads(settings), progress=False) as spark:
+with spark_session(progress=False) as spark, open(f"{folder}/matched", "w") as file:
     executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus
     while executors().size() < 3:  # two, and the driver
         time.sleep(0.1)
     matched = match(spark.range(0, 1000, 1, 4), table, filters=True)
     os.unlink(table)  # the workers read the copy that Spark has shipped
-    print(json.dumps(sorted([row.id, row.rule, row.filter] for row in matched.collect())))
+    print(json.dumps(sorted([row.id, row.rule, row.filter] for row in matched.collect())), file=file)
     stream = match(spark.readStream.schema("id bigint").json(messages), table + ".2")
     query = stream.writeStream.format("memory").queryName("matches").trigger(availableNow=True).start()
     query.awaitTermination()
-    print(json.dumps(sorted(row.id for row in spark.table("matches").collect())))
+    print(json.dumps(sorted(row.id for row in spark.table("matches").collect())), file=file)
     job = MatchJob(messages=[f"{top}/in"], format="json", tables=[f"{top}/t.cbt.2"])
-    print(json.dumps(run_match(spark, job, f"{top}/cluster").matches))
-"""
-# spark-submit runs a file: here the command, twice in one process.
-SUBMITTED = """
-import runpy, sys
-_, program, *arguments = sys.argv
+    print(json.dumps(run_match(spark, job, f"{top}/cluster").matches), file=file)
 for more in (["--master", "local[2]"], []):
     sys.argv = ["cbnet", *arguments, *more]
     try:
@@ -75,32 +71,6 @@ def mount(spark, setting):
         spark.sparkContext._jsc.hadoopConfiguration().set(key.removeprefix("spark.hadoop."), value)
 
 
-@pytest.mark.long
-def test_matching_on_the_cluster_gives_the_rows_of_one_machine(spark, cluster, tmp_path):
-    """Tables are shipped to the workers; the paths of the job are URIs."""
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.json").write_text('{"id": 1}\n{"id": 2}\n{"id": 3}\n')
-    Table.build({"low": "id < 3", "thirds": "id >= 997 or id = 500"}).save(tmp_path / "t.cbt")
-    Table.build({1: "id > 1"}).save(tmp_path / "t.cbt.2")
-    master, _ = cluster
-    top, setting = mounted(tmp_path)
-    settings = {**SETTINGS, **CLUSTER, **setting}
-    command = [sys.executable, "-c", PROGRAM, master, str(tmp_path), top, json.dumps(settings)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stderr
-    batch, stream, matches = map(json.loads, done.stdout.splitlines())
-    low = [[number, "low", "id < 3"] for number in range(3)]
-    high = [[number, "thirds", "id >= 997"] for number in (997, 998, 999)]
-    assert batch == [*low, [500, "thirds", "id = 500"], *high]
-    assert stream == [2, 3]
-
-    mount(spark, setting)
-    job = MatchJob(messages=[f"{top}/in"], format="json", tables=[f"{top}/t.cbt.2"])
-    assert run_match(spark, job, f"{top}/one").matches == matches == 2
-    for result in ("matches", "counts"):
-        assert rows_of(spark, f"{top}/cluster", result) == rows_of(spark, f"{top}/one", result), result
-
-
 @pytest.fixture(scope="module")
 def reference(spark, tmp_path_factory):
     """The folder of an undisturbed run of the configuration, in the shared session."""
@@ -112,12 +82,12 @@ def reference(spark, tmp_path_factory):
     return config.out
 
 
-def submit(folder, master, conf, *arguments):
-    """Start the command by spark-submit, as a data engineer would, in a process group of its own."""
+def submit(folder, top, master, conf, *arguments):
+    """Start the program by spark-submit, as a data engineer would, in a process group of its own."""
     settings = {key: value for key, value in {**SETTINGS, **CLUSTER, **conf}.items() if "codegen" not in key}
     confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     (folder / "submitted.py").write_text(SUBMITTED)
-    program = [str(folder / "submitted.py"), str(Path(cbnet.__file__).with_name("__main__.py"))]
+    program = [str(folder / "submitted.py"), str(folder), top, str(Path(cbnet.__file__).with_name("__main__.py"))]
     command = [str(SPARK / "bin" / "spark-submit"), "--master", master, *confs, *program]
     environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(folder / "java"))}
@@ -125,26 +95,55 @@ def submit(folder, master, conf, *arguments):
         return subprocess.Popen([*command, *arguments], env=environment, stdout=log, stderr=log, start_new_session=True)
 
 
-@pytest.mark.long
-def test_a_submitted_pipeline_gives_the_rows_of_one_machine_though_a_worker_is_killed(
-    spark, reference, cluster, tmp_path
-):
-    """All paths of the pipeline are URIs."""
+@pytest.fixture(scope="module")
+def submitted(cluster, tmp_path_factory):
+    """The folder of a program that was submitted to the cluster, one of whose workers was killed; and its URI.
+
+    All paths of the pipeline and of the job of matching are URIs. Tables are shipped to the workers.
+    """
+    folder = tmp_path_factory.mktemp("submitted")
+    (folder / "in").mkdir()
+    (folder / "in" / "a.json").write_text('{"id": 1}\n{"id": 2}\n{"id": 3}\n')
+    Table.build({"low": "id < 3", "thirds": "id >= 997 or id = 500"}).save(folder / "t.cbt")
+    Table.build({1: "id > 1"}).save(folder / "t.cbt.2")
     master, workers = cluster
-    top, setting = mounted(tmp_path)
-    write_inputs(tmp_path)
-    (tmp_path / "run.toml").write_text(CONFIG.format(top=top))
-    out = tmp_path / "out"
-    command = ["pipeline", "run", str(tmp_path / "run.toml"), "--output", f"{top}/out"]
-    process = submit(tmp_path, master, setting, *command)
+    top, setting = mounted(folder)
+    write_inputs(folder)
+    (folder / "run.toml").write_text(CONFIG.format(top=top))
+    command = ["pipeline", "run", str(folder / "run.toml"), "--output", f"{top}/out"]
+    process = submit(folder, top, master, setting, *command)
     try:
-        wait_for(lambda: any(out.glob("loads/*/_cbnet.json")) and is_python_busy(workers[1]), process)
+        wait_for(lambda: any(folder.glob("out/models/*/_cbnet.json")) and is_python_busy(workers[1]), process)
         kill_tree(workers[1])
-        assert not any(out.glob("predicates/*/_cbnet.json")), "the stage was over before the worker died"
         process.wait(timeout=600)
     finally:
         kill_group(process)
-    printed = (tmp_path / "log").read_text()
+    return folder, top, setting
+
+
+@pytest.mark.long
+def test_matching_on_the_cluster_gives_the_rows_of_one_machine(spark, submitted):
+    folder, top, setting = submitted
+    batch, stream, matches = map(json.loads, (folder / "matched").read_text().splitlines())
+    low = [[number, "low", "id < 3"] for number in range(3)]
+    high = [[number, "thirds", "id >= 997"] for number in (997, 998, 999)]
+    assert batch == [*low, [500, "thirds", "id = 500"], *high]
+    assert stream == [2, 3]
+    mount(spark, setting)
+    job = MatchJob(messages=[f"{top}/in"], format="json", tables=[f"{top}/t.cbt.2"])
+    assert run_match(spark, job, f"{top}/one").matches == matches == 2
+    for result in ("matches", "counts"):
+        assert rows_of(spark, f"{top}/cluster", result) == rows_of(spark, f"{top}/one", result), result
+
+
+@pytest.mark.long
+def test_a_submitted_pipeline_gives_the_rows_of_one_machine_though_a_worker_is_killed(
+    spark, reference, cluster, submitted
+):
+    folder, top, setting = submitted
+    master, _ = cluster
+    printed = (folder / "log").read_text()
+    assert "Lost executor" in printed
     assert f"master local[2] was requested, but spark-submit uses master {master}" in printed
     assert [line for line in printed.splitlines() if line.startswith("exit code")] == ["exit code 2", "exit code 0"]
     assert f"Spark {spark.version} at {master} (spark-submit)" in printed.splitlines()
@@ -174,15 +173,17 @@ def test_killed_run_resumes_and_gives_the_same_rows(spark, reference, start, tmp
     (tmp_path / "run.toml").write_text(CONFIG.format(top=tmp_path))
     config = read_config(tmp_path / "run.toml")
     killed = start("--master", "local[2]", "--conf", "spark.default.parallelism=7")
-    # the rows of the stage are being written, or computed for that
-    wait_for(lambda: any(Path(config.out).glob("predicates/_snapshot-*/_temporary")), killed)
+    # the rows of a stage are being written, or computed for that
+    wait_for(lambda: any(Path(config.out).glob("population/_snapshot-*/_temporary")), killed)
     kill_group(killed)
     stored = {each.name: each.state for each in states(config)}
-    assert [stored[name] for name in STAGES] == [*[StageState.DONE] * 8, *[StageState.MISSING] * 3]
+    done = sum(state is StageState.DONE for state in stored.values())
+    assert [stored[name] for name in STAGES[done:]] == [StageState.MISSING] * (len(STAGES) - done)
+    assert 6 <= done < len(STAGES)
     resumed = start("--master", "local[1]", "--json")  # other cores, other partitions
     output, _ = resumed.communicate(timeout=600)
     assert resumed.returncode == 0, output
-    assert '"stage": "population"' in output
-    assert output.count('"new": false') == 8
+    assert output.count('"new": false') == done
+    assert output.count('"new": true') == len(STAGES) - done
     for stage in STAGES:
         assert rows_of(spark, config.out, stage) == rows_of(spark, reference, stage), stage

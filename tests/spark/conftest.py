@@ -1,1 +1,1 @@
-from support.spark_fixtures import _shared_session, frame, remote, small_blocks  # noqa: F401
+from support.spark_fixtures import _shared_session, borrowed, frame, remote, small_blocks  # noqa: F401

@@ -28,7 +28,7 @@ seed = 5
 graph = "{top}/tree.txt"
 users = "{top}/users.csv"
 [population]
-clusters = 4000
+clusters = 1000
 [sources.tweets]
 preset = "tweets"
 path = "{top}/tweets/*.tsv"
@@ -36,8 +36,8 @@ path = "{top}/tweets/*.tsv"
 preset = "followers"
 path = "{top}/follows.txt"
 [applications.web]
-descriptors = 30
-users = 100_000
+descriptors = 10
+users = 10_000
 [applications.video]
 [applications.social]
 read = "tweets"

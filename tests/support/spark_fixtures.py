@@ -4,6 +4,16 @@ from secrets import token_hex
 
 import pytest
 
+UNUSUAL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "false",
+    "spark.sql.parquet.compression.codec": "gzip",
+    "spark.sql.session.timeZone": "Asia/Kolkata",
+    "spark.sql.shuffle.partitions": "5",
+}
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _shared_session(spark):
@@ -45,3 +55,14 @@ def remote(request, spark, tmp_path):
         overloaded = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
         configuration.set(f"fs.{request.param}.impl", overloaded)
     return f"{request.param}://{name}/here"
+
+
+@pytest.fixture
+def borrowed(spark):
+    """A session with its own settings, in the process of the shared one."""
+    session = spark.newSession()
+    for key, value in UNUSUAL.items():
+        session.conf.set(key, value)
+    yield session
+    spark.createDataFrame([(1,)], "n int")  # the shared one is the active one again
+    assert {key: session.conf.get(key) for key in UNUSUAL} == UNUSUAL

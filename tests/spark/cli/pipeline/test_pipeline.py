@@ -93,27 +93,6 @@ def test_errors_are_one_line(cbnet, small, tmp_path, arguments, said):
     assert "Traceback" not in outcome.err
 
 
-@pytest.mark.usefixtures("spark")
-def test_the_demo_ends_with_a_small_internet_that_runs(cbnet, monkeypatch):
-    monkeypatch.setattr("cbnet.cli.demo.pipeline._GRAPH", "aslike:12")
-    monkeypatch.setattr("cbnet.cli.demo.pipeline._CLUSTERS", 20)
-    monkeypatch.setattr("cbnet.cli.demo.pipeline._TABLES", 3)
-    monkeypatch.setattr("cbnet.cli.demo.pipeline._MASTER", "local[2]")
-    outcome = cbnet("demo")
-    assert outcome.code == 0
-    first, second, *steps = outcome.err.splitlines()
-    assert first == "starting Spark …"
-    assert second.startswith("Spark ")
-    assert all(line.endswith(" …") for line in steps), outcome.err  # progress, and nothing else
-    for said in ("Messages", "A small Internet", "Table 1: router", "10,880,657"):
-        assert said in outcome.out
-    for said in ("12 routers", "Path of one message", "Every message reached exactly the nodes"):
-        assert said in outcome.out
-    numbers = {line.split()[1]: line.split()[3] for line in outcome.out.splitlines() if line.count("│") == 4}
-    assert (numbers["missed"], numbers["spurious"], numbers["duplicates"]) == ("0", "0", "0")
-    assert int(numbers["delivered"].replace(",", "")) > 100
-
-
 def test_without_spark_the_demo_ends_with_a_note(cbnet, monkeypatch):
     def missing(*_):
         raise CbnetError("the pipeline needs Spark: pip install 'cbnet[spark]'")

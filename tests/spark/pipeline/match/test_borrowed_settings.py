@@ -13,7 +13,7 @@ from cbnet.pipeline.match.batch_folders import compact_batches
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.results import read_result
-from cbnet.spark import MatchStream, StreamJob, read_complete_batches, read_rule
+from cbnet.spark import MatchStream, StreamJob, match, read_complete_batches, read_rule
 
 SETTINGS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",  # usual on S3
@@ -123,6 +123,7 @@ def test_replaced_file_of_a_batch_stops_the_compaction(spark, folder):
 
 
 @pytest.mark.usefixtures("settings")
+@pytest.mark.parametrize("remote", ["s3a"], indirect=True)  # jobs on a cluster use the other one
 def test_jobs_and_streams_write_to_other_file_systems(spark, folder, remote):
     for _ in range(2):
         assert run_match(spark, job(folder, {"one": "x = 3"}), f"{remote}/job").matches == 2
@@ -131,3 +132,13 @@ def test_jobs_and_streams_write_to_other_file_systems(spark, folder, remote):
     assert compact_batches(spark, f"{remote}/stream", 2) == 2
     assert [path.name for path in (folder / "stream" / "matches").glob("batch=*")] == ["batch=0-1"]
     assert read_rule(spark, f"{remote}/stream", "it").count() == 40
+
+
+def test_matching_gives_the_same_rows_with_any_settings(spark, borrowed):
+    columns = ["1 as id", "timestamp'2024-05-01 10:00:00Z' as t", "date'2024-05-01' as d", "1.50BD as n", "'x' as s"]
+    rules = {"t": 't = "2024-05-01T10:00:00.000000000Z"', "d": "exists d", "n": "n = 1.5", "s": 's = "x"'}
+    frames = [session.sql(f"select {', '.join(columns)}") for session in (spark, borrowed)]
+    usual, unusual = (
+        sorted(row.rule for row in match(frame, Table.build(rules), key="id").collect()) for frame in frames
+    )
+    assert usual == unusual == ["d", "n", "s", "t"]

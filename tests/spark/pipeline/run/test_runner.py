@@ -1,5 +1,6 @@
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from support.crowds import behind, minimal
@@ -223,7 +224,8 @@ BOOKMARKS = [
 ]  # fmt: skip
 
 
-def traces(folder, rejected=0.5):
+def traces(folder, top=None, rejected=0.5):
+    """Write traces and a network, and return a run of them; top: the folder, as the run names it."""
     lines = ["user\titem\ttags", *("\t".join(row) for row in BOOKMARKS), "torn line"]
     (folder / "bookmarks.tsv").write_text("\n".join(lines) + "\n")
     (folder / "tweets.tsv").write_text("user\tlink\thashtags\nann\tl1\t#news #now\nbob\tl1\t#late\nbob\tl2\t\n")
@@ -231,24 +233,28 @@ def traces(folder, rejected=0.5):
     words = {"a": "guitar strings tuning guitar", "b": "garden soil roses garden"}
     posts = [(user, words[user]) for user in "ab" for _ in range(4)]
     (folder / "posts.tsv").write_text("".join(f"{user}\t{text}\n" for user, text in posts))
+    (folder / "ring.txt").write_text("".join(f"{node} {(node + 1) % 6}\n" for node in range(6)))
+    (folder / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(6)))
+    top = top or folder
     text = f"""
         [network]
-        graph = "ring:6"
+        graph = "{top}/ring.txt"
+        users = "{top}/users.csv"
         [population]
         clusters = 40
         [sources.bookmarks]
         preset = "bookmarks"
-        path = "bookmarks.tsv"
+        path = "{top}/bookmarks.tsv"
         max_rejected = {rejected}
         [sources.tweets]
         preset = "tweets"
-        path = "tweets.tsv"
+        path = "{top}/tweets.tsv"
         [sources.follows]
         preset = "followers"
-        path = "follows.txt"
+        path = "{top}/follows.txt"
         [sources.posts]
         preset = "posts"
-        path = "posts.tsv"
+        path = "{top}/posts.tsv"
         [topics]
         topics = 2
         iterations = 2
@@ -264,39 +270,40 @@ def traces(folder, rejected=0.5):
         kind = "social"
         read = "tweets"
         followers = "follows"
+        [tables]
+        [live]
     """
     return config_of(folder, text)
 
 
-WITH_FILES = SMALL.replace('"aslike:40"', '"{top}/ring.txt"\nusers = "{top}/users.csv"') + "[tables]\n[live]\n"
-
-
-def write_network(folder):
-    (folder / "ring.txt").write_text("".join(f"{node} {(node + 1) % 6}\n" for node in range(6)))
-    (folder / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(6)))
+SOURCES = ["sources/bookmarks", "sources/posts", "sources/tweets", "sources/follows"]
+TRACED = [*SOURCES, *(f"descriptors/{name}" for name in ("web", "blog", "followed")), "tags", "sets"]
+TRACED += [*MADE, "tables", "live"]
 
 
 @pytest.fixture(scope="module")
-def here(spark, tmp_path_factory):
-    """The folder of a run whose inputs and outputs are plain paths."""
-    folder = tmp_path_factory.mktemp("here")
-    write_network(folder)
-    config = config_of(folder, WITH_FILES.format(top=folder))
-    [*run(config, lambda: spark)]
-    return folder / "run"
+def traced(spark, tmp_path_factory):
+    """The configuration of a run from traces to tables and a live network, all in plain paths."""
+    config = traces(tmp_path_factory.mktemp("traces"))
+    assert new_stages(config, spark) == TRACED
+    return config
 
 
-def test_rows_are_the_same_when_all_inputs_and_outputs_are_uris(spark, here, tmp_path, remote):
-    write_network(tmp_path)
-    config_of(tmp_path, WITH_FILES.format(top=remote))
+@pytest.mark.parametrize("remote", ["s3a"], indirect=True)  # runs on a cluster use the other one
+def test_rows_are_the_same_at_uris_in_a_session_with_other_settings(spark, borrowed, traced, tmp_path, remote):
+    traces(tmp_path, remote)
     there = read_config(tmp_path / "run.toml", out=f"{remote}/b")
-    assert new_stages(there, spark) == [*MADE, "tables", "live"]
-    assert files_of(tmp_path / "b" / "tables") == files_of(here / "tables")
+    facts = {outcome.name: outcome.result.facts for outcome in run(there, lambda: borrowed)}
+    assert [*facts] == TRACED
+    for one in run(traced, no_session):
+        assert {**facts[one.name], "aside": None} == {**one.result.facts, "aside": None}
+        if one.name not in ("tables", "live"):
+            assert rows_of(spark, there.out, one.name) == rows_of(spark, traced.out, one.name), one.name
+    here = Path(traced.out)
+    assert files_of(tmp_path / "b" / "tables") == files_of(here / "tables") != {}
     networks = [read_folder(folder / "live") for folder in (here, tmp_path / "b")]
     assert {len(network.graph) for network in networks} == {6}
     assert networks[0].data.tables.keys() == networks[1].data.tables.keys() != set()
-    for stage in MADE:
-        assert rows_of(spark, there.out, stage) == rows_of(spark, here, stage), stage
     assert {each.state for each in states(there, spark)} == {StageState.DONE}
     next((tmp_path / "b" / "loads").glob("_snapshot-*/part-*.parquet")).unlink()
     assert {each.name for each in states(there, spark) if each.state is StageState.DAMAGED} == {"loads"}
@@ -318,13 +325,8 @@ def test_too_many_malformed_rows_stop_a_run_and_are_stored(spark, tmp_path):
     assert state_of(config)["sources/bookmarks"] is StageState.MISSING
 
 
-def test_from_traces_to_table_1(spark, tmp_path):
-    config = traces(tmp_path)
-    names = new_stages(config, spark)
-    sources = ["sources/bookmarks", "sources/posts", "sources/tweets", "sources/follows"]
-    descriptors = [f"descriptors/{name}" for name in ("web", "blog", "followed")]
-    assert names == [*sources, *descriptors, "tags", "sets", *MADE]
-    results = {outcome.name: outcome.result for outcome in run(config, no_session)}
+def test_from_traces_to_table_1(spark, traced):
+    results = {outcome.name: outcome.result for outcome in run(traced, no_session)}
     assert results["sources/bookmarks"].facts["lines"] == 9
     assert sum(results["sources/bookmarks"].facts["rejected"].values()) == 1
     web = results["descriptors/web"].facts["yield"]
@@ -333,21 +335,24 @@ def test_from_traces_to_table_1(spark, tmp_path):
     # late, new, now describe l1: eve subscribes to it once, and fay, who follows both, once
     assert (followed["read"], followed["kept"], followed["derived"], followed["users"]) == (3, 2, 2, 2)
     assert results["descriptors/blog"].facts["yield"]["read"] == 8
-    tags = {row.tag: row.id for row in stored(spark, config, "tags").collect()}
+    tags = {row.tag: row.id for row in stored(spark, traced, "tags").collect()}
     assert tags["news"] < tags["jazz"]
-    used = {tag for row in stored(spark, config, "population").where("app = 'web'").collect() for tag in row.tags}
+    used = {tag for row in stored(spark, traced, "population").where("app = 'web'").collect() for tag in row.tags}
     own = ["news", "jazz", "vinyl", "piano", "run", "shoe", "cat"]
     assert {tag for tag in used if tag < len(tags)} <= {tags[tag] for tag in own}
     assert used & {tags[tag] for tag in own}
-    rows = [tuple(row) for row in stored(spark, config, "population").collect()]
-    context = StageContext(spark, config)
+    rows = [tuple(row) for row in stored(spark, traced, "population").collect()]
+    context = StageContext(spark, traced)
     (router,), tree = context.routers, context.tree
     neighbours = {*tree.children(router).tolist(), int(tree.parents[router])} - {-1}
     kept = sum(len(minimal(behind(rows, tree, router, neighbour))) for neighbour in neighbours)
     assert results["table1"].facts["rows"][0]["kept"] == kept  # one tag is in half of all sets of the web
-    os.utime(tmp_path / "tweets.tsv", (1000, 1000))
-    stale = {name for name, state in state_of(config).items() if state is StageState.STALE}
-    assert stale == {"sources/tweets", "descriptors/followed", "tags", "sets", *MADE}
+
+
+def test_changed_trace_makes_stages_stale(traced):
+    os.utime(Path(traced.out).with_name("tweets.tsv"), (1000, 1000))
+    stale = {name for name, state in state_of(traced).items() if state is StageState.STALE}
+    assert stale == {"sources/tweets", "descriptors/followed", "tags", "sets", *MADE, "tables", "live"}
 
 
 def test_empty_trace_is_named(spark, tmp_path):
