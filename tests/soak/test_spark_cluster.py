@@ -1,7 +1,4 @@
-"""Matching and pipelines on a cluster of two workers, one of which is killed; and a pipeline whose driver is killed.
-
-One file, because the pipelines are compared with one undisturbed run, and one cluster serves all tests.
-"""
+"""Matching on a cluster of two workers, and a pipeline whose first driver is killed, and then one of the workers."""
 
 import json
 import os
@@ -11,14 +8,13 @@ from pathlib import Path
 from secrets import token_hex
 
 import pytest
-from support.clusters import SPARK, is_python_busy, kill_group, kill_tree, standalone_cluster
-from support.pipeline_runs import CONFIG, SETTINGS, STAGES, rows_of, start_run, wait_for, write_inputs
+from support.clusters import SPARK, has_python, kill_group, kill_tree, standalone_cluster
+from support.pipeline_runs import CONFIG, SETTINGS, STAGES, confs, rows_of, start_run, wait_for, write_inputs
 
 import cbnet
 from cbnet import Table
 from cbnet.pipeline.match.match_job import MatchJob, run_match
 from cbnet.pipeline.run.configuration import read_config
-from cbnet.pipeline.run.plan import StageState, states
 from cbnet.pipeline.run.runner import run
 from cbnet.pipeline.spark.java import java_home
 
@@ -85,10 +81,9 @@ def reference(spark, tmp_path_factory):
 def submit(folder, top, master, conf, *arguments):
     """Start the program by spark-submit, as a data engineer would, in a process group of its own."""
     settings = {key: value for key, value in {**SETTINGS, **CLUSTER, **conf}.items() if "codegen" not in key}
-    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     (folder / "submitted.py").write_text(SUBMITTED)
     program = [str(folder / "submitted.py"), str(folder), top, str(Path(cbnet.__file__).with_name("__main__.py"))]
-    command = [str(SPARK / "bin" / "spark-submit"), "--master", master, *confs, *program]
+    command = [str(SPARK / "bin" / "spark-submit"), "--master", master, *confs(settings), *program]
     environment = {**os.environ, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home(folder / "java"))}
     with (folder / "log").open("w") as log:  # Spark logs more than a pipe holds
@@ -97,9 +92,10 @@ def submit(folder, top, master, conf, *arguments):
 
 @pytest.fixture(scope="module")
 def submitted(cluster, tmp_path_factory):
-    """The folder of a program that was submitted to the cluster, one of whose workers was killed; and its URI.
+    """The folder of a program that was submitted to the cluster, its URI, and the stages that were done before.
 
-    All paths of the pipeline and of the job of matching are URIs. Tables are shipped to the workers.
+    The program resumes a pipeline that was killed on one machine; one of the workers is killed meanwhile. All paths of
+    the pipeline and of the job of matching are URIs. Tables are shipped to the workers.
     """
     folder = tmp_path_factory.mktemp("submitted")
     (folder / "in").mkdir()
@@ -110,20 +106,37 @@ def submitted(cluster, tmp_path_factory):
     top, setting = mounted(folder)
     write_inputs(folder)
     (folder / "run.toml").write_text(CONFIG.format(top=top))
-    command = ["pipeline", "run", str(folder / "run.toml"), "--output", f"{top}/out"]
+    kill_run(folder, "--output", f"{top}/out", *confs({**setting, "spark.default.parallelism": "7"}))
+    done = [stage for stage in STAGES if any(folder.glob(f"out/{stage}/*/_cbnet.json"))]
+    command = ["pipeline", "run", str(folder / "run.toml"), "--output", f"{top}/out", "--json"]
     process = submit(folder, top, master, setting, *command)
     try:
-        wait_for(lambda: any(folder.glob("out/models/*/_cbnet.json")) and is_python_busy(workers[1]), process)
+        wait_for(lambda: is_resumed(folder) and has_python(workers[1]), process)
         kill_tree(workers[1])
         process.wait(timeout=600)
     finally:
         kill_group(process)
-    return folder, top, setting
+    return folder, top, setting, done
+
+
+def kill_run(folder, *options):
+    """Start a run on one machine, and kill it while it writes the rows of a stage, or computes them."""
+    process = start_run(folder, "--master", "local[2]", *options)
+    try:
+        wait_for(lambda: any(folder.glob("out/population/_snapshot-*/_temporary")), process)
+    finally:
+        kill_group(process)
+        process.stdout.close()
+
+
+def is_resumed(folder):
+    """Return whether the pipeline has its session on the cluster, which is the second of the submitted program."""
+    return (folder / "log").read_text().count("(spark-submit)\n") == 2
 
 
 @pytest.mark.long
 def test_matching_on_the_cluster_gives_the_rows_of_one_machine(spark, submitted):
-    folder, top, setting = submitted
+    folder, top, setting, _ = submitted
     batch, stream, matches = map(json.loads, (folder / "matched").read_text().splitlines())
     low = [[number, "low", "id < 3"] for number in range(3)]
     high = [[number, "thirds", "id >= 997"] for number in (997, 998, 999)]
@@ -137,53 +150,20 @@ def test_matching_on_the_cluster_gives_the_rows_of_one_machine(spark, submitted)
 
 
 @pytest.mark.long
-def test_a_submitted_pipeline_gives_the_rows_of_one_machine_though_a_worker_is_killed(
+def test_a_killed_pipeline_resumes_on_a_cluster_that_loses_a_worker_and_gives_the_same_rows(
     spark, reference, cluster, submitted
 ):
-    folder, top, setting = submitted
+    folder, top, setting, done = submitted
     master, _ = cluster
     printed = (folder / "log").read_text()
     assert "Lost executor" in printed
     assert f"master local[2] was requested, but spark-submit uses master {master}" in printed
     assert [line for line in printed.splitlines() if line.startswith("exit code")] == ["exit code 2", "exit code 0"]
     assert f"Spark {spark.version} at {master} (spark-submit)" in printed.splitlines()
+    assert done == STAGES[: len(done)]
+    assert 6 <= len(done) < len(STAGES)
+    assert printed.count('"new": false') == len(done)
+    assert printed.count('"new": true') == len(STAGES) - len(done)
     mount(spark, setting)
     for stage in STAGES:
         assert rows_of(spark, f"{top}/out", stage) == rows_of(spark, reference, stage), stage
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Start runs, each in a process group of its own; none outlives the test."""
-    started = []
-
-    def start(*options):
-        started.append(start_run(tmp_path, *options))
-        return started[-1]
-
-    yield start
-    for process in started:
-        kill_group(process)
-        process.stdout.close()
-
-
-@pytest.mark.long
-def test_killed_run_resumes_and_gives_the_same_rows(spark, reference, start, tmp_path):
-    write_inputs(tmp_path)
-    (tmp_path / "run.toml").write_text(CONFIG.format(top=tmp_path))
-    config = read_config(tmp_path / "run.toml")
-    killed = start("--master", "local[2]", "--conf", "spark.default.parallelism=7")
-    # the rows of a stage are being written, or computed for that
-    wait_for(lambda: any(Path(config.out).glob("population/_snapshot-*/_temporary")), killed)
-    kill_group(killed)
-    stored = {each.name: each.state for each in states(config)}
-    done = sum(state is StageState.DONE for state in stored.values())
-    assert [stored[name] for name in STAGES[done:]] == [StageState.MISSING] * (len(STAGES) - done)
-    assert 6 <= done < len(STAGES)
-    resumed = start("--master", "local[1]", "--json")  # other cores, other partitions
-    output, _ = resumed.communicate(timeout=600)
-    assert resumed.returncode == 0, output
-    assert output.count('"new": false') == done
-    assert output.count('"new": true') == len(STAGES) - done
-    for stage in STAGES:
-        assert rows_of(spark, config.out, stage) == rows_of(spark, reference, stage), stage

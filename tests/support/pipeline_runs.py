@@ -55,11 +55,14 @@ def write_inputs(folder):
     (folder / "follows.txt").write_text("eve ann\nfay ann\nfay bob\n")
 
 
+def confs(settings):
+    """Return the options of a command for these settings of Spark."""
+    return [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+
+
 def start_run(folder, *options):
     """Start a run of the configuration in a folder, in a process group of its own."""
-    settings = {**SETTINGS, "spark.local.dir": folder / "local"}
-    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    command = [*COMMAND, str(folder / "run.toml"), *options, *confs]
+    command = [*COMMAND, str(folder / "run.toml"), *options, *confs({**SETTINGS, "spark.local.dir": folder / "local"})]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
