@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 ARCHIVE = Path(sys.prefix, "spark.jsa")
 # Tests run short programs: compiling them with Java's optimising compiler takes longer than running them.
-_FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 # Java would print on standard output that it ignores an archive.
 _MAPPED = f"{_FAST} -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable"
 JAVA_OPTIONS = _MAPPED if ARCHIVE.exists() and ARCHIVE.stat().st_size else _FAST

@@ -75,7 +75,7 @@ def plural(count: int, noun: str) -> str:
 def new_grid(title: str, first: str, *others: str, tight: bool = False) -> Grid:
     """Return an empty table whose first column names the row. A last column without a head is for bars.
 
-    A tight table has no margin, and narrow gaps between columns.
+    A tight table has no margin, and narrow gaps between columns. On a narrow terminal, cells are folded, not cut.
     """
     from rich import box
     from rich.table import Table
@@ -89,9 +89,9 @@ def new_grid(title: str, first: str, *others: str, tight: bool = False) -> Grid:
     )
     grid.show_edge = grid.pad_edge = not tight
     grid.collapse_padding = tight
-    grid.add_column(Text(first), style="cyan")
+    grid.add_column(Text(first), style="cyan", overflow="fold")
     for head in others:
-        grid.add_column(Text(head), justify="right" if head or len(others) == 1 else "left")
+        grid.add_column(Text(head), justify="right" if head or len(others) == 1 else "left", overflow="fold")
     return grid
 
 
