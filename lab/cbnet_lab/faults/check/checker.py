@@ -37,7 +37,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from cbnet_lab.faults.check.durable import DurableCheck
-from cbnet_lab.faults.check.findings import Findings, Identity, Recovery
+from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.log import LogCheck, ReplayCheck
 from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription
 from cbnet_lab.faults.check.requests import RequestCheck
@@ -84,7 +84,13 @@ class Checker:
         self._freed = -inf  # time when the last one was
         self._jumped = -inf  # time when a clock did
         self._changes: list[FaultEvent] = []  # since the network had settled
+        self.changed = 0.0  # time of the last change
         self._is_over = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the network has settled since the last change."""
+        return self._state.is_settled
 
     def add(self, *events: Event) -> None:
         """Check events."""
@@ -202,6 +208,7 @@ class Checker:
             self._state.first_fault = min(self._state.first_fault, event.at)
             self._state.is_settled = False
             self._changes.append(event)
+            self.changed = event.at
 
     def _settle(self, event: SettleEvent) -> None:
         if not event.is_settled or event.at - event.since > self._begin.recovery:
@@ -210,8 +217,9 @@ class Checker:
             )
         if event.is_settled:
             if self._changes:
-                first, kinds = self._changes[0].at, [_name(each) for each in self._changes]
-                self.findings.recoveries.append(Recovery(kinds, event.at - first, event.at - event.since))
+                first, *others = self._changes
+                kind = "several" if others else f"end of {first.kind}" if first.is_end else first.kind
+                self.findings.recoveries.setdefault(kind, []).append(event.at - first.at)
                 self._changes = []
             self._state.is_settled = True
             self._plain.settle()
@@ -290,10 +298,6 @@ class Checker:
         for durable in self._durable.values():
             if durable.is_past and durable.home == kept.router:
                 log.check_durable(durable)
-
-
-def _name(event: FaultEvent) -> str:
-    return f"end of {event.kind}" if event.is_end else event.kind
 
 
 def check_record(events: Iterable[Event]) -> Findings:

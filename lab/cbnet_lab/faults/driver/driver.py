@@ -29,16 +29,9 @@ class FaultyNetwork(Protocol):
 class FaultDriver:
     """Carries out schedules of faults in a network."""
 
-    def __init__(
-        self,
-        network: FaultyNetwork,
-        record: Callable[[FaultEvent], None],
-        on_change: Callable[[Fault], None] = lambda _: None,
-    ) -> None:
-        """Initialise; on_change: called before each fault, and before each end of one."""
+    def __init__(self, network: FaultyNetwork, record: Callable[[FaultEvent], None]) -> None:
         self._network = network
         self._record = record
-        self._on_change = on_change
         self.active: list[Fault] = []
 
     def run(self, schedule: Sequence[Fault], until: float) -> None:
@@ -57,7 +50,6 @@ class FaultDriver:
 
     def begin(self, fault: Fault) -> None:
         """Begin a fault, if that is possible."""
-        self._on_change(fault)
         event = FaultEvent(self._network.now, fault.of, fault.kind)
         if self._network.begin(fault):
             self._record(event)
@@ -68,7 +60,6 @@ class FaultDriver:
         """End a fault that has begun."""
         if fault in self.active:
             self.active.remove(fault)
-            self._on_change(fault)
             self._network.end(fault)
             self._record(FaultEvent(self._network.now, fault.of, fault.kind, is_end=True))
 
