@@ -1,10 +1,9 @@
-"""The record of a door trial, with the contents of messages and deliveries, and its result."""
+"""The record of a door trial, with the contents of messages and deliveries."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from cbnet.network.client.load_clients import DeliveryCount
@@ -69,29 +68,3 @@ def delivery_problems(found: Findings) -> Iterator[str]:
             yield f"{len(texts):,} deliveries {_DELIVERIES[kind]}"
     for kind, texts in found.violations.items():
         yield from texts if kind not in _DELIVERIES else ()
-
-
-@dataclass(frozen=True)
-class DoorResult:
-    """The measurements of a trial, and the violated guarantees."""
-
-    streams: int
-    sockets: int
-    messages: int
-    expected: int  # deliveries
-    right: int
-    seconds: float  # from the first message until the last delivery
-    cpu_us_per_delivery: float  # of the router
-    cpu_us_per_message: float
-    memory_before_mb: float
-    memory_connected_mb: float  # when all have subscribed
-    memory_peak_mb: float
-    health_checks: int
-    slowest_health_ms: float
-    closed_after_s: float | None  # from the first message until the client that never reads was closed
-    problems: list[str]
-
-    @property
-    def problem(self) -> str | None:
-        """The violated guarantees, if there are any."""
-        return "; ".join(self.problems) or None
