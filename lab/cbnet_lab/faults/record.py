@@ -12,14 +12,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet.network.protocol.frames import DurablePublished
+
 Outcome: TypeAlias = Literal["stored", "silent", "refused"]
 FIRST: Final = 1e9  # seconds: an age before everything
 SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain", "offer"]  # replay: from the past, and not durable
-
-
-def outcome_of(silent: Collection[str], refused: Collection[str]) -> Outcome:
-    """Return the outcome of a receipt."""
-    return "silent" if silent else "refused" if refused else "stored"
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -206,6 +204,18 @@ Event: TypeAlias = (
     | HealEvent | KeptEvent | EndEvent
 )  # fmt: skip
 Record: TypeAlias = Callable[[Event], None]  # adds an event
+
+
+def sender(payload: bytes) -> tuple[str, int]:
+    """Return the publisher and the number that a payload such as `p0 17` names."""
+    publisher, number = payload.decode().split()
+    return publisher, int(number)
+
+
+def receipt_event(at: float, publisher: str, number: int, receipt: Receipt | DurablePublished) -> ReceiptEvent:
+    """Return the event of a receipt."""
+    outcome: Outcome = "silent" if receipt.silent else "refused" if receipt.refused else "stored"
+    return ReceiptEvent(at, publisher, number, outcome, receipt.subscriptions, "; ".join(receipt.refused))
 
 
 def settled_beginning(predicates: Mapping[str, str], recovery: float = 0.0) -> list[Event]:

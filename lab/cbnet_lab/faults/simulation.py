@@ -21,6 +21,7 @@ from cbnet_lab.faults.record import (
     ReceiveEvent,
     SubscribeEvent,
     UnsubscribeEvent,
+    sender,
 )
 
 
@@ -81,6 +82,5 @@ class RecordedClient(MemoryClient):
         self.publish(dict(message.attributes), payload, tuple(sorted(message.tags)))
 
     def _delivered(self, delivered: ReceivedMessage) -> None:
-        publisher, number = delivered.payload.decode().split()
         name = self.subscription_name(delivered.subscription)
-        self._run.record(ReceiveEvent(delivered.at, self.name, name, 0, 1, publisher, int(number)))
+        self._run.record(ReceiveEvent(delivered.at, self.name, name, 0, 1, *sender(delivered.payload)))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from selectors import EVENT_READ, DefaultSelector
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cbnet.network.protocol.frames import Deliver, Ping, Pong, Publish
 from cbnet_lab.bench.router.load import Target
@@ -21,7 +21,7 @@ from cbnet_lab.faults.record import PublishEvent, ReceiveEvent
 
 _INTERVAL = 0.005  # seconds between two pings, and between two messages
 _CONNECT_INTERVAL = 0.1  # seconds between two new clients
-_MESSAGE = {"airline": "ZZ", "price": 1}
+_MESSAGE: dict[str, Any] = {"airline": "ZZ", "price": 1}
 PROBES = {"prober": 'airline = "ZZ"'}  # predicate of the subscription, by client
 MAX_PING_MS, MAX_MESSAGE_MS = 100, 250  # goals
 
