@@ -26,21 +26,12 @@ from cbnet_lab.bench.network.load_processes import network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, members
+from cbnet_lab.faults import record
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.driver.driver import FaultDriver
+from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
-from cbnet_lab.faults.record import (
-    EndEvent,
-    Event,
-    FaultEvent,
-    PublishEvent,
-    ReceiveEvent,
-    SettleEvent,
-    settled_beginning,
-)
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -117,14 +108,14 @@ class _FailingNetwork(ProcessFaults):
 
     def __init__(self, network: ProcessNetwork, links: Sequence[str]) -> None:
         super().__init__(network, links)
-        self.events: list[Event] = []
+        self.events: list[record.Event] = []
         self._changed = 0.0  # time of the last event since it had converged
 
     def wait(self, until: float) -> None:
         """Sleep until some time; before, wait until the network has converged."""
         if self._changed and until - self.now > _BURST:
             self.network.wait(_CONVERGED)
-            self.events.append(SettleEvent(self.now, self._changed))
+            self.events.append(record.SettleEvent(self.now, self._changed))
             self._changed = 0.0
             until = max(until, self.now + _REST)
         super().wait(until)
@@ -207,11 +198,11 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
     )
 
 
-def _in_flight(events: Sequence[Event], received: ReceivedDeliveries) -> Iterator[Event]:
+def _in_flight(events: Sequence[record.Event], received: ReceivedDeliveries) -> Iterator[record.Event]:
     """Yield the events, faults with the longest delivery time since the event before: messages may be in flight."""
     before = 0.0
     for event in events:
-        if isinstance(event, FaultEvent):
+        if isinstance(event, record.FaultEvent):
             within = received.milliseconds[(received.at >= before * 1e9) & (received.at < event.at * 1e9)]
             yield msgspec.structs.replace(event, in_flight=float(within.max()) / 1e3 if len(within) else 0.0)
         else:
@@ -220,23 +211,25 @@ def _in_flight(events: Sequence[Event], received: ReceivedDeliveries) -> Iterato
 
 
 def _record(
-    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[Event], publishers: int
-) -> list[Event]:
+    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[record.Event], publishers: int
+) -> list[record.Event]:
     """Return the record of a run: messages, deliveries and events, by time."""
     predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
     names = [f"p{number % publishers}" for number in range(publishers)]
-    messages: list[Event] = [
-        PublishEvent(at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)]))
+    messages: list[record.Event] = [
+        record.PublishEvent(
+            at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)])
+        )
         for number, at in zip(range(order.first, order.first + order.count), _sent(order, received), strict=True)
     ]
-    deliveries: list[Event] = [
-        ReceiveEvent(at / 1e9, f"s{subscriber}", f"s{subscriber}", 0, 1, names[number % publishers], number)
+    deliveries: list[record.Event] = [
+        record.ReceiveEvent(at / 1e9, f"s{subscriber}", f"s{subscriber}", 0, 1, names[number % publishers], number)
         for subscriber, number, at in zip(
             received.subscribers.tolist(), received.numbers.tolist(), received.at.tolist(), strict=True
         )
     ]
     happened = sorted([*messages, *events, *deliveries], key=lambda event: event.at)
-    return [*settled_beginning(predicates, _CONVERGED), *happened, EndEvent(happened[-1].at, {})]
+    return [*record.settled_beginning(predicates, _CONVERGED), *happened, record.EndEvent(happened[-1].at, {})]
 
 
 def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
@@ -247,10 +240,10 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
     return list(sent.tolist())
 
 
-def _missed(found: Findings, events: Sequence[Event], *, is_repair: bool) -> Missed:
+def _missed(found: Findings, events: Sequence[record.Event], *, is_repair: bool) -> Missed:
     """Return the messages missed after failures, or after repairs; a message belongs to the last event before it."""
-    faults = [event for event in events if isinstance(event, FaultEvent)]
-    settled = [event for event in events if isinstance(event, SettleEvent)]
+    faults = [event for event in events if isinstance(event, record.FaultEvent)]
+    settled = [event for event in events if isinstance(event, record.SettleEvent)]
     starts = [event.at - (event.in_flight or 0.0) for event in faults]
     missed = []
     for at, count, is_promised in found.missed:
@@ -262,7 +255,7 @@ def _missed(found: Findings, events: Sequence[Event], *, is_repair: bool) -> Mis
     return Missed(len(missed), sum(count for count, _ in missed), seconds, max(converged, default=0.0))
 
 
-def _last_before(faults: Sequence[FaultEvent], at: float) -> FaultEvent:
+def _last_before(faults: Sequence[record.FaultEvent], at: float) -> record.FaultEvent:
     return [fault for fault in faults if fault.at <= at][-1]
 
 

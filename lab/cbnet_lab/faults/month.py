@@ -18,7 +18,7 @@ from cbnet.network.simulation.memory_network import ConnectionEnd
 from cbnet.topology import Graph, topology
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.driver.schedule import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 from cbnet_lab.faults.record import AnswerEvent, BeginEvent, Event, RequestEvent, SettleEvent, SubscribeEvent
 from cbnet_lab.faults.simulation import RecordedClient, Simulation
 

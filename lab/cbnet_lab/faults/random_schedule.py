@@ -27,7 +27,7 @@ from cbnet.network.protocol.frames import Frame, Subscribed
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.routing import deliver
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.driver.schedule import Fault
+from cbnet_lab.faults.driver.driver import Fault
 from cbnet_lab.faults.record import BeginEvent, CompareEvent, ConfirmEvent, SettleEvent
 from cbnet_lab.faults.simulation import RecordedClient, Simulation
 

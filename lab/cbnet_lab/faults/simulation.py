@@ -7,43 +7,33 @@ from collections.abc import Mapping
 from cbnet.language.message import Message
 from cbnet.network.simulation.memory_client import MemoryClient, ReceivedMessage
 from cbnet.network.simulation.memory_network import MemoryNetwork
+from cbnet_lab.faults import record
 from cbnet_lab.faults.check.checker import Checker
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import FaultDriver
 from cbnet_lab.faults.driver.memory import Act, MemoryFaults
 from cbnet_lab.faults.ground_truth import GroundTruth
-from cbnet_lab.faults.record import (
-    BeginEvent,
-    EndEvent,
-    Event,
-    FaultEvent,
-    PublishEvent,
-    ReceiveEvent,
-    SubscribeEvent,
-    UnsubscribeEvent,
-    sender,
-)
 
 
 class Simulation:
     """A run of a network in memory; it begins unsettled."""
 
-    def __init__(self, memory: MemoryNetwork, begin: BeginEvent, acts: Mapping[str, Act] | None = None) -> None:
+    def __init__(self, memory: MemoryNetwork, begin: record.BeginEvent, acts: Mapping[str, Act] | None = None) -> None:
         """Initialise; acts: further kinds of faults, such as subscriptions that change."""
         self.memory = memory
         self.clients: dict[str, RecordedClient] = {}
         self.truth = GroundTruth(memory, self.clients)
         self.checker = Checker(begin)
         self.driver = FaultDriver(MemoryFaults(memory, self.clients, acts or {}), self.record)
-        self.record(FaultEvent(0.0, "network", "start"))
+        self.record(record.FaultEvent(0.0, "network", "start"))
 
-    def record(self, event: Event) -> None:
+    def record(self, event: record.Event) -> None:
         """Check an event."""
         self.checker.add(event)
 
     def end(self) -> Findings:
         """Return the findings of the whole run."""
-        self.record(EndEvent(self.memory.now, {}))
+        self.record(record.EndEvent(self.memory.now, {}))
         return self.checker.end()
 
 
@@ -64,12 +54,12 @@ class RecordedClient(MemoryClient):
     def subscribe(self, id: int, predicate: str, wait: float = 0.0) -> None:
         """Subscribe, now and after each reconnection."""
         now, name = self._memory.now, self.subscription_name(id)
-        self._run.record(SubscribeEvent(now, self.name, name, self.router, predicate, kind="plain"))
+        self._run.record(record.SubscribeEvent(now, self.name, name, self.router, predicate, kind="plain"))
         super().subscribe(id, predicate, wait)
 
     def unsubscribe(self, id: int) -> None:
         """End a subscription."""
-        self._run.record(UnsubscribeEvent(self._memory.now, self.subscription_name(id)))
+        self._run.record(record.UnsubscribeEvent(self._memory.now, self.subscription_name(id)))
         super().unsubscribe(id)
 
     def publish_message(self, message: Message) -> None:
@@ -77,10 +67,10 @@ class RecordedClient(MemoryClient):
         self._published += 1
         truth, now = self._run.truth, self._memory.now
         reach = frozenset(truth.reached(self.router) if truth.is_connected(self) else ())
-        self._run.record(PublishEvent(now, self.name, self._published, message.to_dict(), reach=reach))
+        self._run.record(record.PublishEvent(now, self.name, self._published, message.to_dict(), reach=reach))
         payload = f"{self.name} {self._published}".encode()
         self.publish(dict(message.attributes), payload, tuple(sorted(message.tags)))
 
     def _delivered(self, delivered: ReceivedMessage) -> None:
         name = self.subscription_name(delivered.subscription)
-        self._run.record(ReceiveEvent(delivered.at, self.name, name, 0, 1, *sender(delivered.payload)))
+        self._run.record(record.ReceiveEvent(delivered.at, self.name, name, 0, 1, *record.sender(delivered.payload)))

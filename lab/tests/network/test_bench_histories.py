@@ -5,8 +5,8 @@ import json
 from cbnet.network.transport.journal.sqlite_journal import FILE
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.faults.driver.driver import Fault
 from cbnet_lab.faults.driver.processes import ProcessFaults
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.driver.torn_write import committed_end
 from cbnet_lab.faults.histories import process_history
 from cbnet_lab.faults.histories.plan import HistoryPlan, PlannedSubscription

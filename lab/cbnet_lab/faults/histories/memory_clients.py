@@ -17,19 +17,8 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
 from cbnet.network.simulation.memory_client import ReceivedMessage
+from cbnet_lab.faults import record
 from cbnet_lab.faults.histories.plan import KEYS, PlannedSubscription
-from cbnet_lab.faults.record import (
-    FIRST,
-    AcknowledgeEvent,
-    ConfirmEvent,
-    FaultEvent,
-    LostEvent,
-    PublishEvent,
-    ReceiveEvent,
-    ReplayEvent,
-    receipt_event,
-    sender,
-)
 
 if TYPE_CHECKING:
     from cbnet_lab.faults.histories.memory_history import MemoryHistory
@@ -54,9 +43,8 @@ class MemoryPublisher(DurableMemoryClient):
         history.clients[name] = self
 
     def _answered(self, number: int, receipt: DurablePublished | None) -> None:
-        self._history.record(
-            receipt_event(self._memory.now, self.name, number, receipt or Receipt(0, 0, [self.router], []))
-        )
+        answer = receipt or Receipt(0, 0, [self.router], [])
+        self._history.record(record.receipt_event(self._memory.now, self.name, number, answer))
 
     def publish_later(self) -> None:
         """Publish bursts at random times, until the faults are over."""
@@ -76,7 +64,7 @@ class MemoryPublisher(DurableMemoryClient):
                 return
             k, timeout = random.randrange(KEYS), random.choice(_TIMEOUTS)
             number = self.publisher.next
-            self._history.record(PublishEvent(self._memory.now, self.name, number, {"k": k}, timeout))
+            self._history.record(record.PublishEvent(self._memory.now, self.name, number, {"k": k}, timeout))
             self.publish_durable({"k": k}, f"{self.name} {number}".encode(), timeout)
 
 
@@ -96,7 +84,11 @@ class MemorySubscriber(DurableMemoryClient):
         """Begin the subscription."""
         planned, window = self._planned, self._history.random.choice(_WINDOWS)
         start = (
-            None if planned.age is None else HistoryStart() if planned.age == FIRST else HistoryStart(age=planned.age)
+            None
+            if planned.age is None
+            else HistoryStart()
+            if planned.age == record.FIRST
+            else HistoryStart(age=planned.age)
         )
         self._history.record(planned.event(self._memory.now, self.name, _ACK_WAIT))
         if planned.kind == "plain":
@@ -110,20 +102,20 @@ class MemorySubscriber(DurableMemoryClient):
 
     def _answered(self, frame: Frame) -> None:
         """Record a frame that is no message; subscribe again until all routers have confirmed."""
-        now, name, record = self._memory.now, self._planned.name, self._history.record
+        now, name = self._memory.now, self._planned.name
         if isinstance(frame, Replaying):
-            record(ReplayEvent(now, self.name, name, frame.first))
+            self._history.record(record.ReplayEvent(now, self.name, name, frame.first))
         elif isinstance(frame, Lost | DurableLost):
-            record(LostEvent(now, self.name, name, frame.messages, frame.cause))
+            self._history.record(record.LostEvent(now, self.name, name, frame.messages, frame.cause))
         elif isinstance(frame, Subscribed):
             if frame.is_confirmed:
-                record(ConfirmEvent(now, name, frame.routers))
+                self._history.record(record.ConfirmEvent(now, name, frame.routers))
             is_complete = frame.is_confirmed and frame.routers == len(self._memory.hosts)
             if self._planned.kind == "durable" and not is_complete:
                 self._memory.after(_CONFIRM, self._subscribe_again)
 
     def _subscribe_again(self) -> None:
-        self._history.record(FaultEvent(self._memory.now, self.name, AGAIN))
+        self._history.record(record.FaultEvent(self._memory.now, self.name, AGAIN))
         self.send(self.durable[1])
 
     def _delivered(self, delivered: ReceivedMessage) -> None:
@@ -135,11 +127,11 @@ class MemorySubscriber(DurableMemoryClient):
         kind, history = self._planned.kind, self._history
         acknowledges = history.is_over or history.random.random() < _ACKNOWLEDGED[kind]
         if kind == "durable" and acknowledges:
-            history.record(AcknowledgeEvent(self._memory.now, self.name, self._planned.name, stored.offset))
+            history.record(record.AcknowledgeEvent(self._memory.now, self.name, self._planned.name, stored.offset))
         elif not acknowledges and kind == "replay":
             self._memory.after(0.5, partial(self.acknowledge, 1, stored.offset))
         return acknowledges
 
     def _record(self, offset: int, deliveries: int, payload: bytes) -> None:
         name, now = self._planned.name, self._memory.now
-        self._history.record(ReceiveEvent(now, self.name, name, offset, deliveries, *sender(payload)))
+        self._history.record(record.ReceiveEvent(now, self.name, name, offset, deliveries, *record.sender(payload)))

@@ -20,9 +20,8 @@ from cbnet.network.simulation.durable_client import DurableMemoryClient
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet_lab.bench.routing import Routing
-from cbnet_lab.faults.driver.driver import FaultDriver
+from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.memory import MemoryFaults
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.histories.memory_clients import AGAIN, MemoryPublisher, MemorySubscriber
 from cbnet_lab.faults.histories.plan import HistoryPlan
 from cbnet_lab.faults.record import BeginEvent, EndEvent, Event, HealEvent, KeptEvent, sender

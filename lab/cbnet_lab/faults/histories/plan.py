@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from cbnet_lab.faults.driver.schedule import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 from cbnet_lab.faults.record import FIRST, SubscribeEvent, SubscriptionKind
 
 PREDICATES: Final = ("k >= 0", "k in (0, 2, 4)", "k < 2")

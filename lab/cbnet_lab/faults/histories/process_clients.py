@@ -11,18 +11,8 @@ from cbnet.network import Client, Delivery, NotConnected, NotStored, Refused, co
 from cbnet.network.client.blocking.subscription import Subscription
 from cbnet.network.client.durable.durable_delivery import DurableDelivery
 from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet_lab.faults import record
 from cbnet_lab.faults.histories.plan import KEYS, PlannedSubscription
-from cbnet_lab.faults.record import (
-    AcknowledgeEvent,
-    ConfirmEvent,
-    Event,
-    FaultEvent,
-    PublishEvent,
-    ReceiveEvent,
-    ReplayEvent,
-    receipt_event,
-    sender,
-)
 
 _ACK_WAIT = 8.0  # seconds
 _TIMEOUTS = (3.0, 10.0, 30.0)  # seconds, of publishers
@@ -32,7 +22,7 @@ _POLL = 0.1  # seconds
 _CONNECT = 60.0  # seconds
 
 
-class HistoryLog(list[Event]):
+class HistoryLog(list[record.Event]):
     """The events of all threads."""
 
     def __init__(self) -> None:
@@ -66,7 +56,7 @@ class HistoryClient:
                 if time.monotonic() >= end:
                     raise
                 time.sleep(_POLL)
-        client.on_event = lambda event: self.log.append(FaultEvent(self.log.now, self.name, str(event.kind)))
+        client.on_event = lambda event: self.log.append(record.FaultEvent(self.log.now, self.name, str(event.kind)))
         return client
 
 
@@ -107,20 +97,22 @@ class HistorySubscriber(HistoryClient):
             timeout=_CONNECT,
         )
         if joined.history is not None:
-            log.append(ReplayEvent(log.now, self.name, planned.name, joined.history.first))
+            log.append(record.ReplayEvent(log.now, self.name, planned.name, joined.history.first))
         if wait:
-            log.append(ConfirmEvent(log.now, planned.name, joined.confirmation.routers))
+            log.append(record.ConfirmEvent(log.now, planned.name, joined.confirmation.routers))
             self.confirmed.set()
         return joined
 
     def _receive(self, delivery: Delivery) -> None:
         assert isinstance(delivery, DurableDelivery)
         log, name, offset = self.log, self.planned.name, delivery.offset
-        log.append(ReceiveEvent(log.now, self.name, name, offset, delivery.deliveries, *sender(delivery.payload)))
+        log.append(
+            record.ReceiveEvent(log.now, self.name, name, offset, delivery.deliveries, *record.sender(delivery.payload))
+        )
         self.last = offset
         if self.is_durable and (self.is_patient.is_set() or self.random.random() < 0.95):
             delivery.acknowledge()
-            log.append(AcknowledgeEvent(log.now, self.name, name, offset))
+            log.append(record.AcknowledgeEvent(log.now, self.name, name, offset))
 
 
 class HistoryPublisher(HistoryClient):
@@ -140,11 +132,11 @@ class HistoryPublisher(HistoryClient):
         log, name = self.log, self.name
         contents = [{"k": self.random.randrange(KEYS)} for _ in numbers]
         for number, content in zip(numbers, contents, strict=True):
-            log.append(PublishEvent(log.now, name, number, content, timeout))
+            log.append(record.PublishEvent(log.now, name, number, content, timeout))
         payloads = [f"{name} {number}".encode() for number in numbers]
         receipts = _receipts(lambda: client.publish_durably(contents, payloads, timeout=timeout), len(numbers))
         for number, receipt in zip(numbers, receipts, strict=True):
-            log.append(receipt_event(log.now, name, number, receipt))
+            log.append(record.receipt_event(log.now, name, number, receipt))
 
 
 def _receipts(publish: Callable[[], list[Receipt]], count: int) -> list[Receipt]:

@@ -20,9 +20,8 @@ from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.durable.durable_delivery import DurableDelivery
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.subscription import matches
-from cbnet_lab.faults.driver.driver import FaultDriver
+from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.histories.plan import HistoryPlan
 from cbnet_lab.faults.histories.process_clients import HistoryClient, HistoryLog, HistoryPublisher, HistorySubscriber
 from cbnet_lab.faults.record import BeginEvent, EndEvent, Event, HealEvent, KeptEvent, PublishEvent, sender
