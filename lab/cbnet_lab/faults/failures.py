@@ -25,7 +25,7 @@ from cbnet.topology import topology
 from cbnet_lab.bench.network.load_processes import network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable, members
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, flat
 from cbnet_lab.faults import record
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import Findings
@@ -53,12 +53,6 @@ _EVENTS = {
     "router": ("router {} killed; it has no clients", "router restarted"),
     "routers": ("routers {} killed in turn; they have no clients", "each restarted"),
     "random": ("random kills of routers {}, which have no clients", "restarts"),
-}
-_GUARANTEES = {
-    "Duplicates": "twice",
-    "Spurious deliveries": "spurious",
-    "Deliveries out of order while the network is quiet": "order",
-    "Deliveries missed while the network is quiet": "quiet_deliveries",
 }
 
 
@@ -88,19 +82,12 @@ class FailureOutcome:
     twice: int
     spurious: int
     order: int
-    quiet_messages: int  # with deliveries missed while the network is quiet
-    quiet_deliveries: int
     dropped: dict[str, int]  # by reason, at the routers running at the end
     reconnects: int  # of clients, whose messages in flight are lost
-    after_failure: Missed = field(metadata=HIDDEN)
-    after_repair: Missed = field(metadata=HIDDEN)
+    quiet: Missed = field(metadata=flat("quiet_"))
+    after_failure: Missed = field(metadata=flat("failure_"))
+    after_repair: Missed = field(metadata=flat("repair_"))
     problem: str | None = field(metadata=HIDDEN)
-
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        phases = {"failure": self.after_failure, "repair": self.after_repair}
-        missed = {f"{name}_{key}": value for name, each in phases.items() for key, value in members(each).items()}
-        return members(self) | missed
 
 
 class _FailingNetwork(ProcessFaults):
@@ -188,10 +175,9 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
         twice=found.number("repeated"),
         spurious=found.number("spurious"),
         order=found.number("order"),
-        quiet_messages=len(quiet),
-        quiet_deliveries=sum(quiet),
         dropped={reason: count for reason, count in drops(counters).items() if count > 0},
         reconnects=received.reconnects,
+        quiet=Missed(len(quiet), sum(quiet)),
         after_failure=_missed(found, events, is_repair=False),
         after_repair=_missed(found, events, is_repair=True),
         problem=None if found.is_good else "guarantees violated: please report this",
@@ -243,20 +229,15 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
 def _missed(found: Findings, events: Sequence[record.Event], *, is_repair: bool) -> Missed:
     """Return the messages missed after failures, or after repairs; a message belongs to the last event before it."""
     faults = [event for event in events if isinstance(event, record.FaultEvent)]
-    settled = [event for event in events if isinstance(event, record.SettleEvent)]
     starts = [event.at - (event.in_flight or 0.0) for event in faults]
     missed = []
     for at, count, is_promised in found.missed:
         last = faults[max(0, int(np.searchsorted(starts, at, "right")) - 1)]
         if last.is_end is is_repair and not is_promised:
             missed.append((count, max(0.0, at - last.at)))
-    converged = [each.at - each.since for each in settled if _last_before(faults, each.at).is_end is is_repair]
+    converged = [max(each) for kind, each in found.recoveries.items() if kind.startswith("end of") is is_repair]
     seconds = max((after for _, after in missed), default=0.0)
     return Missed(len(missed), sum(count for count, _ in missed), seconds, max(converged, default=0.0))
-
-
-def _last_before(faults: Sequence[record.FaultEvent], at: float) -> record.FaultEvent:
-    return [fault for fault in faults if fault.at <= at][-1]
 
 
 def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[str | ResultTable[tuple[str, Missed]]]:
@@ -268,11 +249,8 @@ def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[s
             f"{row.failures:,} failures\n"
         )
         failure, repair = _EVENTS[row.fail]
-        phases = [
-            (failure.format(", ".join(row.victims)), row.after_failure),
-            (repair, row.after_repair),
-            ("quiet network", Missed(row.quiet_messages, row.quiet_deliveries)),
-        ]
+        failure = failure.format(", ".join(row.victims))
+        phases = [(failure, row.after_failure), (repair, row.after_repair), ("quiet network", row.quiet)]
         yield ResultTable("Missed", phases, {
             "event": lambda phase: phase[0],
             "messages": lambda phase: phase[1].messages,
@@ -280,8 +258,12 @@ def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[s
             "last sent after": lambda phase: f"{phase[1].seconds * 1000:,.0f} ms" if phase[1].seconds else None,
             "converged after": lambda phase: f"{phase[1].converged:.1f} s" if phase[1].converged else None,
         })  # fmt: skip
-        for text, name in _GUARANTEES.items():
-            count = getattr(row, name)
+        for text, count in {
+            "Duplicates": row.twice,
+            "Spurious deliveries": row.spurious,
+            "Deliveries out of order while the network is quiet": row.order,
+            "Deliveries missed while the network is quiet": row.quiet.deliveries,
+        }.items():
             yield f"guaranteed    {text}: {count:,}{' (BROKEN)' if count else ''}."
         yield "best effort   Messages in flight during a change may be missed, as in the table; nothing is resent."
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in sorted(row.dropped.items())) or "nothing"
