@@ -27,7 +27,7 @@ from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, flat
 from cbnet_lab.faults import record
-from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
@@ -160,7 +160,7 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
         counters = counters_of(network)
     counters.subtract(before)
     events = [*_in_flight(failing.events, received)]
-    found = check_record(_record(traffic, order, received, events, len(publish_at)))
+    found = _check(traffic, order, received, events, len(publish_at))
     quiet = [count for _, count, is_promised in found.missed if is_promised]
     return FailureOutcome(
         topology=plan.topology,
@@ -196,10 +196,10 @@ def _in_flight(events: Sequence[record.Event], received: ReceivedDeliveries) -> 
         before = event.at
 
 
-def _record(
+def _check(
     traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[record.Event], publishers: int
-) -> list[record.Event]:
-    """Return the record of a run: messages, deliveries and events, by time."""
+) -> Findings:
+    """Check messages, deliveries and events, by time."""
     predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
     names = [f"p{number % publishers}" for number in range(publishers)]
     messages: list[record.Event] = [
@@ -214,8 +214,9 @@ def _record(
             received.subscribers.tolist(), received.numbers.tolist(), received.at.tolist(), strict=True
         )
     ]
-    happened = sorted([*messages, *events, *deliveries], key=lambda event: event.at)
-    return [*record.settled_beginning(predicates, _CONVERGED), *happened, record.EndEvent(happened[-1].at, {})]
+    checker = settled_checker(predicates, _CONVERGED)
+    checker.add(*sorted([*messages, *events, *deliveries], key=lambda event: event.at))
+    return checker.end()
 
 
 def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:

@@ -6,8 +6,7 @@ the numbers with them. The *log* of a router is its own history, which subscript
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from math import inf
+from collections.abc import Callable, Collection
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -216,12 +215,3 @@ def receipt_event(at: float, publisher: str, number: int, receipt: Receipt | Dur
     """Return the event of a receipt."""
     outcome: Outcome = "silent" if receipt.silent else "refused" if receipt.refused else "stored"
     return ReceiptEvent(at, publisher, number, outcome, receipt.subscriptions, "; ".join(receipt.refused))
-
-
-def settled_beginning(predicates: Mapping[str, str], recovery: float = 0.0) -> list[Event]:
-    """Return the first events of a run in a settled network; predicates: of plain subscriptions, by client.
-
-    Messages may take any time to arrive.
-    """
-    plain = [SubscribeEvent(0.0, name, name, "", text, kind="plain") for name, text in predicates.items()]
-    return [BeginEvent(0.0, 0, 0.0, recovery, delay=inf), *plain, SettleEvent(0.0, 0.0)]

@@ -65,7 +65,7 @@ class Checker:
         self._jumped = -inf  # time when a clock did
         self._changes: list[record.FaultEvent] = []  # since the network had settled
         self.changed = 0.0  # time of the last change
-        self._is_over = False
+        self.is_over = False
 
     @property
     def is_settled(self) -> bool:
@@ -232,15 +232,13 @@ class Checker:
     # --- the end
 
     def _end(self, waiting: Mapping[str, int]) -> None:
-        self._is_over = True
+        self.is_over = True
         for name, count in waiting.items():
             if count:
                 self.findings.violate("waiting", f"{name}: {count} messages at the end")
 
     def end(self) -> Findings:
         """Run the checks that need the whole record; return the findings."""
-        if not self._is_over:
-            self.findings.violate("waiting", "the record has no end")
         for own in self._durable.values():
             self.findings.check_offsets(own.name, own.messages)
         stored = {name: {*own.messages.values()} for name, own in self._durable.items()}
@@ -282,6 +280,18 @@ class Checker:
                 log.check_durable(durable)
 
 
+def settled_checker(predicates: Mapping[str, str], recovery: float = 0.0) -> Checker:
+    """Return the checker of a run in a settled network; predicates: of plain subscriptions, by client.
+
+    Messages may take any time to arrive.
+    """
+    checker = Checker(record.BeginEvent(0.0, 0, 0.0, recovery, delay=inf))
+    for name, text in predicates.items():
+        checker.add(record.SubscribeEvent(0.0, name, name, "", text, kind="plain"))
+    checker.add(record.SettleEvent(0.0, 0.0))
+    return checker
+
+
 def check_record(events: Iterable[record.Event]) -> Findings:
     """Return the findings in a record, which begins with `BeginEvent`."""
     iterator = iter(events)
@@ -292,4 +302,6 @@ def check_record(events: Iterable[record.Event]) -> Findings:
         return findings
     checker = Checker(begin)
     checker.add(*iterator)
+    if not checker.is_over:
+        checker.findings.violate("waiting", "the record has no end")
     return checker.end()

@@ -8,9 +8,9 @@ from typing import Any
 
 from cbnet.network.client.load_clients import DeliveryCount
 from cbnet_lab.bench.network.traffic import Traffic
-from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.record import CompareEvent, EndEvent, PublishEvent, ReceiveEvent, settled_beginning
+from cbnet_lab.faults.record import CompareEvent, PublishEvent, ReceiveEvent
 
 _PADDING = "." * 200
 _PUBLISHER = "publisher"
@@ -25,7 +25,7 @@ class DoorRecord:
 
     def __init__(self, traffic: Traffic) -> None:
         self._contents = traffic.contents
-        self._events = settled_beginning({f"s{number}": predicate for number, predicate in traffic.predicates})
+        self._checker = settled_checker({f"s{number}": predicate for number, predicate in traffic.predicates})
         self.count = DeliveryCount([0])
         self.ended = 0  # connections of subscribers
 
@@ -33,7 +33,7 @@ class DoorRecord:
         """Record a message; return its members."""
         content = dict(self._contents[number % len(self._contents)])
         payload = f"{number} {_PADDING}"
-        self._events.append(PublishEvent(time.monotonic(), _PUBLISHER, number, content, payload=payload))
+        self._checker.add(PublishEvent(time.monotonic(), _PUBLISHER, number, content, payload=payload))
         return {"message": content, "payload": payload}
 
     def receive(self, subscriber: int, members: Mapping[str, Any]) -> None:
@@ -42,10 +42,10 @@ class DoorRecord:
         if "message" in members:
             payload, content = members.get("payload") or "", {"#": [], **members["message"]}
             number = int(digits) if (digits := payload.split(" ")[0]).isdecimal() else -1
-            self._events.append(ReceiveEvent(now, name, name, 0, 1, _PUBLISHER, number, content, payload))
+            self._checker.add(ReceiveEvent(now, name, name, 0, 1, _PUBLISHER, number, content, payload))
             self.count.add(0, 1)
         elif "messages" in members:
-            self._events += [CompareEvent(now, "loss reported", name, True, False)] * (members["messages"] or 1)
+            self._checker.add(*[CompareEvent(now, "loss reported", name, True, False)] * (members["messages"] or 1))
 
     def end(self, subscriber: int) -> None:
         """Record the end of the connection of a subscriber."""
@@ -54,11 +54,11 @@ class DoorRecord:
 
     def compare(self, kind: str, text: str, found: object, expected: object) -> None:
         """Record a part of the state of the router, and its expected value."""
-        self._events.append(CompareEvent(time.monotonic(), kind, text, found, expected))
+        self._checker.add(CompareEvent(time.monotonic(), kind, text, found, expected))
 
     def findings(self) -> Findings:
-        """End the record, and return the findings."""
-        return check_record([*self._events, EndEvent(time.monotonic(), {})])
+        """Return the findings of the whole trial."""
+        return self._checker.end()
 
 
 def delivery_problems(found: Findings) -> Iterator[str]:
