@@ -75,10 +75,10 @@ class Checker:
     def add(self, *events: record.Event) -> None:
         """Check events."""
         for event in events:
+            self._advance(event.at)
             self._add(event)
 
     def _add(self, event: record.Event) -> None:
-        self._advance(event.at)
         match event:
             case record.SubscribeEvent():
                 self._subscribe(event)

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 from urllib.request import urlopen
@@ -16,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.addresses import Address
+from cbnet_lab.bench.result_table import HIDDEN
 
 _SMALL: Final = 4_096  # bytes that the kernel keeps for a client that never reads
 _INTERVAL: Final = 0.1  # seconds between two health checks
@@ -79,32 +81,39 @@ def _url(http: Address) -> str:
     return f"ws://{http}/ws"
 
 
+@dataclass
 class RouterWatch:
     """Samples the memory of a router, and requests `/healthz` on a new connection each time, in a thread."""
 
-    def __init__(self, pid: int, http: Address) -> None:
-        self._process, self._url = psutil.Process(pid), f"http://{http}/healthz"
-        self.before = self.peak = self.memory
-        self.checks = self.failures = 0
-        self.slowest = 0.0  # seconds of a health check
+    pid: int = field(metadata=HIDDEN)
+    http: Address = field(metadata=HIDDEN)
+    memory_before_mb: float = 0.0
+    memory_connected_mb: float = 0.0  # when all have subscribed
+    memory_peak_mb: float = 0.0
+    health_checks: int = 0
+    slowest_health_ms: float = 0.0
+    failures: int = field(default=0, metadata=HIDDEN)  # of health checks
+
+    def __post_init__(self) -> None:
+        self.memory_before_mb = self.memory_mb
 
     @property
-    def memory(self) -> int:
-        """Bytes of the process in memory now."""
-        return int(self._process.memory_info().rss)
+    def memory_mb(self) -> float:
+        """Memory of the process now."""
+        return float(psutil.Process(self.pid).memory_info().rss / 1e6)
 
     async def run(self) -> None:
         """Sample until the task is cancelled."""
         while True:
-            self.peak = max(self.peak, self.memory)
+            self.memory_peak_mb = max(self.memory_peak_mb, self.memory_mb)
             await asyncio.to_thread(self._check)
             await asyncio.sleep(_INTERVAL)
 
     def _check(self) -> None:
         began = time.monotonic()
-        self.checks += 1
+        self.health_checks += 1
         try:
-            urlopen(self._url, timeout=_TIMEOUT).close()
+            urlopen(f"http://{self.http}/healthz", timeout=_TIMEOUT).close()
         except OSError:  # also an answer that is not 200
             self.failures += 1
-        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.slowest_health_ms = max(self.slowest_health_ms, 1000 * (time.monotonic() - began))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from websockets.asyncio.client import ClientConnection
@@ -24,7 +24,7 @@ from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.load_clients import Order, Pace
 from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.network.traffic import expected_deliveries
-from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.result_table import FLAT, ResultTable
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.door import door_clients
 from cbnet_lab.faults.door.door_clients import RouterWatch
@@ -48,19 +48,13 @@ _ROUTER: Final = "a"
 class DoorResult:
     """The measurements of a trial, and the violated guarantees."""
 
-    streams: int
-    sockets: int
-    messages: int
+    plan: DoorPlan = field(metadata=FLAT)
+    watch: RouterWatch = field(metadata=FLAT)
     expected: int  # deliveries
     right: int
     seconds: float  # from the first message until the last delivery
     cpu_us_per_delivery: float  # of the router
     cpu_us_per_message: float
-    memory_before_mb: float
-    memory_connected_mb: float  # when all have subscribed
-    memory_peak_mb: float
-    health_checks: int
-    slowest_health_ms: float
     closed_after_s: float | None  # from the first message until the client that never reads was closed
     problems: list[str]
 
@@ -122,7 +116,8 @@ class _Trial:
         ):
             others = (await observer.status()).clients
             stalled = await door_clients.stalled_client(self._http)
-            memory, cpu, began = self._watch.memory, cpu_nanoseconds(self._pid), time.monotonic()
+            self._watch.memory_connected_mb = self._watch.memory_mb
+            cpu, began = cpu_nanoseconds(self._pid), time.monotonic()
             self._tasks.append(asyncio.create_task(self._wait_for_close(observer, others)))
             await self._publish(publisher)
             await self._wait_for_deliveries()
@@ -138,19 +133,13 @@ class _Trial:
         found = self._findings()
         expected = found.counts["expected"]
         return DoorResult(
-            streams=self._plan.streams,
-            sockets=self._plan.sockets,
-            messages=self._plan.messages,
+            plan=self._plan,
+            watch=self._watch,
             expected=expected,
             right=expected - found.number("lost"),
             seconds=ended - began,
             cpu_us_per_delivery=used / 1000 / max(1, expected),
             cpu_us_per_message=used / 1000 / self._plan.messages,
-            memory_before_mb=self._watch.before / 1e6,
-            memory_connected_mb=memory / 1e6,
-            memory_peak_mb=self._watch.peak / 1e6,
-            health_checks=self._watch.checks,
-            slowest_health_ms=self._watch.slowest * 1000,
             closed_after_s=None if self._closed_at is None else self._closed_at - began,
             problems=[*delivery_problems(found)],
         )
@@ -205,6 +194,6 @@ class _Trial:
     def _findings(self) -> Findings:
         state = "connected" if self._closed_at is None else "closed"
         self._log.compare("stalled client", f"the client that never reads, after {CLOSED_WITHIN:g} s", state, "closed")
-        checks, failures = self._watch.checks, self._watch.failures
-        self._log.compare("health", f"health checks of {checks:,} that failed", failures, 0)
+        checks = self._watch.health_checks
+        self._log.compare("health", f"health checks of {checks:,} that failed", self._watch.failures, 0)
         return self._log.findings()
