@@ -9,18 +9,22 @@ At most `_WINDOW` deliveries are in flight, so that no subscriber that reads is 
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
-from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+from websockets.sync.client import connect as connect_socket
 
 from cbnet.errors import CbnetError
-from cbnet.network import ProcessNetwork, Settings, connect_async
-from cbnet.network.client.async_client import AsyncClient
+from cbnet.network import ProcessNetwork, Settings, connect
+from cbnet.network.client.blocking.client import Client
 from cbnet.network.client.load_clients import Order, Pace
 from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.network.traffic import expected_deliveries
@@ -67,8 +71,11 @@ class DoorResult:
 def run(plan: DoorPlan, report: Report) -> Iterator[DoorResult]:
     """Run a trial."""
     report("starting a router")
-    with ProcessNetwork([Settings(_ROUTER)], [], http=True) as network:
-        yield asyncio.run(_Trial(plan, network, report).run())
+    with (
+        ThreadPoolExecutor(plan.readers + 2) as threads,  # they end when the router does
+        ProcessNetwork([Settings(_ROUTER)], [], http=True) as network,
+    ):
+        yield _Trial(plan, network, threads, report).run()
 
 
 def tables(plan: DoorPlan, rows: Sequence[DoorResult]) -> Iterator[ResultTable[DoorResult]]:
@@ -90,10 +97,10 @@ def tables(plan: DoorPlan, rows: Sequence[DoorResult]) -> Iterator[ResultTable[D
 
 
 class _Trial:
-    """A running trial."""
+    """A running trial; each subscriber is read in a thread of its own."""
 
-    def __init__(self, plan: DoorPlan, network: ProcessNetwork, report: Report) -> None:
-        self._plan, self._report = plan, report
+    def __init__(self, plan: DoorPlan, network: ProcessNetwork, threads: ThreadPoolExecutor, report: Report) -> None:
+        self._plan, self._threads, self._report = plan, threads, report
         self._address, self._pid = str(network.addresses[_ROUTER]), network.pids[_ROUTER]
         self._http = network.http_addresses[_ROUTER]
         self._watch = RouterWatch(self._pid, self._http)
@@ -102,34 +109,37 @@ class _Trial:
         self._deliveries = expected_deliveries(self._traffic).deliveries  # of each content
         self._log = DoorRecord(self._traffic)
         self._closed_at: float | None = None  # when the client that never reads was closed
-        self._tasks: list[asyncio.Task[None]] = []
+        self._arrived = SimpleQueue[tuple[int, dict[str, Any] | None]]()  # by subscriber; None: its connection ended
+        self._is_over = Event()
 
-    async def run(self) -> DoorResult:
+    def run(self) -> DoorResult:
         """Subscribe and publish; wait until all is delivered and the client that never reads is closed."""
+        try:
+            return self._run()
+        finally:
+            self._is_over.set()
+
+    def _run(self) -> DoorResult:
         self._report("subscribing")
-        self._tasks.append(asyncio.create_task(self._watch.run()))
+        self._threads.submit(self._watch.run, self._is_over)
         for number, predicate in self._traffic.predicates:
-            await self._subscribe(number, predicate)
-        async with (
-            await connect_async(self._address) as observer,
-            await door_clients.publisher(self._http) as publisher,
-        ):
-            others = (await observer.status()).clients
-            stalled = await door_clients.stalled_client(self._http)
-            self._watch.memory_connected_mb = self._watch.memory_mb
-            cpu, began = cpu_nanoseconds(self._pid), time.monotonic()
-            self._tasks.append(asyncio.create_task(self._wait_for_close(observer, others)))
-            await self._publish(publisher)
-            await self._wait_for_deliveries()
-            used, ended = cpu_nanoseconds(self._pid) - cpu, time.monotonic()
-            self._report("waiting until the client that never reads is closed")
-            await asyncio.sleep(_SETTLE)
-            while self._closed_at is None and time.monotonic() < began + CLOSED_WITHIN:
-                await asyncio.sleep(_POLL)
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-            stalled.transport.abort()
+            self._subscribe(number, predicate)
+        with connect(self._address) as observer, connect_socket(door_clients.url(self._http)) as publisher:
+            door_clients.answer(publisher, "welcome")
+            others = observer.status().clients
+            with closing(door_clients.stalled_client(self._http)):
+                self._watch.memory_connected_mb = self._watch.memory_mb
+                cpu, began = cpu_nanoseconds(self._pid), time.monotonic()
+                waiting = self._threads.submit(self._wait_for_close, observer, others)
+                self._publish(publisher)
+                self._receive_all()
+                used, ended = cpu_nanoseconds(self._pid) - cpu, time.monotonic()
+                self._report("waiting until the client that never reads is closed")
+                self._receive(_SETTLE)
+                while self._closed_at is None and time.monotonic() < began + CLOSED_WITHIN:
+                    self._receive(_POLL)
+                self._is_over.set()
+                waiting.result()
         found = self._findings()
         expected = found.counts["expected"]
         return DoorResult(
@@ -144,52 +154,66 @@ class _Trial:
             problems=[*delivery_problems(found)],
         )
 
-    async def _subscribe(self, number: int, predicate: str) -> None:
+    def _subscribe(self, number: int, predicate: str) -> None:
         """Connect a subscriber that reads."""
         is_stream = number < self._plan.streams
         stream = (door_clients.event_stream if is_stream else door_clients.web_socket)(self._http, predicate)
-        async for members in stream:
-            if "confirmed" in members:
-                self._tasks.append(asyncio.create_task(self._receive(number, stream)))
-                return
-        raise CbnetError(f"{predicate}: the router closed the connection of a subscriber")
-
-    async def _receive(self, number: int, stream: AsyncIterator[dict[str, Any]]) -> None:
-        """Record what arrives."""
         try:
-            async for members in stream:
-                self._log.receive(number, members)
+            is_confirmed = any("confirmed" in members for members in stream)
+        except TimeoutError:
+            is_confirmed = False
+        if not is_confirmed:
+            raise CbnetError(f"{predicate}: the subscription was not confirmed")
+        self._threads.submit(self._read, number, stream)
+
+    def _read(self, number: int, stream: Iterator[dict[str, Any]]) -> None:
+        try:
+            for members in stream:
+                self._arrived.put((number, members))
         except (OSError, ConnectionClosed):
             pass
-        self._log.end(number)
+        self._arrived.put((number, None))
 
-    async def _publish(self, publisher: ClientConnection) -> None:
+    def _publish(self, publisher: ClientConnection) -> None:
         """Publish all messages, each after the answer to the one before."""
         pace = Pace(Order(0, self._plan.messages, window=_WINDOW), self._deliveries, self._log.count)
         for number in range(self._plan.messages):
             while (seconds := pace.wait(number)) > 0:
-                await asyncio.sleep(seconds)
-            await door_clients.send(publisher, op="publish", number=number, **self._log.publish(number))
-            await door_clients.answer(publisher, "published")
+                self._receive(seconds)
+            door_clients.send(publisher, op="publish", number=number, **self._log.publish(number))
+            door_clients.answer(publisher, "published")
+            self._receive(0)
             if number % 50 == 0:
                 self._report(f"{number:,} of {self._plan.messages:,} messages published")
 
-    async def _wait_for_deliveries(self) -> None:
-        """Wait until as many deliveries have arrived as expected, or none arrives any more."""
+    def _receive_all(self) -> None:
+        """Receive until as many deliveries have arrived as expected, or none arrives any more."""
         count = self._log.count
         expected = sum(self._deliveries[number % len(self._deliveries)] for number in range(self._plan.messages))
         seen, since = -1, time.monotonic()
         while count.total() < expected and time.monotonic() - since < _QUIET:
             if count.total() != seen:
                 seen, since = count.total(), time.monotonic()
-            await asyncio.sleep(_POLL)
+            self._receive(_POLL)
 
-    async def _wait_for_close(self, observer: AsyncClient, others: int) -> None:
+    def _receive(self, seconds: float) -> None:
+        """Record what has arrived, and what arrives in some seconds."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                number, members = self._arrived.get(timeout=max(0.0, end - time.monotonic()))
+            except Empty:
+                return
+            if members is None:
+                self._log.end(number)
+            else:
+                self._log.receive(number, members)
+
+    def _wait_for_close(self, observer: Client, others: int) -> None:
         """Wait until the router has no more clients than without the one that never reads."""
-        await asyncio.sleep(_STATUS)
-        while (await observer.status()).clients > others - self._log.ended:
-            await asyncio.sleep(_STATUS)
-        self._closed_at = time.monotonic()
+        while not self._is_over.wait(_STATUS) and self._closed_at is None:
+            if observer.status().clients <= others - self._log.ended:
+                self._closed_at = time.monotonic()
 
     def _findings(self) -> Findings:
         state = "connected" if self._closed_at is None else "closed"
