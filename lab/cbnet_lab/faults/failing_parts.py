@@ -17,7 +17,7 @@ import numpy as np
 
 from cbnet.errors import InputError
 from cbnet.topology import Graph, bridges, components
-from cbnet_lab.faults.driver.schedule import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 
 KINDS = {"link": "cut", "silent-link": "silent cut", "router": "kill", "routers": "kill", "random": "kill"}
 START_S = 4.0  # seconds from the first message to the first failure

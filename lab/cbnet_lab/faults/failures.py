@@ -25,22 +25,13 @@ from cbnet.topology import topology
 from cbnet_lab.bench.network.load_processes import network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable, members
-from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.bench.result_table import HIDDEN, ResultTable, flat
+from cbnet_lab.faults import record
+from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.driver.driver import FaultDriver
+from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
-from cbnet_lab.faults.record import (
-    EndEvent,
-    Event,
-    FaultEvent,
-    PublishEvent,
-    ReceiveEvent,
-    SettleEvent,
-    settled_beginning,
-)
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -62,12 +53,6 @@ _EVENTS = {
     "router": ("router {} killed; it has no clients", "router restarted"),
     "routers": ("routers {} killed in turn; they have no clients", "each restarted"),
     "random": ("random kills of routers {}, which have no clients", "restarts"),
-}
-_GUARANTEES = {
-    "Duplicates": "twice",
-    "Spurious deliveries": "spurious",
-    "Deliveries out of order while the network is quiet": "order",
-    "Deliveries missed while the network is quiet": "quiet_deliveries",
 }
 
 
@@ -97,19 +82,12 @@ class FailureOutcome:
     twice: int
     spurious: int
     order: int
-    quiet_messages: int  # with deliveries missed while the network is quiet
-    quiet_deliveries: int
     dropped: dict[str, int]  # by reason, at the routers running at the end
     reconnects: int  # of clients, whose messages in flight are lost
-    after_failure: Missed = field(metadata=HIDDEN)
-    after_repair: Missed = field(metadata=HIDDEN)
+    quiet: Missed = field(metadata=flat("quiet_"))
+    after_failure: Missed = field(metadata=flat("failure_"))
+    after_repair: Missed = field(metadata=flat("repair_"))
     problem: str | None = field(metadata=HIDDEN)
-
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        phases = {"failure": self.after_failure, "repair": self.after_repair}
-        missed = {f"{name}_{key}": value for name, each in phases.items() for key, value in members(each).items()}
-        return members(self) | missed
 
 
 class _FailingNetwork(ProcessFaults):
@@ -117,14 +95,14 @@ class _FailingNetwork(ProcessFaults):
 
     def __init__(self, network: ProcessNetwork, links: Sequence[str]) -> None:
         super().__init__(network, links)
-        self.events: list[Event] = []
+        self.events: list[record.Event] = []
         self._changed = 0.0  # time of the last event since it had converged
 
     def wait(self, until: float) -> None:
         """Sleep until some time; before, wait until the network has converged."""
         if self._changed and until - self.now > _BURST:
             self.network.wait(_CONVERGED)
-            self.events.append(SettleEvent(self.now, self._changed))
+            self.events.append(record.SettleEvent(self.now, self._changed))
             self._changed = 0.0
             until = max(until, self.now + _REST)
         super().wait(until)
@@ -182,7 +160,7 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
         counters = counters_of(network)
     counters.subtract(before)
     events = [*_in_flight(failing.events, received)]
-    found = check_record(_record(traffic, order, received, events, len(publish_at)))
+    found = _check(traffic, order, received, events, len(publish_at))
     quiet = [count for _, count, is_promised in found.missed if is_promised]
     return FailureOutcome(
         topology=plan.topology,
@@ -197,21 +175,20 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
         twice=found.number("repeated"),
         spurious=found.number("spurious"),
         order=found.number("order"),
-        quiet_messages=len(quiet),
-        quiet_deliveries=sum(quiet),
         dropped={reason: count for reason, count in drops(counters).items() if count > 0},
         reconnects=received.reconnects,
+        quiet=Missed(len(quiet), sum(quiet)),
         after_failure=_missed(found, events, is_repair=False),
         after_repair=_missed(found, events, is_repair=True),
         problem=None if found.is_good else "guarantees violated: please report this",
     )
 
 
-def _in_flight(events: Sequence[Event], received: ReceivedDeliveries) -> Iterator[Event]:
+def _in_flight(events: Sequence[record.Event], received: ReceivedDeliveries) -> Iterator[record.Event]:
     """Yield the events, faults with the longest delivery time since the event before: messages may be in flight."""
     before = 0.0
     for event in events:
-        if isinstance(event, FaultEvent):
+        if isinstance(event, record.FaultEvent):
             within = received.milliseconds[(received.at >= before * 1e9) & (received.at < event.at * 1e9)]
             yield msgspec.structs.replace(event, in_flight=float(within.max()) / 1e3 if len(within) else 0.0)
         else:
@@ -219,24 +196,27 @@ def _in_flight(events: Sequence[Event], received: ReceivedDeliveries) -> Iterato
         before = event.at
 
 
-def _record(
-    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[Event], publishers: int
-) -> list[Event]:
-    """Return the record of a run: messages, deliveries and events, by time."""
+def _check(
+    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[record.Event], publishers: int
+) -> Findings:
+    """Check messages, deliveries and events, by time."""
     predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
     names = [f"p{number % publishers}" for number in range(publishers)]
-    messages: list[Event] = [
-        PublishEvent(at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)]))
+    messages: list[record.Event] = [
+        record.PublishEvent(
+            at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)])
+        )
         for number, at in zip(range(order.first, order.first + order.count), _sent(order, received), strict=True)
     ]
-    deliveries: list[Event] = [
-        ReceiveEvent(at / 1e9, f"s{subscriber}", f"s{subscriber}", 0, 1, names[number % publishers], number)
+    deliveries: list[record.Event] = [
+        record.ReceiveEvent(at / 1e9, f"s{subscriber}", f"s{subscriber}", 0, 1, names[number % publishers], number)
         for subscriber, number, at in zip(
             received.subscribers.tolist(), received.numbers.tolist(), received.at.tolist(), strict=True
         )
     ]
-    happened = sorted([*messages, *events, *deliveries], key=lambda event: event.at)
-    return [*settled_beginning(predicates, _CONVERGED), *happened, EndEvent(happened[-1].at, {})]
+    checker = settled_checker(predicates, _CONVERGED)
+    checker.add(*sorted([*messages, *events, *deliveries], key=lambda event: event.at))
+    return checker.end()
 
 
 def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
@@ -247,23 +227,18 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
     return list(sent.tolist())
 
 
-def _missed(found: Findings, events: Sequence[Event], *, is_repair: bool) -> Missed:
+def _missed(found: Findings, events: Sequence[record.Event], *, is_repair: bool) -> Missed:
     """Return the messages missed after failures, or after repairs; a message belongs to the last event before it."""
-    faults = [event for event in events if isinstance(event, FaultEvent)]
-    settled = [event for event in events if isinstance(event, SettleEvent)]
+    faults = [event for event in events if isinstance(event, record.FaultEvent)]
     starts = [event.at - (event.in_flight or 0.0) for event in faults]
     missed = []
     for at, count, is_promised in found.missed:
         last = faults[max(0, int(np.searchsorted(starts, at, "right")) - 1)]
         if last.is_end is is_repair and not is_promised:
             missed.append((count, max(0.0, at - last.at)))
-    converged = [each.at - each.since for each in settled if _last_before(faults, each.at).is_end is is_repair]
+    converged = [max(each) for kind, each in found.recoveries.items() if kind.startswith("end of") is is_repair]
     seconds = max((after for _, after in missed), default=0.0)
     return Missed(len(missed), sum(count for count, _ in missed), seconds, max(converged, default=0.0))
-
-
-def _last_before(faults: Sequence[FaultEvent], at: float) -> FaultEvent:
-    return [fault for fault in faults if fault.at <= at][-1]
 
 
 def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[str | ResultTable[tuple[str, Missed]]]:
@@ -275,11 +250,8 @@ def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[s
             f"{row.failures:,} failures\n"
         )
         failure, repair = _EVENTS[row.fail]
-        phases = [
-            (failure.format(", ".join(row.victims)), row.after_failure),
-            (repair, row.after_repair),
-            ("quiet network", Missed(row.quiet_messages, row.quiet_deliveries)),
-        ]
+        failure = failure.format(", ".join(row.victims))
+        phases = [(failure, row.after_failure), (repair, row.after_repair), ("quiet network", row.quiet)]
         yield ResultTable("Missed", phases, {
             "event": lambda phase: phase[0],
             "messages": lambda phase: phase[1].messages,
@@ -287,8 +259,12 @@ def tables(plan: NetworkBenchPlan, rows: Sequence[FailureOutcome]) -> Iterator[s
             "last sent after": lambda phase: f"{phase[1].seconds * 1000:,.0f} ms" if phase[1].seconds else None,
             "converged after": lambda phase: f"{phase[1].converged:.1f} s" if phase[1].converged else None,
         })  # fmt: skip
-        for text, name in _GUARANTEES.items():
-            count = getattr(row, name)
+        for text, count in {
+            "Duplicates": row.twice,
+            "Spurious deliveries": row.spurious,
+            "Deliveries out of order while the network is quiet": row.order,
+            "Deliveries missed while the network is quiet": row.quiet.deliveries,
+        }.items():
             yield f"guaranteed    {text}: {count:,}{' (BROKEN)' if count else ''}."
         yield "best effort   Messages in flight during a change may be missed, as in the table; nothing is resent."
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in sorted(row.dropped.items())) or "nothing"

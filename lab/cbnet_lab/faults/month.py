@@ -7,42 +7,23 @@ state, is read from the simulation (`ground_truth`). After the last change it mu
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cbnet.cli.console import plural
 from cbnet.language.message import Message
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
-from cbnet.network.link.counters import Event as Counted
 from cbnet.network.protocol.frames import Frame, ItemField, PullFailure, PullReply
 from cbnet.network.simulation.memory_network import ConnectionEnd
 from cbnet.topology import Graph, topology
-from cbnet_lab.bench.result_table import ResultTable, percent
-from cbnet_lab.faults.check.checker import Checker
+from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.driver.driver import FaultDriver
-from cbnet_lab.faults.driver.memory import MemoryFaults
-from cbnet_lab.faults.driver.schedule import Fault, FaultRate, random_schedule
-from cbnet_lab.faults.ground_truth import GroundTruth
-from cbnet_lab.faults.load import RecordedClient
-from cbnet_lab.faults.record import (
-    AnswerEvent,
-    BeginEvent,
-    EndEvent,
-    FaultEvent,
-    RequestEvent,
-    SettleEvent,
-    SubscribeEvent,
-)
+from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.record import AnswerEvent, BeginEvent, Event, RequestEvent, SettleEvent, SubscribeEvent
+from cbnet_lab.faults.simulation import RecordedClient, Simulation
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.routing import Routing
     from cbnet_lab.faults.plans import MonthPlan
 
 HOUR = 3600.0  # seconds
@@ -55,32 +36,9 @@ _SUBSCRIPTIONS = 2  # of each client
 _REQUESTS = 5  # messages per request
 _ITEMS = 10  # each offered by every tenth client
 _TIMEOUT, _SLACK = 5.0, 4.0  # seconds, of requests; slack: additional delay on links, and of stalled clients
-_MAX_EXAMPLES = 20
 _SYMBOLS = "ABCDEFGHIJ"
 _PRICES = (5, 50, 700)
 _CONDITIONS = ("", " and price < 10", " and price < 100", " and price > 500", " and #urgent")
-_TABLES = {  # by title: the heads, and the counts below them
-    "Messages": {
-        "messages": "messages", "quiet": "quiet_messages", "delivered": "delivered", "missed: quiet": "missed_quiet",
-        "changing": "missed_changing", "twice": "twice", "spurious": "spurious", "order": "order",
-    },
-    "Requests": {
-        "requests": "requests", "replies": "replies", "from caches": "from_caches", "no item": "without",
-        "timeouts": "timeouts", "missed: quiet": "unanswered_quiet", "no end": "endless",
-    },
-    "Packets between routers": {
-        "sent": "packets_sent", "retried": "packets_retried", "unpruned": "packets_unpruned",
-    },
-}  # fmt: skip
-_GUARANTEES = {  # by text: kinds of violations
-    "Messages missed while the network is quiet": ["lost"],
-    "Duplicates": ["repeated"],
-    "Spurious deliveries": ["spurious", "wrong reply"],
-    "Deliveries out of order while the network is quiet": ["order"],
-    "Requests without an end, or without a reply in a quiet network": ["endless", "no reply"],
-    f"Recoveries not complete {MAX_RECOVERY:g} s after the last change": ["unsettled"],
-}
-_PACKET_COUNTS = (Counted.PACKETS_SENT, Counted.PACKETS_RETRIED, Counted.PACKETS_UNPRUNED)
 
 
 def month_schedule(graph: Graph, clients: Sequence[str], hours: float, seed: int) -> list[Fault]:
@@ -120,131 +78,66 @@ def _group(graph: Graph, random: Random) -> str:
     return ",".join(str(graph.name(node)) for node in group)
 
 
-@dataclass
-class MonthOutcome:
-    """The findings of a run."""
-
-    plan: MonthPlan
-    routing: Routing
-    routers: int
-    links: int
-    clients: int
-    found: Findings
-    quiet_share: float = 0.0  # of the time
-    packets: Counter[str] = field(default_factory=Counter)  # counters of all routers
-
-    @property
-    def problem(self) -> str | None:
-        """The violated guarantees, if there are any."""
-        return None if self.found.is_good else f"guarantees violated with --trees {self.routing}: please report this"
-
-    @property
-    def events(self) -> Counter[str]:
-        """The faults and their ends, by kind."""
-        return self.found.faults + Counter({f"end of {kind}": count for kind, count in self.found.ends.items()})
-
-    @property
-    def times(self) -> tuple[float, float, float]:
-        """Recovery times in seconds: p50, p95, maximum."""
-        seconds = [each.seconds for each in self.found.recoveries] or [0.0]
-        p50, p95, worst = np.percentile(seconds, (50, 95, 100)).tolist()
-        return p50, p95, worst
-
-    def counts(self) -> dict[str, int]:
-        """Return the counts of messages, requests and packets."""
-        counts, number = self.found.counts, self.found.number
-        return {
-            "messages": counts["published"], "quiet_messages": counts["settled"], "delivered": counts["received"],
-            "missed_quiet": number("lost"), "missed_changing": counts["missed"], "twice": number("repeated"),
-            "spurious": number("spurious", "wrong reply"), "order": number("order"), "requests": counts["requests"],
-            "replies": counts["reply"] + counts["cached reply"], "from_caches": counts["cached reply"],
-            "without": counts["no holder"], "timeouts": counts["timeout"], "unanswered_quiet": number("no reply"),
-            "endless": number("endless"), **{str(name): self.packets[name] for name in _PACKET_COUNTS},
-        }  # fmt: skip
-
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        p50, p95, worst = self.times
-        return {
-            "trees": str(self.routing), "topology": self.plan.topology, "hours": self.plan.hours,
-            "rate": self.plan.rate, "seed": self.plan.seed, "routers": self.routers, "links": self.links,
-            "clients": self.clients, "quiet_share": round(self.quiet_share, 4), **self.counts(),
-            "events": dict(sorted(self.events.items())), "recoveries": len(self.found.recoveries),
-            "p50_s": round(p50, 3), "p95_s": round(p95, 3), "worst_s": round(worst, 3), "is_good": self.found.is_good,
-            "violations": [*self.found.texts()][:_MAX_EXAMPLES],
-        }  # fmt: skip
-
-
-class Month:
+class Month(Simulation):
     """A run with one routing."""
 
     def __init__(self, plan: MonthPlan, routing: Routing) -> None:
         graph = topology(plan.topology, seed=plan.seed)
-        self._plan = plan
-        self._memory = memory = MemoryNetwork(plan.seed)
-        self._random = Random(f"messages {plan.seed}")  # separate, so that all runs see the same failures
         begin = BeginEvent(0.0, len(graph), _SLACK, MAX_RECOVERY, _DELAY, harmless=["slow"])
-        self._record = (checker := Checker(begin)).add
-        self._checker = checker
-        self._clients: dict[str, RecordedClient] = {}
-        self._truth = GroundTruth(memory, self._clients)
-        self._ids = 0
+        super().__init__(MemoryNetwork(plan.seed), begin, {"resubscribe": self._resubscribe})
+        self._plan = plan
+        self._random = Random(f"messages {plan.seed}")  # separate, so that all runs see the same failures
+        self._ids = self._requested = 0
         self._requests: dict[int, tuple[MemoryClient, ConnectionEnd]] = {}  # open ones
-        self._build(graph, routing)
-        faults = MemoryFaults(memory, self._clients, {"resubscribe": self._resubscribe})
-        self._driver = FaultDriver(faults, self._note, self._keep_counters)
-        self._schedule = month_schedule(graph, [*self._clients], plan.hours, plan.seed)
-        sizes = len(graph), len(memory.cables(cut=False)), len(self._clients)
-        self._outcome = MonthOutcome(plan, routing, *sizes, checker.findings)
-        self._is_settled = True
         self._is_over = False  # nothing more is published
-        self._last = self._quiet_for = 0.0
-        self._counters: dict[int, Counter[str]] = {}  # of all routers, also of those that were killed
+        self._build(graph, routing)
+        self._schedule = month_schedule(graph, [*self.clients], plan.hours, plan.seed)
 
     def _build(self, graph: Graph, routing: Routing) -> None:
         for node in map(str, graph.names):
-            self._memory.add(Settings(node, **routing.settings))
+            self.memory.add(Settings(node, **routing.settings))
             for number in range(_CLIENTS):
-                client = self._clients[f"{node}.{number}"] = RecordedClient(
-                    self._memory, f"{node}.{number}", node, self._record, self._truth
-                )
+                client = RecordedClient(self, f"{node}.{number}", node)
                 client.on_answer = self._answered
-                self._offer(client, (len(self._clients) - 1) % _ITEMS)
+                self._offer(client, (len(self.clients) - 1) % _ITEMS)
                 for _ in range(_SUBSCRIPTIONS):
                     self._subscribe(client)
         for u, v, _ in graph.edges():
-            self._memory.add_cable(str(graph.name(u)), str(graph.name(v)))
+            self.memory.add_cable(str(graph.name(u)), str(graph.name(v)))
 
-    def run(self, report: Report) -> MonthOutcome:
+    def run(self, report: Report) -> Findings:
         """Run for the planned time, then until the network has settled."""
-        memory, seconds, routing = self._memory, self._plan.hours * HOUR, self._outcome.routing
-        self._note(FaultEvent(0.0, "network", "start"))
+        memory, seconds = self.memory, self._plan.hours * HOUR
+        self._poll()
         memory.run(MAX_RECOVERY)
-        self._checker.findings.recoveries.clear()  # the start is not a recovery
-        self._checker.findings.faults.clear()
-        self._quiet_for, self._last = 0.0, memory.now
-        start = memory.now
         memory.every(1 / self._plan.rate, self._publish)
         memory.every(_REQUESTS / self._plan.rate, self._request)
-        memory.every(HOUR / 60, lambda: report(f"trees {routing}: minute {memory.now / 60:.0f} of {seconds / 60:.0f}"))
-        self._driver.run(self._schedule, seconds)
-        self._driver.end_all()
+        memory.every(HOUR / 60, lambda: report(f"minute {memory.now / 60:.0f} of {seconds / 60:.0f}"))
+        self.driver.run(self._schedule, seconds)
+        self.driver.end_all()
         for _ in range(_MAX_WAITS):
-            if not self._is_settled:
+            if not self.checker.is_settled:
                 memory.run(MAX_RECOVERY)
         memory.run(_DELAY)
         self._is_over = True
         memory.run(_DELAY)
-        if self._is_settled:
-            self._quiet_for += memory.now - self._last
-        if not (self._is_settled and self._truth.is_quiet()):
-            self._record(SettleEvent(memory.now, self._last, is_settled=False))
-        self._record(EndEvent(memory.now, {}))
-        self._checker.end()
-        self._keep_counters()
-        self._outcome.quiet_share = self._quiet_for / (memory.now - start)
-        self._outcome.packets = sum(self._counters.values(), Counter())
-        return self._outcome
+        if not (self.checker.is_settled and self.truth.is_quiet()):
+            self.record(SettleEvent(memory.now, self.checker.changed, is_settled=False))
+        return self.end()
+
+    def record(self, event: Event) -> None:
+        """Check an event; after a change, poll until the network has settled again."""
+        was_settled = self.checker.is_settled
+        super().record(event)
+        if was_settled and not self.checker.is_settled:
+            self.memory.after(_POLL, self._poll)
+
+    def _poll(self) -> None:
+        is_stalled = any(fault.kind == "stall" for fault in self.driver.active)
+        if is_stalled or not self.truth.is_converged():
+            self.memory.after(_POLL, self._poll)
+        else:
+            self.record(SettleEvent(self.memory.now, self.checker.changed))
 
     # --- load
 
@@ -254,7 +147,7 @@ class Month:
 
     def _resubscribe(self, fault: Fault) -> bool:
         """Replace a subscription of a client by another."""
-        client = self._clients[fault.of]
+        client = self.clients[fault.of]
         client.unsubscribe(self._random.choice(list(client.subscriptions)))
         self._subscribe(client)
         return True
@@ -262,7 +155,7 @@ class Month:
     def _offer(self, client: RecordedClient, item: int) -> None:
         text = f"item = {item}"
         client.offer(item, text, lambda _: ItemField({"item": item, "of": client.name}, [], b"", None))
-        self._record(SubscribeEvent(self._memory.now, client.name, client.name, client.router, text, kind="offer"))
+        self.record(SubscribeEvent(self.memory.now, client.name, client.name, client.router, text, kind="offer"))
 
     def _publish(self) -> None:
         random, client = self._random, self._ready_client()
@@ -274,18 +167,19 @@ class Month:
     def _request(self) -> None:
         for number, (client, end) in [*self._requests.items()]:
             if client.end is not end:
-                self._end_request(AnswerEvent(self._memory.now, number, "gone"))
+                self._end_request(AnswerEvent(self.memory.now, number, "gone"))
         requester = self._ready_client()
         if requester is None or requester.end is None:
             return
-        number, request = self._checker.findings.counts["requests"], {"item": self._random.randrange(_ITEMS)}
-        reach = self._truth.reached(requester.router)
-        self._record(RequestEvent(self._memory.now, requester.name, number, request, _TIMEOUT, reach))
+        self._requested += 1
+        number, request = self._requested, {"item": self._random.randrange(_ITEMS)}
+        reach = self.truth.reached(requester.router)
+        self.record(RequestEvent(self.memory.now, requester.name, number, request, _TIMEOUT, reach))
         self._requests[number] = requester, requester.end
         requester.request(number, Message(request), timeout=_TIMEOUT, is_fresh=self._random.random() < 0.5)
 
     def _answered(self, frame: Frame) -> None:
-        now = self._memory.now
+        now = self.memory.now
         if isinstance(frame, PullReply):
             outcome = "cached reply" if frame.cache else "reply"
             self._end_request(AnswerEvent(now, frame.number, outcome, dict(frame.attributes)))  # type: ignore[arg-type]
@@ -294,82 +188,9 @@ class Month:
 
     def _end_request(self, event: AnswerEvent) -> None:
         self._requests.pop(event.number, None)
-        self._record(event)
+        self.record(event)
 
     def _ready_client(self) -> RecordedClient | None:
         """Return a client that believes it is connected and is not stalled."""
-        ready = [each for each in self._clients.values() if each.end is not None and not each.is_frozen]
+        ready = [each for each in self.clients.values() if each.end is not None and not each.is_frozen]
         return self._random.choice(ready) if ready and not self._is_over else None
-
-    # --- changes
-
-    def _note(self, event: FaultEvent) -> None:
-        """Record a fault; wait until the network has settled again."""
-        self._record(event)
-        if event.kind == "slow":
-            return
-        if self._is_settled:
-            self._quiet_for += event.at - self._last
-            self._is_settled = False
-            self._memory.after(_POLL, self._poll)
-        self._last = event.at
-
-    def _keep_counters(self, _: Fault | None = None) -> None:
-        """Remember the counters of the routers that run: the next change may kill one."""
-        counters = (router.counters for router in self._truth.running().values())
-        self._counters.update((id(each), each) for each in counters)
-
-    def _poll(self) -> None:
-        is_stalled = any(fault.kind == "stall" for fault in self._driver.active)
-        if is_stalled or not self._truth.is_converged():
-            self._memory.after(_POLL, self._poll)
-            return
-        self._record(SettleEvent(self._memory.now, self._last))
-        self._is_settled, self._last = True, self._memory.now
-
-
-def run(plan: MonthPlan, report: Report) -> Iterator[MonthOutcome]:
-    """Run the soak test with each routing."""
-    return (Month(plan, routing).run(report) for routing in plan.trees)
-
-
-def tables(
-    plan: MonthPlan, rows: Sequence[MonthOutcome]
-) -> Iterator[str | ResultTable[MonthOutcome] | ResultTable[Sequence[object]]]:
-    """Yield the messages, the faults, the recovery times and whether the guarantees held."""
-    first = rows[0]
-    sizes = plural(first.routers, "router"), plural(first.links, "link"), plural(first.clients, "client")
-    yield (
-        f"{plan.topology}, seed {plan.seed}: {', '.join(sizes)}; {plan.hours:g} h of simulated time, "
-        f"{plan.rate:g} messages per second\n"
-    )
-    for title, columns in _TABLES.items():
-        counts = {head: lambda row, name=name: row.counts()[name] for head, name in columns.items()}
-        yield ResultTable(title, rows, {"trees": "routing", **counts})
-    yield ResultTable("Recoveries: from a change in a converged network until it has converged again", rows, {
-        "trees": "routing",
-        "times": lambda row: len(row.found.recoveries),
-        "p50 s": lambda row: row.times[0],
-        "p95": lambda row: row.times[1],
-        "longest": lambda row: row.times[2],
-        "time quiet": lambda row: percent(row.quiet_share),
-    })  # fmt: skip
-    heads = ("event", "times", "alone", "p50", "longest")
-    columns_of = {head: lambda row, number=number: row[number] for number, head in enumerate(heads)}
-    yield ResultTable("Recovery time in seconds", [*_recoveries(rows)], columns_of)
-    for text, kinds in _GUARANTEES.items():
-        wrong = sum(row.found.number(*kinds) for row in rows)
-        yield f"guaranteed    {text}: {wrong:,}{' (BROKEN)' if wrong else ''}."
-    yield f"best effort   Deliveries missed during changes: {sum(row.found.counts['missed'] for row in rows):,}."
-    for row in rows:
-        yield from row.members()["violations"]
-
-
-def _recoveries(rows: Sequence[MonthOutcome]) -> Iterator[Sequence[object]]:
-    """Yield each kind of event, and the recovery times of those that happened alone."""
-    seconds: dict[str, list[float]] = {}
-    for each in (each for row in rows for each in row.found.recoveries if len(each.kinds) == 1):
-        seconds.setdefault(each.kinds[0], []).append(each.seconds)
-    for kind, count in sorted(sum((row.events for row in rows), Counter[str]()).items()):
-        alone = seconds.get(kind, [])
-        yield kind, count, len(alone), float(np.median(alone)) if alone else None, max(alone, default=None)

@@ -5,13 +5,13 @@ The docstring of a plan is the help of its command. Nothing here imports what a 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import numbers, option, routings, seed
 from cbnet_lab.bench.routing import Routing
 
-_TREES = "Numbers of routing trees, or pif for one per source; in turn."
 _MAX = 1000  # simulated hours, and messages per second
 
 
@@ -52,8 +52,33 @@ class ChurnPlan:
 
 
 @dataclass(frozen=True)
-class MonthPlan:
+class RunsPlan:
+    """Runs under faults, by their seeds and routings."""
+
+    trees: tuple[Routing, ...] = option(
+        "1,2,pif", "K,...", "Numbers of routing trees, or pif for one per source.", parse=routings
+    )
+    seconds: float = option(float("inf"), "S", "Start no run after this time.", least=0.0, shown="no limit")
+    output: str | None = option(
+        None, "FILE", "Results, in JSON Lines; runs in it are not repeated.", name="--output -o", shown=False
+    )
+    seed: int = seed("Seed of the first run; the others follow.")
+
+    @property
+    def kind(self) -> str:
+        """The kind of the runs, such as month."""
+        return type(self).__name__.removesuffix("Plan").lower()
+
+    def runs(self) -> Iterator[tuple[int, Routing]]:
+        """Yield the seed and the routing of each run."""
+        return ((self.seed, routing) for routing in self.trees)
+
+
+@dataclass(frozen=True)
+class MonthPlan(RunsPlan):
     """Fail and restore links, routers and clients of a simulated network, and check every message.
+
+    One run for each number of trees.
 
     Example: cbnet bench month --hours 1 --trees 1,4,pif
     """
@@ -62,10 +87,6 @@ class MonthPlan:
                            name="--topology -t")  # fmt: skip
     hours: float = option(1.0, "H", "Simulated hours.")
     rate: float = option(5.0, "R", "Messages per simulated second.")
-    trees: tuple[Routing, ...] = option(
-        "1,2,4,pif", "K,...", "Numbers of routing trees, or pif for one per source; one run each.", parse=routings
-    )
-    seed: int = seed("Seed of the graph, the failures and the messages.")
 
     def __post_init__(self) -> None:
         for name, value in {"--hours": self.hours, "--rate": self.rate}.items():
@@ -74,7 +95,7 @@ class MonthPlan:
 
 
 @dataclass(frozen=True)
-class SchedulesPlan:
+class SchedulesPlan(RunsPlan):
     """Run random schedules of failures over small simulated networks, and check every table and delivery.
 
     A schedule cuts and repairs links, kills and starts routers, and changes subscriptions while messages are published.
@@ -82,33 +103,33 @@ class SchedulesPlan:
     Example: cbnet bench schedules --schedules 1000 --trees 1,3 --seed 5000
     """
 
-    schedules: int = option(1_000, "N", "Schedules of each routing.", least=1)
-    trees: tuple[Routing, ...] = option("1,3,pif", "K,...", _TREES, parse=routings)
-    seed: int = seed("Seed of the first schedule; the others follow.")
+    schedules: int = option(1_000, "N", "Schedules of each number of trees.", least=1)
+
+    def runs(self) -> Iterator[tuple[int, Routing]]:
+        """Yield the seed and the routing of each schedule."""
+        return ((seed, routing) for routing in self.trees for seed in range(self.seed, self.seed + self.schedules))
 
 
 @dataclass(frozen=True)
-class HistoriesPlan:
+class HistoriesPlan(RunsPlan):
     """Record what durable publishers and subscribers see under faults, and check what was promised to them.
 
     Processes are killed and stopped, links cut, silenced and slowed, disks full, journals torn; in simulated time,
-    clocks jump, too. A message with a receipt must reach every durable subscription, once and in order.
+    clocks jump, too. A message with a receipt must reach every durable subscription, once and in order. The histories
+    take the numbers of trees in turn.
 
     Example: cbnet bench histories --simulated --histories 100000 --output histories.jsonl --seconds 3600
     """
 
     histories: int = option(10, "N", "Number of histories.", least=1)
     simulated: bool = option(False, "", "Simulate time, network and disks, instead of starting processes.")
-    trees: tuple[Routing, ...] = option("1,2,pif", "K,...", _TREES, parse=routings)
-    seconds: float = option(float("inf"), "S", "Start no history after this time.", least=0.0, shown="no limit")
-    output: str | None = option(
-        None, "FILE", "Results, in JSON Lines; histories in it are not run again.", name="--output -o", shown=False
-    )
-    keep: str | None = option(None, "FOLDER", "Folder for histories with violations.", shown=False)
-    check: str | None = option(None, "FILE", "Only check a history that was kept.", shown=False)
-    seed: int = seed("Seed of the first history; the others follow.")
 
     @property
     def kind(self) -> str:
         """Whether processes are started or time is simulated."""
         return "simulated" if self.simulated else "processes"
+
+    def runs(self) -> Iterator[tuple[int, Routing]]:
+        """Yield the seed and the routing of each history."""
+        seeds = range(self.seed, self.seed + self.histories)
+        return ((seed, self.trees[seed % len(self.trees)]) for seed in seeds)

@@ -26,14 +26,10 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Frame, Subscribed
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.routing import deliver
-from cbnet_lab.faults.check.checker import Checker
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.driver.driver import FaultDriver
-from cbnet_lab.faults.driver.memory import MemoryFaults
-from cbnet_lab.faults.driver.schedule import Fault
-from cbnet_lab.faults.ground_truth import GroundTruth
-from cbnet_lab.faults.load import RecordedClient
-from cbnet_lab.faults.record import BeginEvent, CompareEvent, ConfirmEvent, EndEvent, FaultEvent, SettleEvent
+from cbnet_lab.faults.driver.driver import Fault
+from cbnet_lab.faults.record import BeginEvent, CompareEvent, ConfirmEvent, SettleEvent
+from cbnet_lab.faults.simulation import RecordedClient, Simulation
 
 PREDICATES = (
     "k = 0", "k = 1", "k < 2", "k < 3", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 and #a", "k >= 0 and j = 1",
@@ -64,7 +60,7 @@ _WEIGHTS = {"subscribe": 4, "unsubscribe": 3, "cut": 4, "kill": 2, "clock jump":
 _HARMLESS = ["subscribe", "unsubscribe", "clock jump"]  # for the other subscriptions
 
 
-class RandomSchedule:
+class RandomSchedule(Simulation):
     """A random schedule over a random network."""
 
     def __init__(
@@ -77,25 +73,14 @@ class RandomSchedule:
         is_fast: bool = False,
     ) -> None:
         """Create a schedule; trees: the number of routing trees, 1 or 3 by default."""
-        self.memory = MemoryNetwork(seed, is_fast=is_fast)
-        self.random = self.memory.random
-        self._names = [f"r{number}" for number in range(self.random.randint(2, max_routers))]
-        self._trees = trees if trees is not None else self.random.choice((1, 3))
+        memory = MemoryNetwork(seed, is_fast=is_fast)
+        self.random = random = memory.random
+        self._names = [f"r{number}" for number in range(random.randint(2, max_routers))]
+        self._trees = trees if trees is not None else random.choice((1, 3))
         begin = BeginEvent(0.0, len(self._names), 0.0, 2 * CONVERGENCE, _DELAY, _HARMLESS)
-        self._checker = Checker(begin)
-        self._record = self._checker.add
-        self._clients: dict[str, RecordedClient] = {}
-        self._truth = GroundTruth(self.memory, self._clients)
+        super().__init__(memory, begin, {"subscribe": self._subscribe, "unsubscribe": self._unsubscribe})
         self._subscribed: dict[tuple[str, int], float] = {}  # time of the last subscription that waits
-        self._record(FaultEvent(0.0, "network", "start"))
         self._build(scheme)
-        acts = {"subscribe": self._subscribe, "unsubscribe": self._unsubscribe}
-        self._driver = FaultDriver(MemoryFaults(self.memory, self._clients, acts), self._record)
-
-    @property
-    def findings(self) -> Findings:
-        """The findings so far."""
-        return self._checker.findings
 
     def run(self, changes: int) -> Findings:
         """Apply random changes, and check deliveries; then repair everything, and check again."""
@@ -103,12 +88,11 @@ class RandomSchedule:
         seconds = schedule[-1].at + self.random.choice(_PAUSES)
         for _ in range(int(4 * changes)):
             self.memory.after(self.random.uniform(0.0, seconds), self._publish)
-        self._driver.run(schedule, seconds)
+        self.driver.run(schedule, seconds)
         self.check()
-        self._driver.end_all()
+        self.driver.end_all()
         self.check()
-        self._record(EndEvent(self.memory.now, {}))
-        return self._checker.end()
+        return self.end()
 
     # --- the network and the schedule
 
@@ -125,12 +109,11 @@ class RandomSchedule:
             )
             self.memory.add(settings)
             for number in range(random.choice((1, 1, 2))):
-                client = RecordedClient(self.memory, f"{name}.{number}", name, self._record, self._truth)
+                client = RecordedClient(self, f"{name}.{number}", name)
                 client.on_answer = partial(self._answered, client)
-                self._clients[client.name] = client
         for pair in sorted(pairs):
             self.memory.add_cable(*pair)
-        for client in self._clients.values():
+        for client in self.clients.values():
             for _ in range(random.choice((0, 1, 3))):
                 self._subscribe(Fault(0.0, "subscribe", client.name))
 
@@ -157,38 +140,38 @@ class RandomSchedule:
             return Fault(at, random.choice(_KILLS), random.choice(self._names), duration)
         if kind == "clock jump":
             return Fault(at, kind, random.choice(self._names), size=random.choice((-7200.0, -3.0, 3.0, 7200.0)))
-        return Fault(at, kind, random.choice([*self._clients]), size=wait)
+        return Fault(at, kind, random.choice([*self.clients]), size=wait)
 
     # --- clients
 
     def _subscribe(self, fault: Fault) -> bool:
         id = self.random.randrange(4)
         self._subscribed[fault.of, id] = self.memory.now if fault.size else float("inf")
-        self._clients[fault.of].subscribe(id, self.random.choice(PREDICATES), fault.size)
+        self.clients[fault.of].subscribe(id, self.random.choice(PREDICATES), fault.size)
         return True
 
     def _unsubscribe(self, fault: Fault) -> bool:
-        client = self._clients[fault.of]
+        client = self.clients[fault.of]
         if client.subscriptions:
             client.unsubscribe(self.random.choice(list(client.subscriptions)))
         return True
 
     def _publish(self) -> None:
-        self.random.choice(list(self._clients.values())).publish_message(self.random.choice(MESSAGES))
+        self.random.choice(list(self.clients.values())).publish_message(self.random.choice(MESSAGES))
 
     def _answered(self, client: RecordedClient, frame: Frame) -> None:
         """Record a confirmation, and publish what the subscription must receive."""
         if not isinstance(frame, Subscribed) or not frame.is_confirmed or frame.id not in client.subscriptions:
             return
-        now, reached = self.memory.now, self._truth.reached_by_links(client.router)
+        now, reached = self.memory.now, self.truth.reached_by_links(client.router)
         if now - self._subscribed[client.name, frame.id] < _ROUND_TRIP:
             return
-        self._record(ConfirmEvent(now, client.subscription_name(frame.id), frame.routers, len(reached)))
+        self.record(ConfirmEvent(now, client.subscription_name(frame.id), frame.routers, len(reached)))
         predicate = parse(client.subscriptions[frame.id])
         matching = [message for message in MESSAGES if predicate.matches(message)]
         for name in sorted(reached) if matching else ():
             if self.random.random() < _PROBED:
-                probe = partial(self._clients[f"{name}.0"].publish_message, self.random.choice(matching))
+                probe = partial(self.clients[f"{name}.0"].publish_message, self.random.choice(matching))
                 self.memory.after(self.random.choice(_PROBE_PAUSES), probe)
 
     # --- checks
@@ -200,19 +183,19 @@ class RandomSchedule:
         """
         memory, began = self.memory, self.memory.now
         memory.run(CONVERGENCE)
-        while not self._truth.is_settled() and memory.now - began < 2 * CONVERGENCE:
+        while not self.truth.is_settled() and memory.now - began < 2 * CONVERGENCE:
             memory.run(0.1)
-        is_settled = self._truth.is_settled()
-        self._record(SettleEvent(memory.now, began, is_settled))
+        is_settled = self.truth.is_settled()
+        self.record(SettleEvent(memory.now, began, is_settled))
         if not is_settled:
             return
         before, packets = memory.frames["Packet"], 0
-        self._record(CompareEvent(memory.now, "tables", "interfaces", [*self._truth.wrong_tables()], []))
-        for name, schemes in self._truth.schemes().items():
-            client = self._clients[f"{name}.0"]
+        self.record(CompareEvent(memory.now, "tables", "interfaces", [*self.truth.wrong_tables()], []))
+        for name, schemes in self.truth.schemes().items():
+            client = self.clients[f"{name}.0"]
             scheme = schemes[crc32(client.name.encode()) % self._trees % len(schemes)]
             for message in MESSAGES:
                 client.publish_message(message)
                 packets += deliver(scheme, scheme.network.graph.id(name), message).cost
         memory.run(_DELAY + 0.1)
-        self._record(CompareEvent(memory.now, "packets", "network", memory.frames["Packet"] - before, packets))
+        self.record(CompareEvent(memory.now, "packets", "network", memory.frames["Packet"] - before, packets))

@@ -1,17 +1,4 @@
-"""The record of a run: what clients did and saw, and the faults, as events in JSON Lines.
-
-    {"type":"begin","at":0.0,"routers":3,"slack":0.2,"recovery":15.0}
-    {"type":"subscribe","at":5.0,"client":"c0","subscription":"even at r1","home":"r1","predicate":"k in (0, 2)",…}
-    {"type":"confirm","at":5.4,"subscription":"even at r1","routers":3}
-    {"type":"publish","at":9.1,"publisher":"p0","number":1,"message":{"k":2},"timeout":10.0}
-    {"type":"fault","at":9.2,"of":"r1","kind":"kill"}
-    {"type":"receipt","at":11.0,"publisher":"p0","number":1,"outcome":"stored","subscriptions":1}
-    {"type":"receive","at":11.1,"client":"c0","subscription":"even at r1","offset":1,"deliveries":1,"publisher":"p0",…}
-    {"type":"acknowledge","at":11.1,"client":"c0","subscription":"even at r1","offset":1}
-    {"type":"fault","at":14.0,"of":"r1","kind":"kill","is_end":true}
-    {"type":"heal","at":50.0}
-    {"type":"kept","at":60.0,"router":"r1","predicate":"k >= 0","first":1,"messages":[[1,"p0",1]]}
-    {"type":"end","at":60.0,"waiting":{"even at r1":0}}
+"""The record of a run: what clients did and saw, and the faults, as events.
 
 Events are in the order in which they happened. A publisher numbers its messages in the order of publishing, and sends
 the numbers with them. The *log* of a router is its own history, which subscriptions from the past read.
@@ -19,30 +6,20 @@ the numbers with them. The *log* of a router is its own history, which subscript
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from math import inf
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from cbnet.errors import InputError
+from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet.network.protocol.frames import DurablePublished
 
 Outcome: TypeAlias = Literal["stored", "silent", "refused"]
 FIRST: Final = 1e9  # seconds: an age before everything
 SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain", "offer"]  # replay: from the past, and not durable
 
 
-def outcome_of(silent: Collection[str], refused: Collection[str]) -> Outcome:
-    """Return the outcome of a receipt."""
-    return "silent" if silent else "refused" if refused else "stored"
-
-
-def _tag(name: str) -> str:
-    return name.removesuffix("Event").lower()
-
-
-class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=_tag, omit_defaults=True):
+class _Event(msgspec.Struct, frozen=True):
     at: float  # seconds
 
 
@@ -228,34 +205,13 @@ Event: TypeAlias = (
 Record: TypeAlias = Callable[[Event], None]  # adds an event
 
 
-def settled_beginning(predicates: Mapping[str, str], recovery: float = 0.0) -> list[Event]:
-    """Return the first events of a run in a settled network; predicates: of plain subscriptions, by client.
-
-    Messages may take any time to arrive.
-    """
-    plain = [SubscribeEvent(0.0, name, name, "", text, kind="plain") for name, text in predicates.items()]
-    return [BeginEvent(0.0, 0, 0.0, recovery, delay=inf), *plain, SettleEvent(0.0, 0.0)]
+def sender(payload: bytes) -> tuple[str, int]:
+    """Return the publisher and the number that a payload such as `p0 17` names."""
+    publisher, number = payload.decode().split()
+    return publisher, int(number)
 
 
-_decode = msgspec.json.Decoder(Event).decode
-_encode = msgspec.json.Encoder().encode
-
-
-def write_record(path: Path, events: Iterable[Event]) -> None:
-    """Write a record to a file."""
-    path.write_bytes(b"".join(_encode(event) + b"\n" for event in events))
-
-
-def read_record(path: Path) -> list[Event]:
-    """Read a record; raise an `InputError` that names the line if it is none."""
-    events: list[Event] = []
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read the record: {error.strerror}", file=str(path)) from None
-    for number, line in enumerate(lines, 1):
-        try:
-            events.append(_decode(line))
-        except msgspec.DecodeError as error:
-            raise InputError(f"line {number} is no event of a record: {error}", file=str(path)) from None
-    return events
+def receipt_event(at: float, publisher: str, number: int, receipt: Receipt | DurablePublished) -> ReceiptEvent:
+    """Return the event of a receipt."""
+    outcome: Outcome = "silent" if receipt.silent else "refused" if receipt.refused else "stored"
+    return ReceiptEvent(at, publisher, number, outcome, receipt.subscriptions, "; ".join(receipt.refused))

@@ -5,8 +5,8 @@ import json
 from cbnet.network.transport.journal.sqlite_journal import FILE
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.faults.driver.driver import Fault
 from cbnet_lab.faults.driver.processes import ProcessFaults
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.driver.torn_write import committed_end
 from cbnet_lab.faults.histories import process_history
 from cbnet_lab.faults.histories.plan import HistoryPlan, PlannedSubscription
@@ -57,7 +57,7 @@ def test_a_disk_that_loses_a_synced_transaction_is_found(monkeypatch):
     assert "lost" in check.violations
 
 
-def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch, tmp_path):
+def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch):
     def garble(self, fault):
         (self.network.journals / fault.of / FILE).write_bytes(b"garbage" * 1000)
         (self.network.journals / fault.of / f"{FILE}-wal").unlink()
@@ -65,7 +65,7 @@ def test_a_router_that_does_not_start_again_is_a_violation(cbnet, monkeypatch, t
 
     monkeypatch.setattr(HistoryPlan, "of_processes", lambda _: plan(Fault(0.5, "kill", "r1", 0.2), seconds=1.0))
     monkeypatch.setattr(ProcessFaults, "end", garble)
-    outcome = cbnet("bench", "histories", "--histories", 1, "--trees", "1", "--json", "--keep", tmp_path)
+    outcome = cbnet("bench", "histories", "--histories", 1, "--trees", "1", "--json")
     assert outcome.code == 1
     row = json.loads(outcome.out.splitlines()[0])
     assert (row["kind"], list(row["violations"])) == ("processes", ["failed"])

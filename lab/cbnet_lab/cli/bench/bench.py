@@ -35,9 +35,9 @@ for command in (
     plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client.client_speed"),
     plan_command("churn", fault_plans.ChurnPlan, f"{_FAULTS}.churn.trial"),
     plan_command("announcements", plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),
-    plan_command("month", fault_plans.MonthPlan, f"{_FAULTS}.month"),
-    plan_command("schedules", fault_plans.SchedulesPlan, f"{_FAULTS}.schedules"),
-    plan_command("histories", fault_plans.HistoriesPlan, f"{_FAULTS}.histories.histories"),
+    plan_command("month", fault_plans.MonthPlan, f"{_FAULTS}.runs"),
+    plan_command("schedules", fault_plans.SchedulesPlan, f"{_FAULTS}.runs"),
+    plan_command("histories", fault_plans.HistoriesPlan, f"{_FAULTS}.runs"),
     plan_command("spark", plans.SparkPlan, f"{_BENCH}.spark.match_bench"),
     plan_command("compare", plans.ComparePlan, f"{_BENCH}.checkouts"),
 ):

@@ -36,32 +36,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from cbnet_lab.faults import record
 from cbnet_lab.faults.check.durable import DurableCheck
-from cbnet_lab.faults.check.findings import Findings, Identity, Recovery
+from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.log import LogCheck, ReplayCheck
 from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription
 from cbnet_lab.faults.check.requests import RequestCheck
-from cbnet_lab.faults.record import (
-    AcknowledgeEvent,
-    AnswerEvent,
-    BeginEvent,
-    CompareEvent,
-    ConfirmEvent,
-    EndEvent,
-    Event,
-    FaultEvent,
-    HealEvent,
-    KeptEvent,
-    LostEvent,
-    PublishEvent,
-    ReceiptEvent,
-    ReceiveEvent,
-    ReplayEvent,
-    RequestEvent,
-    SettleEvent,
-    SubscribeEvent,
-    UnsubscribeEvent,
-)
 
 GRACE = 1.0  # seconds after its timeout for which a publisher waits for an answer
 
@@ -69,7 +49,7 @@ GRACE = 1.0  # seconds after its timeout for which a publisher waits for an answ
 class Checker:
     """Checks a run while it is recorded, or afterwards; `end` returns the findings."""
 
-    def __init__(self, begin: BeginEvent) -> None:
+    def __init__(self, begin: record.BeginEvent) -> None:
         self.findings = Findings()
         self._begin = begin
         self._state = NetworkState(begin)
@@ -77,59 +57,65 @@ class Checker:
         self._replays: dict[str, ReplayCheck] = {}
         self._plain = PlainCheck(self._state, self.findings)
         self._requests = RequestCheck(self._state, self.findings)
-        self._logs: list[KeptEvent] = []
-        self._published: dict[Identity, PublishEvent] = {}
-        self._receipts: dict[Identity, ReceiptEvent] = {}
+        self._logs: list[record.KeptEvent] = []
+        self._published: dict[Identity, record.PublishEvent] = {}
+        self._receipts: dict[Identity, record.ReceiptEvent] = {}
         self._full: set[str] = set()  # routers whose disk is full
         self._freed = -inf  # time when the last one was
         self._jumped = -inf  # time when a clock did
-        self._changes: list[FaultEvent] = []  # since the network had settled
-        self._is_over = False
+        self._changes: list[record.FaultEvent] = []  # since the network had settled
+        self.changed = 0.0  # time of the last change
+        self.is_over = False
 
-    def add(self, *events: Event) -> None:
+    @property
+    def is_settled(self) -> bool:
+        """Whether the network has settled since the last change."""
+        return self._state.is_settled
+
+    def add(self, *events: record.Event) -> None:
         """Check events."""
         for event in events:
+            self._advance(event.at)
             self._add(event)
 
-    def _add(self, event: Event) -> None:
-        self._advance(event.at)
+    def _add(self, event: record.Event) -> None:
         match event:
-            case SubscribeEvent():
+            case record.SubscribeEvent():
                 self._subscribe(event)
-            case UnsubscribeEvent(_, subscription):
+            case record.UnsubscribeEvent(_, subscription):
                 self._plain.unsubscribe(subscription)
-            case ReplayEvent():
+            case record.ReplayEvent():
                 self._replay(event)
-            case ConfirmEvent():
+            case record.ConfirmEvent():
                 self._confirm(event)
-            case PublishEvent():
+            case record.PublishEvent():
                 self.findings.counts["published"] += 1
                 self._published[event.publisher, event.number] = event
                 self._plain.publish(event)
-            case ReceiptEvent():
+            case record.ReceiptEvent():
                 self._add_receipt(event)
-            case ReceiveEvent():
+            case record.ReceiveEvent():
                 self._receive(event)
-            case AcknowledgeEvent():
+            case record.AcknowledgeEvent():
                 self._durable[event.subscription].acknowledge(event)
-            case LostEvent():
+            case record.LostEvent():
                 self._lost(event)
-            case RequestEvent():
+            case record.RequestEvent():
                 self._requests.request(event)
-            case AnswerEvent():
+            case record.AnswerEvent():
                 self._requests.answer(event)
-            case FaultEvent():
+            case record.FaultEvent():
                 self._fault(event)
-            case SettleEvent():
+            case record.SettleEvent():
                 self._settle(event)
-            case CompareEvent(at, kind, of, found, expected):
+            case record.CompareEvent(at, kind, of, found, expected):
                 if found != expected:
                     self.findings.violate(kind, f"{of}, at {at:.1f}: {found}, not {expected}")
-            case HealEvent(at):
+            case record.HealEvent(at):
                 self._state.recovered = at + self._begin.recovery
-            case KeptEvent():
+            case record.KeptEvent():
                 self._logs.append(event)
-            case EndEvent(_, waiting):
+            case record.EndEvent(_, waiting):
                 self._end(waiting)
 
     def _advance(self, now: float) -> None:
@@ -144,7 +130,7 @@ class Checker:
     def _subscription(self, name: str) -> DurableCheck | ReplayCheck | PlainSubscription | None:
         return self._durable.get(name) or self._replays.get(name) or self._plain.subscriptions.get(name)
 
-    def _subscribe(self, event: SubscribeEvent) -> None:
+    def _subscribe(self, event: record.SubscribeEvent) -> None:
         name, findings = event.subscription, self.findings
         if event.kind == "plain":
             self._plain.subscribe(event)
@@ -155,20 +141,20 @@ class Checker:
         else:
             self._replays.setdefault(name, ReplayCheck(event, findings)).parts.add(event.client)
 
-    def _confirm(self, event: ConfirmEvent) -> None:
+    def _confirm(self, event: record.ConfirmEvent) -> None:
         own = self._subscription(event.subscription)
         if own is not None and event.routers == self._begin.routers:
             own.confirmed = min(own.confirmed, event.at)
         if isinstance(own, PlainSubscription):
             self._plain.confirm(own, event)
 
-    def _replay(self, event: ReplayEvent) -> None:
+    def _replay(self, event: record.ReplayEvent) -> None:
         if event.subscription in self._durable:
             self._durable[event.subscription].start = event.offset
         else:
             self._replays[event.subscription].replay(event)
 
-    def _receive(self, event: ReceiveEvent) -> None:
+    def _receive(self, event: record.ReceiveEvent) -> None:
         self.findings.counts["received"] += 1
         own = self._subscription(event.subscription)
         if own is None:
@@ -178,7 +164,7 @@ class Checker:
         else:
             own.receive(event, self._published.get((event.publisher, event.number)))
 
-    def _lost(self, event: LostEvent) -> None:
+    def _lost(self, event: record.LostEvent) -> None:
         own = self._subscription(event.subscription)
         if isinstance(own, DurableCheck | ReplayCheck):
             own.lost(event)
@@ -187,7 +173,7 @@ class Checker:
 
     # --- faults and receipts
 
-    def _fault(self, event: FaultEvent) -> None:
+    def _fault(self, event: record.FaultEvent) -> None:
         (self.findings.ends if event.is_end else self.findings.faults)[event.kind] += 1
         self._plain.fault(event)
         self._requests.fault(event)
@@ -202,21 +188,23 @@ class Checker:
             self._state.first_fault = min(self._state.first_fault, event.at)
             self._state.is_settled = False
             self._changes.append(event)
+            self.changed = event.at
 
-    def _settle(self, event: SettleEvent) -> None:
+    def _settle(self, event: record.SettleEvent) -> None:
         if not event.is_settled or event.at - event.since > self._begin.recovery:
             self.findings.violate(
                 "unsettled", f"at {event.at:.1f}, {event.at - event.since:.1f} s after the last change"
             )
         if event.is_settled:
             if self._changes:
-                first, kinds = self._changes[0].at, [_name(each) for each in self._changes]
-                self.findings.recoveries.append(Recovery(kinds, event.at - first, event.at - event.since))
+                first, *others = self._changes
+                kind = "several" if others else f"end of {first.kind}" if first.is_end else first.kind
+                self.findings.recoveries.setdefault(kind, []).append(event.at - first.at)
                 self._changes = []
             self._state.is_settled = True
             self._plain.settle()
 
-    def _add_receipt(self, event: ReceiptEvent) -> None:
+    def _add_receipt(self, event: record.ReceiptEvent) -> None:
         self.findings.counts[event.outcome] += 1
         publish = self._published[event.publisher, event.number]
         self._receipts[event.publisher, event.number] = event
@@ -231,7 +219,7 @@ class Checker:
         if event.outcome == "refused" and not self._may_refuse(publish):
             self.findings.violate("refused", f"{text}: {event.reason}")
 
-    def _may_refuse(self, publish: PublishEvent) -> bool:
+    def _may_refuse(self, publish: record.PublishEvent) -> bool:
         """Return whether a disk was full, a home was not known to all routers, or a clock has jumped since.
 
         One router may have stored later messages there before another, which knows the home, sends this one; or by
@@ -244,15 +232,13 @@ class Checker:
     # --- the end
 
     def _end(self, waiting: Mapping[str, int]) -> None:
-        self._is_over = True
+        self.is_over = True
         for name, count in waiting.items():
             if count:
                 self.findings.violate("waiting", f"{name}: {count} messages at the end")
 
     def end(self) -> Findings:
         """Run the checks that need the whole record; return the findings."""
-        if not self._is_over:
-            self.findings.violate("waiting", "the record has no end")
         for own in self._durable.values():
             self.findings.check_offsets(own.name, own.messages)
         stored = {name: {*own.messages.values()} for name, own in self._durable.items()}
@@ -267,7 +253,9 @@ class Checker:
         self._plain.end()
         return self.findings
 
-    def _check_receipt(self, publish: PublishEvent, receipt: ReceiptEvent, stored: Mapping[str, set[Identity]]) -> None:
+    def _check_receipt(
+        self, publish: record.PublishEvent, receipt: record.ReceiptEvent, stored: Mapping[str, set[Identity]]
+    ) -> None:
         text = f"{publish.publisher} {publish.number}, published at {publish.at:.2f}"
         matching = [each for each in self._durable.values() if each.matches(publish.message)]
         due = [each for each in matching if each.confirmed < publish.at]
@@ -279,7 +267,7 @@ class Checker:
         if not least <= receipt.subscriptions <= sum(each.since <= receipt.at for each in matching):
             self.findings.violate("lost", f"{text}: stored by {receipt.subscriptions} subscriptions, not by {least}")
 
-    def _check_log(self, kept: KeptEvent) -> None:
+    def _check_log(self, kept: record.KeptEvent) -> None:
         log = LogCheck(kept, self.findings, self._published)
         replays = [each for each in self._replays.values() if each.home == kept.router]
         for each in replays:
@@ -292,18 +280,28 @@ class Checker:
                 log.check_durable(durable)
 
 
-def _name(event: FaultEvent) -> str:
-    return f"end of {event.kind}" if event.is_end else event.kind
+def settled_checker(predicates: Mapping[str, str], recovery: float = 0.0) -> Checker:
+    """Return the checker of a run in a settled network; predicates: of plain subscriptions, by client.
+
+    Messages may take any time to arrive.
+    """
+    checker = Checker(record.BeginEvent(0.0, 0, 0.0, recovery, delay=inf))
+    for name, text in predicates.items():
+        checker.add(record.SubscribeEvent(0.0, name, name, "", text, kind="plain"))
+    checker.add(record.SettleEvent(0.0, 0.0))
+    return checker
 
 
-def check_record(events: Iterable[Event]) -> Findings:
+def check_record(events: Iterable[record.Event]) -> Findings:
     """Return the findings in a record, which begins with `BeginEvent`."""
     iterator = iter(events)
     begin = next(iterator, None)
-    if not isinstance(begin, BeginEvent):
+    if not isinstance(begin, record.BeginEvent):
         findings = Findings()
         findings.violate("waiting", "the record has no beginning")
         return findings
     checker = Checker(begin)
     checker.add(*iterator)
+    if not checker.is_over:
+        checker.findings.violate("waiting", "the record has no end")
     return checker.end()

@@ -5,16 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from cbnet_lab.faults import record
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.subscription import SubscriptionCheck
-from cbnet_lab.faults.record import (
-    AcknowledgeEvent,
-    FaultEvent,
-    LostEvent,
-    PublishEvent,
-    ReceiveEvent,
-    SubscribeEvent,
-)
 
 
 @dataclass
@@ -29,7 +22,7 @@ class _Stored:
 class DurableCheck(SubscriptionCheck):
     """The check of one durable subscription."""
 
-    def __init__(self, first: SubscribeEvent, findings: Findings, slack: float) -> None:
+    def __init__(self, first: record.SubscribeEvent, findings: Findings, slack: float) -> None:
         super().__init__(first, findings)
         self._slack = slack
         self._ack_wait = first.ack_wait - slack
@@ -46,7 +39,7 @@ class DurableCheck(SubscriptionCheck):
         """The messages that were received, by offset."""
         return {offset: stored.identity for offset, stored in self._offsets.items()}
 
-    def fault(self, event: FaultEvent) -> None:
+    def fault(self, event: record.FaultEvent) -> None:
         """Handle a fault, or the end of one."""
         super().fault(event)
         if event.of in self.parts:
@@ -56,11 +49,11 @@ class DurableCheck(SubscriptionCheck):
             if self.confirmed == inf and not self._offsets:
                 self.start = None  # it may not have been on disk, and begin elsewhere when it is made again
 
-    def lost(self, event: LostEvent) -> None:
+    def lost(self, event: record.LostEvent) -> None:
         """Handle a report of missing messages; without a number, no stored message may be missing."""
         self.is_told |= event.messages > 0
 
-    def receive(self, event: ReceiveEvent, publish: PublishEvent | None) -> None:
+    def receive(self, event: record.ReceiveEvent, publish: record.PublishEvent | None) -> None:
         """Handle a message."""
         if not self.is_due(event, publish):
             return
@@ -86,7 +79,7 @@ class DurableCheck(SubscriptionCheck):
         is_late = stored.acknowledged - stored.received >= self._ack_wait
         return is_late and now - stored.received >= self._ack_wait
 
-    def _check_order(self, event: ReceiveEvent, text: str) -> None:
+    def _check_order(self, event: record.ReceiveEvent, text: str) -> None:
         """Check that a client receives the messages of a publisher in order, unless this one was sent before."""
         key = event.client, event.publisher
         offset, at = self._highest.get(key, (0, -inf))
@@ -95,7 +88,7 @@ class DurableCheck(SubscriptionCheck):
         elif event.deliveries == 1 and self._home_faults < at:
             self.findings.violate("order", f"{text}, after offset {offset}")
 
-    def acknowledge(self, event: AcknowledgeEvent) -> None:
+    def acknowledge(self, event: record.AcknowledgeEvent) -> None:
         """Handle an acknowledgement."""
         stored = self._offsets.get(event.offset)
         if stored is not None:

@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Identity: TypeAlias = tuple[str, int]  # publisher and number
 
 
-@dataclass(frozen=True)
-class Recovery:
-    """The time from a change in a settled network until it had settled again."""
-
-    kinds: Sequence[str]  # of faults, in order
-    seconds: float  # since the first
-    since_last: float
+COUNTS: Final = {  # by name: what is counted
+    "published": "messages published",
+    "settled": "while the network had settled",
+    "received": "received",
+    "expected": "due to plain subscriptions",
+    "checked": "of these promised",
+    "confirmed": "of these by a confirmation",
+    "missed": "not promised, and missed",
+    "stored": "with a receipt",
+    "silent": "not stored: homes silent",
+    "refused": "not stored: disk full",
+    "due": "due to durable subscriptions",
+    "replayed": "due to subscriptions from the past",
+    "repeated": "received again, as allowed",
+    "requests": "requests",
+    "reply": "with a reply",
+    "cached reply": "with a reply from a cache",
+    "no holder": "without a holder",
+    "timeout": "that timed out",
+    "gone": "whose requester lost its connection",
+}
 
 
 @dataclass
 class Findings:
-    """Counts of a run, and the violations of what was promised, by kind.
+    """Counts of a run, and the violations of what was promised, by kind."""
 
-    counts  published, received; stored, silent, refused: receipts; due: messages with a receipt × durable subscriptions
-            that must have them; replayed: messages of logs × subscriptions from the past that must have them;
-            repeated: received again, as allowed; settled: messages in a settled network; expected: deliveries to
-            plain subscriptions; checked: those that were promised; confirmed: those by a confirmation; missed: those
-            that were not promised and did not arrive; requests, and their outcomes
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)  # of COUNTS
     faults: Counter[str] = field(default_factory=Counter)  # by kind
     ends: Counter[str] = field(default_factory=Counter)  # of faults, by kind
     missed: list[tuple[float, int, bool]] = field(default_factory=list)  # time of a message, deliveries, were promised
-    recoveries: list[Recovery] = field(default_factory=list)
+    recoveries: dict[str, list[float]] = field(default_factory=dict)  # seconds from a change, by kind, to the settling
     violations: dict[str, list[str]] = field(default_factory=dict)
 
     @property

@@ -14,25 +14,18 @@ from typing import TypeAlias
 
 import msgspec
 
+from cbnet_lab.faults import record
 from cbnet_lab.faults.check.durable import DurableCheck
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.subscription import SubscriptionCheck, matches
-from cbnet_lab.faults.record import (
-    KeptEvent,
-    LostEvent,
-    PublishEvent,
-    ReceiveEvent,
-    ReplayEvent,
-    SubscribeEvent,
-)
 
-Published: TypeAlias = Mapping[Identity, PublishEvent]
+Published: TypeAlias = Mapping[Identity, record.PublishEvent]
 
 
 class ReplayCheck(SubscriptionCheck):
     """The check of a subscription that begins in the past, and is not durable: nothing ever comes twice."""
 
-    def __init__(self, first: SubscribeEvent, findings: Findings) -> None:
+    def __init__(self, first: record.SubscribeEvent, findings: Findings) -> None:
         super().__init__(first, findings)
         self.age = 0.0 if first.age is None else first.age
         self.start: int | None = None  # offset where it begins
@@ -41,16 +34,16 @@ class ReplayCheck(SubscriptionCheck):
         self._last = 0  # offset
         self._told: set[int] = set()  # offsets after which something is missing
 
-    def replay(self, event: ReplayEvent) -> None:
+    def replay(self, event: record.ReplayEvent) -> None:
         """Handle the start; it is resumed after interruptions."""
         if self.start is None:
             self.start, self.began = event.offset, event.at
 
-    def lost(self, _: LostEvent) -> None:
+    def lost(self, _: record.LostEvent) -> None:
         """Handle a report of messages missing after the last one."""
         self._told.add(self._last)
 
-    def receive(self, event: ReceiveEvent, publish: PublishEvent | None) -> None:
+    def receive(self, event: record.ReceiveEvent, publish: record.PublishEvent | None) -> None:
         """Handle a message."""
         text = self.text(event)
         if self.start is None or event.offset < self.start:
@@ -73,7 +66,7 @@ class ReplayCheck(SubscriptionCheck):
 class LogCheck:
     """The check of the log of one router."""
 
-    def __init__(self, kept: KeptEvent, findings: Findings, published: Published) -> None:
+    def __init__(self, kept: record.KeptEvent, findings: Findings, published: Published) -> None:
         self._router = kept.router
         self._predicate = kept.predicate
         self._first = kept.first
@@ -131,7 +124,7 @@ class LogCheck:
             if offset not in received and not (offset < self._first and own.is_told):
                 self._missing(own, offset)
 
-    def _wanted(self, own: SubscriptionCheck, start: int) -> Iterator[tuple[int, PublishEvent]]:
+    def _wanted(self, own: SubscriptionCheck, start: int) -> Iterator[tuple[int, record.PublishEvent]]:
         """Yield the messages from an offset on that a subscription wants."""
         for offset, identity in sorted(self._messages.items()):
             publish = self._published.get(identity)

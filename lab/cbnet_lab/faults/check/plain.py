@@ -17,18 +17,9 @@ from math import inf
 
 import msgspec
 
+from cbnet_lab.faults import record
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.subscription import SubscriptionCheck, matches
-from cbnet_lab.faults.record import (
-    BeginEvent,
-    ConfirmEvent,
-    FaultEvent,
-    LostEvent,
-    PublishEvent,
-    ReceiptEvent,
-    ReceiveEvent,
-    SubscribeEvent,
-)
 
 LOST, UNKEPT = "lost", "unkept"  # what the loss of a message is that was promised
 
@@ -36,13 +27,13 @@ LOST, UNKEPT = "lost", "unkept"  # what the loss of a message is that was promis
 class NetworkState:
     """Whether the network is without faults: before the first one, and when it has settled or recovered since."""
 
-    def __init__(self, begin: BeginEvent) -> None:
+    def __init__(self, begin: record.BeginEvent) -> None:
         self.begin = begin
         self.is_settled = False
         self.first_fault = inf
         self.recovered = inf  # time, after the heal
 
-    def is_change(self, event: FaultEvent) -> bool:
+    def is_change(self, event: record.FaultEvent) -> bool:
         """Return whether messages may be missed after a fault."""
         return event.kind not in self.begin.harmless
 
@@ -54,7 +45,7 @@ class NetworkState:
 class PlainSubscription(SubscriptionCheck):
     """A subscription of one client, which it may replace by another."""
 
-    def __init__(self, first: SubscribeEvent, findings: Findings) -> None:
+    def __init__(self, first: record.SubscribeEvent, findings: Findings) -> None:
         super().__init__(first, findings)
         self.promise = ""  # LOST or UNKEPT, if it receives all that matches from now on
         self.received: dict[Identity, float] = {}  # first time
@@ -64,19 +55,19 @@ class PlainSubscription(SubscriptionCheck):
         self._faults: dict[str, float] = {}  # time of the last one, of its router and of publishers
         self._last: dict[str, int] = {}  # number, by publisher
 
-    def replace(self, event: SubscribeEvent) -> None:
+    def replace(self, event: record.SubscribeEvent) -> None:
         """Handle another predicate; messages for the last one may be in flight."""
         self.since, self.predicate, self.promise, self.is_live = event.at, event.predicate, "", True
         self._ever.append(event.predicate)
 
-    def fault(self, event: FaultEvent) -> None:
+    def fault(self, event: record.FaultEvent) -> None:
         """Handle a fault."""
         super().fault(event)
         self._faults[event.of] = event.at
         if event.of in self.parts and self.confirmed < inf:
             self.failed = min(self.failed, event.at)
 
-    def receive(self, event: ReceiveEvent, message: _Message | None) -> None:
+    def receive(self, event: record.ReceiveEvent, message: _Message | None) -> None:
         """Handle a message."""
         if message is None or not self._was_wanted(message.publish):
             self.is_due(event, None if message is None else message.publish)
@@ -95,12 +86,12 @@ class PlainSubscription(SubscriptionCheck):
         self.received.setdefault(identity, event.at)
         self._last[event.publisher] = max(event.number, last)
 
-    def _was_wanted(self, publish: PublishEvent) -> bool:
+    def _was_wanted(self, publish: record.PublishEvent) -> bool:
         """Return whether a current or former predicate matches a message."""
         encoded = msgspec.json.encode(publish.message)
         return any(matches(each, encoded) for each in reversed(self._ever))
 
-    def _may_repeat(self, publish: PublishEvent) -> bool:
+    def _may_repeat(self, publish: record.PublishEvent) -> bool:
         """Return whether its router has restarted, and the publisher may have sent a message over two routers.
 
         The router does not know that the message was delivered, and for the client it is another one.
@@ -115,7 +106,7 @@ class PlainSubscription(SubscriptionCheck):
 class _Message:
     """A message, and the subscriptions that should receive it."""
 
-    publish: PublishEvent
+    publish: record.PublishEvent
     is_calm: bool  # since it was published
     is_settled: bool
     sent: float  # time: inf until there is a receipt, if it waits for one
@@ -133,7 +124,7 @@ class PlainCheck:
         self._open: dict[Identity, _Message] = {}
         self._deadlines: list[tuple[float, Identity]] = []  # a heap
 
-    def subscribe(self, event: SubscribeEvent) -> None:
+    def subscribe(self, event: record.SubscribeEvent) -> None:
         """Handle a subscription, or one that replaces another of the same name."""
         own = self.subscriptions.get(event.subscription)
         if own is None:
@@ -155,7 +146,7 @@ class PlainCheck:
             if message.due.get(own.name):
                 message.due[own.name] = ""
 
-    def confirm(self, own: PlainSubscription, event: ConfirmEvent) -> None:
+    def confirm(self, own: PlainSubscription, event: record.ConfirmEvent) -> None:
         """Handle a confirmation: a promise, if all routers that can be reached have confirmed."""
         if event.reached is None:
             if event.routers == self._state.begin.routers and event.at < self._state.first_fault:
@@ -168,7 +159,7 @@ class PlainCheck:
         for own in self.subscriptions.values():
             own.promise = LOST if own.is_live else ""
 
-    def publish(self, event: PublishEvent) -> None:
+    def publish(self, event: record.PublishEvent) -> None:
         """Handle a message."""
         state, identity = self._state, (event.publisher, event.number)
         sent = event.at if event.timeout is None else inf
@@ -178,11 +169,11 @@ class PlainCheck:
         if sent < inf:
             heapq.heappush(self._deadlines, (sent + state.begin.delay, identity))
 
-    def _is_due(self, own: PlainSubscription, event: PublishEvent) -> bool:
+    def _is_due(self, own: PlainSubscription, event: record.PublishEvent) -> bool:
         is_reached = event.reach is None or own.home in event.reach
         return own.is_live and not own.is_away and is_reached and own.matches(event.message)
 
-    def receipt(self, event: ReceiptEvent) -> None:
+    def receipt(self, event: record.ReceiptEvent) -> None:
         """Handle a receipt: a message that is not stored may be missed."""
         message = self._open.get((event.publisher, event.number))
         if message is None:
@@ -194,18 +185,18 @@ class PlainCheck:
         else:
             del self._open[event.publisher, event.number]
 
-    def receive(self, event: ReceiveEvent) -> None:
+    def receive(self, event: record.ReceiveEvent) -> None:
         """Handle a delivery."""
         self.subscriptions[event.subscription].receive(event, self._messages.get((event.publisher, event.number)))
 
-    def lost(self, event: LostEvent) -> None:
+    def lost(self, event: record.LostEvent) -> None:
         """Handle a report that messages may be lost."""
         own = self.subscriptions[event.subscription]
         own.is_told = True
         if self._state.is_calm(event.at):
             self._findings.violate("spurious", f"{own.name}: {event.cause}, at {event.at:.2f}, and nothing has failed")
 
-    def fault(self, event: FaultEvent) -> None:
+    def fault(self, event: record.FaultEvent) -> None:
         """Handle a fault, or the end of one."""
         for own in self.subscriptions.values():
             own.fault(event)
@@ -253,7 +244,7 @@ class PlainCheck:
             if count:
                 self._findings.missed.append((message.publish.at, count, is_promised))
 
-    def _text(self, name: str, publish: PublishEvent) -> str:
+    def _text(self, name: str, publish: record.PublishEvent) -> str:
         return f"{name}: {publish.publisher} {publish.number}, published at {publish.at:.2f}"
 
     def end(self) -> None:

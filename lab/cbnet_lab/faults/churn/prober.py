@@ -6,28 +6,24 @@ for all of it. A ping and a message carry the time when they were due.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from selectors import EVENT_READ, DefaultSelector
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Publish
-from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, FrameReader, encode
+from cbnet.network.protocol.frames import Deliver, Ping, Pong, Publish
 from cbnet_lab.bench.router.load import Target
-from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.faults.churn.router_client import RouterClient
 from cbnet_lab.faults.record import PublishEvent, ReceiveEvent
 
 _INTERVAL = 0.005  # seconds between two pings, and between two messages
 _CONNECT_INTERVAL = 0.1  # seconds between two new clients
-_AIRLINE = "ZZ"
-PROBES = {"prober": f'airline = "{_AIRLINE}"'}  # predicate of the subscription, by client
+_MESSAGE: dict[str, Any] = {"airline": "ZZ", "price": 1}
+PROBES = {"prober": 'airline = "ZZ"'}  # predicate of the subscription, by client
 MAX_PING_MS, MAX_MESSAGE_MS = 100, 250  # goals
-_HELLO = encode(
-    Hello(low=MIN_VERSION, high=MAX_VERSION, role="client", name="probe", network="cbnet", life=0, link=0, scheme="")
-)
 
 
 @dataclass
@@ -58,7 +54,7 @@ class Probed(NamedTuple):
 
     def events(self) -> list[PublishEvent | ReceiveEvent]:
         """Return the messages as events, by time."""
-        sent = [PublishEvent(at, "prober", number, {"airline": _AIRLINE, "price": 1}) for number, at in self.sent]
+        sent = [PublishEvent(at, "prober", number, _MESSAGE) for number, at in self.sent]
         received = [ReceiveEvent(at, "prober", "prober", 0, 1, "prober", number) for number, at in self.received]
         return sorted([*sent, *received], key=lambda event: event.at)
 
@@ -66,90 +62,63 @@ class Probed(NamedTuple):
 class Prober:
     """Probes the first router and the last one; messages go from the first to the last."""
 
-    def __init__(self, targets: Sequence[Target], pipe: Connection) -> None:
-        self._pipe = pipe
-        self._probed = Probed(LongestWaits(), [], [])  # since the last answer
-        self._selector = DefaultSelector()
-        self._last = targets[-1]
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.probed = Probed(LongestWaits(), [], [])  # since the last answer
+        self.selector = DefaultSelector()
         self._number = 0
-        self._pings = [self._client(target, f"ping-{index}", self._pong) for index, target in enumerate(targets)]
-        self._client(targets[-1], "subscriber", self._delivered, [*PROBES.values()])
-        self._publisher = self._client(targets[0], "publisher", lambda _: None)
-        self._connecting: RawLink | None = None
-        self._is_probing = True
-        self._selector.register(pipe, EVENT_READ, self._answer)
+        self._pings = [RouterClient(target, f"ping-{index}") for index, target in enumerate(targets)]
+        self._publisher, subscriber = RouterClient(targets[0], "publisher"), RouterClient(targets[-1], "subscriber")
+        subscriber.subscribe([*PROBES.values()])
+        for client in (*self._pings, self._publisher, subscriber):
+            self.selector.register(client.link.end_greeting(), EVENT_READ, client)
+        threading.Thread(target=self._connect, args=(targets[-1],), daemon=True, name="cbnet-connect").start()
 
-    def run(self) -> None:
-        """Probe until the other end of the pipe closes; answer each message with what was probed since the last."""
-        due = connect_due = time.monotonic()
-        while True:
-            now = time.monotonic()
-            if now >= due and self._is_probing:
-                self._probed.waits.add("late_ms", now - due)
-                self._probe(due)
-                due = max(due + _INTERVAL, now - _INTERVAL)  # a prober that was not run does not make up for it
-            if now >= connect_due and self._connecting is None:
-                self._connect()
-                connect_due = now + _CONNECT_INTERVAL
-            pause = max(0.0, due - time.monotonic()) if self._is_probing else _CONNECT_INTERVAL
-            for key, _ in self._selector.select(pause):
-                key.data()
-
-    def _client(
-        self, target: Target, name: str, on_frame: Callable[[Frame], None], predicates: Sequence[str] = ()
-    ) -> RouterClient:
-        client = RouterClient(target, name)
-        if predicates:
-            client.subscribe(predicates)
-
-        def read() -> None:
-            for frame in client.received():
-                on_frame(frame)
-
-        self._selector.register(client.link.end_greeting(), EVENT_READ, read)
-        return client
-
-    def _probe(self, due: float) -> None:
+    def send(self, due: float) -> None:
+        """Send pings and a message."""
         nanoseconds = round(due * 1e9)
         for client in self._pings:
             client.send(Ping(nanoseconds))
         self._number += 1
-        self._probed.sent.append((self._number, time.monotonic()))
+        self.probed.sent.append((self._number, time.monotonic()))
         stamp = self._number.to_bytes(8) + nanoseconds.to_bytes(8)
-        self._publisher.send(Publish(0, {"airline": _AIRLINE, "price": 1}, [], stamp, False))
+        self._publisher.send(Publish(0, _MESSAGE, [], stamp, False))
 
-    def _pong(self, frame: Frame) -> None:
-        if isinstance(frame, Pong):
-            self._probed.waits.add("ping_ms", time.monotonic() - frame.number / 1e9)
-
-    def _delivered(self, frame: Frame) -> None:
-        if isinstance(frame, Deliver):
+    def receive(self, client: RouterClient) -> None:
+        """Handle the answers that have arrived."""
+        for frame in client.received():
             now = time.monotonic()
-            self._probed.received.append((int.from_bytes(frame.payload[:8]), now))
-            self._probed.waits.add("message_ms", now - int.from_bytes(frame.payload[8:]) / 1e9)
+            if isinstance(frame, Pong):
+                self.probed.waits.add("ping_ms", now - frame.number / 1e9)
+            elif isinstance(frame, Deliver):
+                self.probed.received.append((int.from_bytes(frame.payload[:8]), now))
+                self.probed.waits.add("message_ms", now - int.from_bytes(frame.payload[8:]) / 1e9)
 
-    def _connect(self) -> None:
-        """Connect a new client; it leaves when its first ping is answered."""
-        began, link, reader = time.monotonic(), RawLink(self._last.port), FrameReader()
-
-        def read() -> None:
-            if any(isinstance(frame, Pong) for frame in reader.feed(link.receive())):
-                self._probed.waits.add("connect_ms", time.monotonic() - began)
-                self._connecting = None
-                self._selector.unregister(link)
-                link.close()
-
-        self._connecting = link
-        self._selector.register(link, EVENT_READ, read)
-        link.send(memoryview(_HELLO + encode(Ping(1))))
-
-    def _answer(self) -> None:
-        """Send what was probed since the last time; raise EOFError if the pipe has closed."""
-        self._is_probing = self._pipe.recv()
-        self._pipe.send(self._probed)
-        self._probed = Probed(LongestWaits(), [], [])
+    def _connect(self, target: Target) -> None:
+        """Connect new clients, each of which leaves when its first ping is answered."""
+        while True:
+            began = time.monotonic()
+            RouterClient(target, "probe").link.close()
+            self.probed.waits.add("connect_ms", time.monotonic() - began)
+            time.sleep(max(0.0, began + _CONNECT_INTERVAL - time.monotonic()))
 
 
 def probe(pipe: Connection, targets: Sequence[Target]) -> None:
-    """Probe routers until the pipe closes; each command is whether to go on probing, or only to receive."""
-    Prober(targets, pipe).run()
+    """Probe routers until the pipe closes; answer each message with what was probed since the last.
+
+    A message is whether to go on probing, or only to receive.
+    """
+    prober, is_probing, due = Prober(targets), True, time.monotonic()
+    prober.selector.register(pipe, EVENT_READ, None)
+    while True:
+        now = time.monotonic()
+        if now >= due and is_probing:
+            prober.probed.waits.add("late_ms", now - due)
+            prober.send(due)
+            due = max(due + _INTERVAL, now - _INTERVAL)  # a prober that was not run does not make up for it
+        for key, _ in prober.selector.select(max(0.0, due - time.monotonic()) if is_probing else _CONNECT_INTERVAL):
+            if key.data is not None:
+                prober.receive(key.data)
+            else:
+                is_probing = pipe.recv()
+                pipe.send(prober.probed)
+                prober.probed = Probed(LongestWaits(), [], [])

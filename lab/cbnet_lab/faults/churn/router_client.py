@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from cbnet.errors import CbnetError
 from cbnet.network.protocol.frames import Frame, Ping, Pong, Status, StatusRequest, Unsubscribe
 from cbnet.network.protocol.wire import encode
 from cbnet_lab.bench.router.load import Target
@@ -62,15 +62,11 @@ class RouterClient:
         self.link.send(memoryview(encode(frame)))
 
 
-class HeldFilters(NamedTuple):
-    """Filters at the end of a phase."""
+def wait_until_held(watchers: Mapping[str, RouterClient], filters: int, timeout: float) -> int:
+    """Wait until router b holds so many filters of clients, all announced filters have arrived, and nothing changes.
 
-    announced: int  # by router b to router a
-    problem: str | None  # difference from what routers must hold
-
-
-def wait_until_held(watchers: Mapping[str, RouterClient], filters: int, timeout: float) -> HeldFilters:
-    """Wait until router b holds so many filters of clients, all announced filters have arrived, and nothing changes."""
+    Return the number of filters that router b has announced to router a; raise a CbnetError after the timeout.
+    """
     end, before = time.monotonic() + timeout, Counter[tuple[str, str]]()
     while True:
         statuses = {name: watcher.status() for name, watcher in watchers.items()}
@@ -82,9 +78,9 @@ def wait_until_held(watchers: Mapping[str, RouterClient], filters: int, timeout:
         own = statuses["b"].own_filters
         is_acknowledged = all(each.is_acknowledged for _, each in interfaces)
         if own == filters and announced == held == before and is_acknowledged:
-            return HeldFilters(announced["b", "a"], None)
+            return announced["b", "a"]
         if time.monotonic() >= end:
-            text = f"after {timeout:g} s {own:,} of {filters:,} filters, announced {announced} and held {held}"
-            return HeldFilters(0, text)
+            found = f"announced {announced} and held {held}"
+            raise CbnetError(f"after {timeout:g} s {own:,} of {filters:,} filters, {found}")
         before = announced
         time.sleep(_POLL)

@@ -11,7 +11,7 @@ Each phase ends when both routers hold the filters that they must, so what is do
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,10 +25,10 @@ from cbnet_lab.bench.router.message_pool import random_filters
 from cbnet_lab.bench.router.servers import ROUTER_NAMES, router_process
 from cbnet_lab.bench.server_process import ServerProcess
 from cbnet_lab.bench.worker_process import WorkerProcess
-from cbnet_lab.faults.check.checker import Checker
+from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.churn.prober import MAX_MESSAGE_MS, MAX_PING_MS, PROBES, LongestWaits, Probed, probe
 from cbnet_lab.faults.churn.router_client import RouterClient, wait_until_held
-from cbnet_lab.faults.record import BeginEvent, CompareEvent, EndEvent, settled_beginning
+from cbnet_lab.faults.record import CompareEvent
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -89,50 +89,47 @@ class _Trial:
     def __init__(
         self, plan: ChurnPlan, stack: ExitStack, servers: tuple[ServerProcess, ServerProcess], report: Report
     ) -> None:
-        self._plan = plan
-        self._servers = servers
-        self._report = report
+        self._plan, self._servers, self._report = plan, servers, report
         targets = [Target("cbnet", server.port) for server in servers]
-        self._target: Target = targets[-1]
-        self._watchers = {
-            name: RouterClient(each, "watcher") for name, each in zip(ROUTER_NAMES, targets, strict=False)
-        }
+        self._target = targets[-1]
+        self._watchers = dict(zip(ROUTER_NAMES, (RouterClient(each, "watcher") for each in targets), strict=False))
         self._third: ServerProcess | None = None  # router c
         self._announced = 0  # filters, by router b to router a, at the end of the last phase
+        self._checker = settled_checker(PROBES)
         self._prober = WorkerProcess("the prober", probe, targets)
-        begin, *events = settled_beginning(PROBES)
-        assert isinstance(begin, BeginEvent)
-        self._checker = Checker(begin)
-        self._checker.add(*events)
         stack.callback(self._prober.close)
-        self._texts = random_filters(plan.filters, [], plan.seed)
         stack.callback(self._end_third)
+        self._texts = random_filters(plan.filters, [], plan.seed)
         self._backlog = 0  # messages on their way
-        self._add(self._take())
+        self._take()
         self._clients: list[RouterClient] = []
         self._crowd: list[RouterClient] = []
 
     def phases(self) -> Iterator[PhaseResult]:
         """Yield the result of each phase."""
         held = self._plan.filters - _passing(self._plan)
-        yield self._phase(f"{_HOLDERS} clients subscribe to {held:,} filters", lambda: self._hold(held))
+        shares = [held * (index + 1) // _HOLDERS - held * index // _HOLDERS for index in range(_HOLDERS)]
+        yield self._phase(
+            f"{_HOLDERS} clients subscribe to {held:,} filters", lambda: self._add(self._clients, filter(None, shares))
+        )
         yield self._phase(
             f"{_CROWD} clients subscribe to {_CROWD_FILTERS:,} filters each",
-            lambda: self._gather(_CROWD, _CROWD_FILTERS, 1),
+            lambda: self._add(self._crowd, [_CROWD_FILTERS] * _CROWD, 1),
         )
         yield self._phase("unsubscribe one by one half of a client's filters", self._unsubscribe_half)
         yield self._phase(f"{_CROWD} clients vanish", lambda: self._vanish(self._crowd))
         yield self._phase(f"subscribe to a filter that covers {_COVERED:,}", self._cover)
-        yield self._phase("unsubscribe it", self._uncover)
+        yield self._phase("unsubscribe it", lambda: self._clients[-1].unsubscribe([_COVERED + 1]))
         before = self._announced
         random = before - _COVERED  # filters, of which about half are covered
         half = range(int(0.4 * random) + _COVERED, int(0.6 * random) + _COVERED)
-        yield self._phase("subscribe to a filter that covers half of all", self._cover_half, half)
+        cover_half = lambda: self._clients.append(self._new("covering half", ['dest < "N"']))  # noqa: E731
+        yield self._phase("subscribe to a filter that covers half of all", cover_half, half)
         yield self._phase("unsubscribe it", self._uncover_half, range(before, before + 1))
         yield self._phase("a router connects, to which all filters are announced", self._begin_third)
         yield self._phase("it stops", self._end_third)
         for count in self._plan.vanishing:
-            yield self._phase(f"a client subscribes to {count:,} filters", partial(self._gather, 1, count))
+            yield self._phase(f"a client subscribes to {count:,} filters", partial(self._add, self._crowd, [count]))
             yield self._phase("it vanishes", lambda: self._vanish(self._crowd))
         yield self._phase("all clients vanish", lambda: self._vanish(self._clients), is_last=True)
 
@@ -141,45 +138,37 @@ class _Trial:
     ) -> PhaseResult:
         """Return the result of a phase; announced: how many filters router b may announce to router a at its end."""
         self._report(name)
-        self._add(self._take())
+        self._take()
         before, began = [server.cpu() for server in self._servers], time.monotonic()
         act()
-        self._announced, problem = wait_until_held(self._watchers, self._held, _TIMEOUT)
+        self._announced = wait_until_held(self._watchers, self._held, _TIMEOUT)
         seconds = time.monotonic() - began
-        probed = self._take(is_last=is_last)
+        waits = self._take(is_last=is_last)
         cpu = [(server.cpu() - then) / 1e9 for server, then in zip(self._servers, before, strict=True)]
-        self._add(probed)
         now = time.monotonic()
-        is_wrong = announced is not None and self._announced not in announced
-        backlog = self._backlog if self._backlog > _MAX_BACKLOG else 0
-        self._checker.add(
-            CompareEvent(now, "tables", "filters held", problem, None),
-            CompareEvent(now, "tables", "filters announced", self._announced if is_wrong else 0, 0),
-            CompareEvent(now, "backlog", "messages", backlog, 0),
-        )
-        return PhaseResult(name, seconds, cpu, probed.waits, self._problem(is_last=is_last))
-
-    def _take(self, *, is_last: bool = False) -> Probed:
-        """Return what was probed since the last call; is_last: probe no more, and only receive."""
-        probed: Probed = self._prober.call(not is_last)
-        return probed
-
-    def _add(self, probed: Probed) -> None:
-        self._backlog += len(probed.sent) - len(probed.received)
-        self._checker.add(*probed.events())
-
-    def _problem(self, *, is_last: bool) -> str | None:
-        """Return the violations since the last phase; with the last one, wait until all messages have arrived."""
+        if announced is not None and self._announced not in announced:
+            self._checker.add(CompareEvent(now, "tables", "filters announced", self._announced, str(announced)))
+        self._checker.add(CompareEvent(now, "backlog", "messages are late", self._backlog > _MAX_BACKLOG, False))
         if is_last:
-            end = time.monotonic() + _DRAIN
-            while self._backlog > 0 and time.monotonic() < end:
-                self._add(self._take(is_last=True))
-                time.sleep(_DRAIN / 100)
-            self._checker.add(EndEvent(time.monotonic(), {}))
-            self._checker.end()
+            self._drain()
         problems = [*self._checker.findings.texts()]
         self._checker.findings.violations.clear()
-        return "; ".join(problems) or None
+        return PhaseResult(name, seconds, cpu, waits, "; ".join(problems) or None)
+
+    def _take(self, *, is_last: bool = False) -> LongestWaits:
+        """Check what was probed since the last call, and return the waits; is_last: probe no more, and only receive."""
+        probed: Probed = self._prober.call(not is_last)
+        self._backlog += len(probed.sent) - len(probed.received)
+        self._checker.add(*probed.events())
+        return probed.waits
+
+    def _drain(self) -> None:
+        """Wait until all messages have arrived."""
+        end = time.monotonic() + _DRAIN
+        while self._backlog > 0 and time.monotonic() < end:
+            self._take(is_last=True)
+            time.sleep(_POLL)
+        self._checker.end()
 
     @property
     def _held(self) -> int:
@@ -191,17 +180,10 @@ class _Trial:
         client.subscribe(filters, per_subscription)
         return client
 
-    def _hold(self, count: int) -> None:
-        shares = [count * (index + 1) // _HOLDERS - count * index // _HOLDERS for index in range(_HOLDERS)]
-        self._clients += self._random_clients([share for share in shares if share], _PER_SUBSCRIPTION)
-
-    def _gather(self, clients: int, filters: int, per_subscription: int = _PER_SUBSCRIPTION) -> None:
-        self._crowd += self._random_clients([filters] * clients, per_subscription)
-
-    def _random_clients(self, counts: Sequence[int], per_subscription: int) -> Iterator[RouterClient]:
-        """Yield clients with these numbers of random filters."""
-        for number, count in enumerate(counts):
-            yield self._new(f"client-{self._held}-{number}", [*islice(self._texts, count)], per_subscription)
+    def _add(self, to: list[RouterClient], counts: Iterable[int], per_subscription: int = _PER_SUBSCRIPTION) -> None:
+        """Add clients with these numbers of random filters."""
+        for count in counts:
+            to.append(self._new(f"client-{self._held}", [*islice(self._texts, count)], per_subscription))
 
     def _unsubscribe_half(self) -> None:
         self._crowd[0].unsubscribe(range(1, _CROWD_FILTERS // 2 + 1))
@@ -215,13 +197,6 @@ class _Trial:
     def _cover(self) -> None:
         filters = [f'dest = "QQQ" and price = {index}' for index in range(_COVERED)] + ['dest = "QQQ"']
         self._clients.append(self._new("covering", filters))
-
-    def _uncover(self) -> None:
-        self._clients[-1].unsubscribe([_COVERED + 1])
-
-    def _cover_half(self) -> None:
-        """Cover the filters on half of the airports."""
-        self._clients.append(self._new("covering half", ['dest < "N"']))
 
     def _uncover_half(self) -> None:
         client = self._clients.pop()

@@ -1,17 +1,16 @@
-"""The record of a door trial, with the contents of messages and deliveries, and its result."""
+"""The record of a door trial, with the contents of messages and deliveries."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from cbnet.network.client.load_clients import DeliveryCount
 from cbnet_lab.bench.network.traffic import Traffic
-from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.record import CompareEvent, EndEvent, PublishEvent, ReceiveEvent, settled_beginning
+from cbnet_lab.faults.record import CompareEvent, PublishEvent, ReceiveEvent
 
 _PADDING = "." * 200
 _PUBLISHER = "publisher"
@@ -26,7 +25,7 @@ class DoorRecord:
 
     def __init__(self, traffic: Traffic) -> None:
         self._contents = traffic.contents
-        self._events = settled_beginning({f"s{number}": predicate for number, predicate in traffic.predicates})
+        self._checker = settled_checker({f"s{number}": predicate for number, predicate in traffic.predicates})
         self.count = DeliveryCount([0])
         self.ended = 0  # connections of subscribers
 
@@ -34,7 +33,7 @@ class DoorRecord:
         """Record a message; return its members."""
         content = dict(self._contents[number % len(self._contents)])
         payload = f"{number} {_PADDING}"
-        self._events.append(PublishEvent(time.monotonic(), _PUBLISHER, number, content, payload=payload))
+        self._checker.add(PublishEvent(time.monotonic(), _PUBLISHER, number, content, payload=payload))
         return {"message": content, "payload": payload}
 
     def receive(self, subscriber: int, members: Mapping[str, Any]) -> None:
@@ -43,10 +42,10 @@ class DoorRecord:
         if "message" in members:
             payload, content = members.get("payload") or "", {"#": [], **members["message"]}
             number = int(digits) if (digits := payload.split(" ")[0]).isdecimal() else -1
-            self._events.append(ReceiveEvent(now, name, name, 0, 1, _PUBLISHER, number, content, payload))
+            self._checker.add(ReceiveEvent(now, name, name, 0, 1, _PUBLISHER, number, content, payload))
             self.count.add(0, 1)
         elif "messages" in members:
-            self._events += [CompareEvent(now, "loss reported", name, True, False)] * (members["messages"] or 1)
+            self._checker.add(*[CompareEvent(now, "loss reported", name, True, False)] * (members["messages"] or 1))
 
     def end(self, subscriber: int) -> None:
         """Record the end of the connection of a subscriber."""
@@ -55,11 +54,11 @@ class DoorRecord:
 
     def compare(self, kind: str, text: str, found: object, expected: object) -> None:
         """Record a part of the state of the router, and its expected value."""
-        self._events.append(CompareEvent(time.monotonic(), kind, text, found, expected))
+        self._checker.add(CompareEvent(time.monotonic(), kind, text, found, expected))
 
     def findings(self) -> Findings:
-        """End the record, and return the findings."""
-        return check_record([*self._events, EndEvent(time.monotonic(), {})])
+        """Return the findings of the whole trial."""
+        return self._checker.end()
 
 
 def delivery_problems(found: Findings) -> Iterator[str]:
@@ -69,29 +68,3 @@ def delivery_problems(found: Findings) -> Iterator[str]:
             yield f"{len(texts):,} deliveries {_DELIVERIES[kind]}"
     for kind, texts in found.violations.items():
         yield from texts if kind not in _DELIVERIES else ()
-
-
-@dataclass(frozen=True)
-class DoorResult:
-    """The measurements of a trial, and the violated guarantees."""
-
-    streams: int
-    sockets: int
-    messages: int
-    expected: int  # deliveries
-    right: int
-    seconds: float  # from the first message until the last delivery
-    cpu_us_per_delivery: float  # of the router
-    cpu_us_per_message: float
-    memory_before_mb: float
-    memory_connected_mb: float  # when all have subscribed
-    memory_peak_mb: float
-    health_checks: int
-    slowest_health_ms: float
-    closed_after_s: float | None  # from the first message until the client that never reads was closed
-    problems: list[str]
-
-    @property
-    def problem(self) -> str | None:
-        """The violated guarantees, if there are any."""
-        return "; ".join(self.problems) or None

@@ -11,20 +11,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
-from selectors import EVENT_READ, DefaultSelector
-from typing import TYPE_CHECKING, Final, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final
 
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+from websockets.sync.client import connect as connect_socket
+
+from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.blocking.client import Client
 from cbnet.network.client.load_clients import Order, Pace
 from cbnet_lab.bench.cpu import cpu_nanoseconds
-from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic, expected_deliveries
-from cbnet_lab.bench.result_table import ResultTable
-from cbnet_lab.faults.door.door_record import DoorRecord, DoorResult, delivery_problems
-from cbnet_lab.faults.door.door_subscribers import EventStream, WebSocketClient, stalled_client
+from cbnet_lab.bench.network.traffic import expected_deliveries
+from cbnet_lab.bench.result_table import FLAT, ResultTable
+from cbnet_lab.faults.check.findings import Findings
+from cbnet_lab.faults.door import door_clients
+from cbnet_lab.faults.door.door_clients import RouterWatch
+from cbnet_lab.faults.door.door_record import DoorRecord, delivery_problems
 from cbnet_lab.faults.door.door_traffic import door_traffic
-from cbnet_lab.faults.door.router_watch import RouterWatch
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -38,24 +47,35 @@ _STATUS: Final = 1.0  # seconds between two requests for the number of clients
 _POLL: Final = 0.02  # seconds
 _ROUTER: Final = "a"
 
-_Connected = TypeVar("_Connected", EventStream, WebSocketClient, EventStream | WebSocketClient)
+
+@dataclass(frozen=True)
+class DoorResult:
+    """The measurements of a trial, and the violated guarantees."""
+
+    plan: DoorPlan = field(metadata=FLAT)
+    watch: RouterWatch = field(metadata=FLAT)
+    expected: int  # deliveries
+    right: int
+    seconds: float  # from the first message until the last delivery
+    cpu_us_per_delivery: float  # of the router
+    cpu_us_per_message: float
+    closed_after_s: float | None  # from the first message until the client that never reads was closed
+    problems: list[str]
+
+    @property
+    def problem(self) -> str | None:
+        """The violated guarantees, if there are any."""
+        return "; ".join(self.problems) or None
 
 
 def run(plan: DoorPlan, report: Report) -> Iterator[DoorResult]:
     """Run a trial."""
-    report("computing the expected deliveries")
-    traffic = door_traffic(plan.readers, plan.messages, plan.seed)
-    expected = expected_deliveries(traffic)
     report("starting a router")
     with (
+        ThreadPoolExecutor(plan.readers + 2) as threads,  # they end when the router does
         ProcessNetwork([Settings(_ROUTER)], [], http=True) as network,
-        RouterWatch(network.pids[_ROUTER], network.http_addresses[_ROUTER]) as watch,
-        connect(str(network.addresses[_ROUTER])) as observer,
-        _Trial(plan, expected, network, observer) as trial,
     ):
-        report("subscribing")
-        trial.subscribe(traffic)
-        yield trial.run(watch, report)
+        yield _Trial(plan, network, threads, report).run()
 
 
 def tables(plan: DoorPlan, rows: Sequence[DoorResult]) -> Iterator[ResultTable[DoorResult]]:
@@ -76,85 +96,100 @@ def tables(plan: DoorPlan, rows: Sequence[DoorResult]) -> Iterator[ResultTable[D
     }, is_list=True)  # fmt: skip
 
 
-class _Trial(ExitStack):
-    """A running trial; it closes its connections at the end."""
+class _Trial:
+    """A running trial; each subscriber is read in a thread of its own."""
 
-    def __init__(
-        self, plan: DoorPlan, expected: ExpectedDeliveries, network: ProcessNetwork, observer: Client
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self._plan, self._expected, self._observer = plan, expected, observer
-        self._pid, self._http = network.pids[_ROUTER], network.http_addresses[_ROUTER]
-        self._order = Order(0, plan.messages, window=_WINDOW)
-        self._selector = self.enter_context(DefaultSelector())
-        self._publisher = self._opened(WebSocketClient(self._http))
-        self._log: DoorRecord
+    def __init__(self, plan: DoorPlan, network: ProcessNetwork, threads: ThreadPoolExecutor, report: Report) -> None:
+        self._plan, self._threads, self._report = plan, threads, report
+        self._address, self._pid = str(network.addresses[_ROUTER]), network.pids[_ROUTER]
+        self._http = network.http_addresses[_ROUTER]
+        self._watch = RouterWatch(self._pid, self._http)
+        report("computing the expected deliveries")
+        self._traffic = door_traffic(plan.readers, plan.messages, plan.seed)
+        self._deliveries = expected_deliveries(self._traffic).deliveries  # of each content
+        self._log = DoorRecord(self._traffic)
         self._closed_at: float | None = None  # when the client that never reads was closed
-        self._status_due = 0.0
+        self._arrived = SimpleQueue[tuple[int, dict[str, Any] | None]]()  # by subscriber; None: its connection ended
+        self._is_over = Event()
 
-    def subscribe(self, traffic: Traffic) -> None:
-        """Connect all subscribers that read."""
-        self._log = DoorRecord(traffic)
-        for number, predicate in traffic.predicates:
-            client = self._opened((EventStream if number < self._plan.streams else WebSocketClient)(self._http))
-            client.subscribe(predicate)
-            self._selector.register(client.link, EVENT_READ, (number, client))
+    def run(self) -> DoorResult:
+        """Subscribe and publish; wait until all is delivered and the client that never reads is closed."""
+        try:
+            return self._run()
+        finally:
+            self._is_over.set()
 
-    def run(self, watch: RouterWatch, report: Report) -> DoorResult:
-        """Publish; wait until all is delivered and the client that never reads is closed."""
-        self._others = self._observer.status().clients
-        self._opened(stalled_client(self._http))
-        memory, cpu, began = watch.memory, cpu_nanoseconds(self._pid), time.monotonic()
-        self._publish(report)
-        self._receive_all()
-        used, ended = cpu_nanoseconds(self._pid) - cpu, time.monotonic()
-        report("waiting until the client that never reads is closed")
-        self._receive(_SETTLE)
-        while self._closed_at is None and time.monotonic() < began + CLOSED_WITHIN:
-            self._receive(_POLL)
-        self._log.compare(
-            "stalled client",
-            f"the client that never reads, after {CLOSED_WITHIN:g} s",
-            "connected" if self._closed_at is None else "closed",
-            "closed",
-        )
-        self._log.compare("health", f"health checks of {watch.checks:,} that failed", watch.failures, 0)
-        found = self._log.findings()
+    def _run(self) -> DoorResult:
+        self._report("subscribing")
+        self._threads.submit(self._watch.run, self._is_over)
+        for number, predicate in self._traffic.predicates:
+            self._subscribe(number, predicate)
+        with connect(self._address) as observer, connect_socket(door_clients.url(self._http)) as publisher:
+            door_clients.answer(publisher, "welcome")
+            others = observer.status().clients
+            with closing(door_clients.stalled_client(self._http)):
+                self._watch.memory_connected_mb = self._watch.memory_mb
+                cpu, began = cpu_nanoseconds(self._pid), time.monotonic()
+                waiting = self._threads.submit(self._wait_for_close, observer, others)
+                self._publish(publisher)
+                self._receive_all()
+                used, ended = cpu_nanoseconds(self._pid) - cpu, time.monotonic()
+                self._report("waiting until the client that never reads is closed")
+                self._receive(_SETTLE)
+                while self._closed_at is None and time.monotonic() < began + CLOSED_WITHIN:
+                    self._receive(_POLL)
+                self._is_over.set()
+                waiting.result()
+        found = self._findings()
         expected = found.counts["expected"]
         return DoorResult(
-            streams=self._plan.streams,
-            sockets=self._plan.sockets,
-            messages=self._plan.messages,
+            plan=self._plan,
+            watch=self._watch,
             expected=expected,
             right=expected - found.number("lost"),
             seconds=ended - began,
             cpu_us_per_delivery=used / 1000 / max(1, expected),
             cpu_us_per_message=used / 1000 / self._plan.messages,
-            memory_before_mb=watch.before / 1e6,
-            memory_connected_mb=memory / 1e6,
-            memory_peak_mb=watch.peak / 1e6,
-            health_checks=watch.checks,
-            slowest_health_ms=watch.slowest * 1000,
             closed_after_s=None if self._closed_at is None else self._closed_at - began,
             problems=[*delivery_problems(found)],
         )
 
-    def _publish(self, report: Report) -> None:
+    def _subscribe(self, number: int, predicate: str) -> None:
+        """Connect a subscriber that reads."""
+        is_stream = number < self._plan.streams
+        stream = (door_clients.event_stream if is_stream else door_clients.web_socket)(self._http, predicate)
+        try:
+            is_confirmed = any("confirmed" in members for members in stream)
+        except TimeoutError:
+            is_confirmed = False
+        if not is_confirmed:
+            raise CbnetError(f"{predicate}: the subscription was not confirmed")
+        self._threads.submit(self._read, number, stream)
+
+    def _read(self, number: int, stream: Iterator[dict[str, Any]]) -> None:
+        try:
+            for members in stream:
+                self._arrived.put((number, members))
+        except (OSError, ConnectionClosed):
+            pass
+        self._arrived.put((number, None))
+
+    def _publish(self, publisher: ClientConnection) -> None:
         """Publish all messages, each after the answer to the one before."""
-        pace = Pace(self._order, self._expected.deliveries, self._log.count)
+        pace = Pace(Order(0, self._plan.messages, window=_WINDOW), self._deliveries, self._log.count)
         for number in range(self._plan.messages):
             while (seconds := pace.wait(number)) > 0:
                 self._receive(seconds)
-            self._publisher.send({"op": "publish", "number": number, **self._log.publish(number)})
-            self._publisher.answer("published")
+            door_clients.send(publisher, op="publish", number=number, **self._log.publish(number))
+            door_clients.answer(publisher, "published")
             self._receive(0)
             if number % 50 == 0:
-                report(f"{number:,} of {self._plan.messages:,} messages published")
+                self._report(f"{number:,} of {self._plan.messages:,} messages published")
 
     def _receive_all(self) -> None:
         """Receive until as many deliveries have arrived as expected, or none arrives any more."""
-        count, deliveries = self._log.count, self._expected.deliveries
-        expected = sum(deliveries[number % len(deliveries)] for number in range(self._plan.messages))
+        count = self._log.count
+        expected = sum(self._deliveries[number % len(self._deliveries)] for number in range(self._plan.messages))
         seen, since = -1, time.monotonic()
         while count.total() < expected and time.monotonic() - since < _QUIET:
             if count.total() != seen:
@@ -162,20 +197,27 @@ class _Trial(ExitStack):
             self._receive(_POLL)
 
     def _receive(self, seconds: float) -> None:
-        """Record what has arrived; wait for it up to `seconds`."""
-        for key, _ in self._selector.select(seconds):
-            number, client = key.data
+        """Record what has arrived, and what arrives in some seconds."""
+        end = time.monotonic() + seconds
+        while True:
             try:
-                for members in client.received():
-                    self._log.receive(number, members)
-            except (EOFError, OSError):
-                self._selector.unregister(key.fileobj)
+                number, members = self._arrived.get(timeout=max(0.0, end - time.monotonic()))
+            except Empty:
+                return
+            if members is None:
                 self._log.end(number)
-        if self._closed_at is None and time.monotonic() >= self._status_due:
-            if self._status_due and self._observer.status().clients <= self._others - self._log.ended:
-                self._closed_at = time.monotonic()
-            self._status_due = time.monotonic() + _STATUS
+            else:
+                self._log.receive(number, members)
 
-    def _opened(self, client: _Connected) -> _Connected:
-        self.enter_context(closing(client.link))
-        return client
+    def _wait_for_close(self, observer: Client, others: int) -> None:
+        """Wait until the router has no more clients than without the one that never reads."""
+        while not self._is_over.wait(_STATUS) and self._closed_at is None:
+            if observer.status().clients <= others - self._log.ended:
+                self._closed_at = time.monotonic()
+
+    def _findings(self) -> Findings:
+        state = "connected" if self._closed_at is None else "closed"
+        self._log.compare("stalled client", f"the client that never reads, after {CLOSED_WITHIN:g} s", state, "closed")
+        checks = self._watch.health_checks
+        self._log.compare("health", f"health checks of {checks:,} that failed", self._watch.failures, 0)
+        return self._log.findings()

@@ -1,12 +1,62 @@
-"""The driver of faults: it begins and ends the faults of a schedule, and records each."""
+"""Schedules of faults, and their driver, which begins and ends each fault and records it.
+
+A schedule is data: what breaks, when, and for how long; random ones follow from a seed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
 from typing import Protocol
 
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.record import FaultEvent
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of a router, a client, or a link such as r1-r2; it ends after a duration, or never if that is 0."""
+
+    at: float  # seconds from the beginning
+    kind: str
+    of: str
+    duration: float = 0.0
+    size: float = 0.0  # seconds by which a clock jumps, or that a write takes
+
+    @property
+    def end(self) -> float:
+        """The time of its end."""
+        return self.at + self.duration
+
+
+@dataclass(frozen=True)
+class FaultRate:
+    """How often a kind of fault happens to one of some parts, and how long it lasts on average."""
+
+    kind: str
+    parts: Sequence[str]
+    per_second: float
+    duration: float = 0.0
+    sizes: Sequence[float] = (0.0,)
+
+
+def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, last: float) -> list[Fault]:
+    """Return faults between two times, in order; those of one part do not overlap, except slow disks."""
+    faults: list[Fault] = []
+    for rate in rates:
+        at = first + random.expovariate(rate.per_second) if rate.parts else last
+        while at < last:
+            duration = rate.duration * random.uniform(0.1, 2.0)
+            faults.append(Fault(at, rate.kind, random.choice(rate.parts), duration, random.choice(rate.sizes)))
+            at += random.expovariate(rate.per_second)
+    schedule: list[Fault] = []
+    busy: dict[tuple[str, bool], float] = {}  # by part: until when
+    for fault in sorted(faults, key=lambda each: each.at):
+        part = fault.of, fault.kind == "slow disk"  # meanwhile its router may be killed
+        if busy.get(part, 0.0) <= fault.at:
+            schedule.append(fault)
+            busy[part] = fault.end
+    return schedule
 
 
 class FaultyNetwork(Protocol):
@@ -29,16 +79,9 @@ class FaultyNetwork(Protocol):
 class FaultDriver:
     """Carries out schedules of faults in a network."""
 
-    def __init__(
-        self,
-        network: FaultyNetwork,
-        record: Callable[[FaultEvent], None],
-        on_change: Callable[[Fault], None] = lambda _: None,
-    ) -> None:
-        """Initialise; on_change: called before each fault, and before each end of one."""
+    def __init__(self, network: FaultyNetwork, record: Callable[[FaultEvent], None]) -> None:
         self._network = network
         self._record = record
-        self._on_change = on_change
         self.active: list[Fault] = []
 
     def run(self, schedule: Sequence[Fault], until: float) -> None:
@@ -57,7 +100,6 @@ class FaultDriver:
 
     def begin(self, fault: Fault) -> None:
         """Begin a fault, if that is possible."""
-        self._on_change(fault)
         event = FaultEvent(self._network.now, fault.of, fault.kind)
         if self._network.begin(fault):
             self._record(event)
@@ -68,7 +110,6 @@ class FaultDriver:
         """End a fault that has begun."""
         if fault in self.active:
             self.active.remove(fault)
-            self._on_change(fault)
             self._network.end(fault)
             self._record(FaultEvent(self._network.now, fault.of, fault.kind, is_end=True))
 

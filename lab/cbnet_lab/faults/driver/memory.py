@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet_lab.faults.driver.schedule import Fault
+from cbnet_lab.faults.driver.driver import Fault
 
 _DISK_DELAY = 0.01  # seconds, of a disk that is not slow
 _SEPARATOR = ","  # of the routers in one part of a partition

@@ -11,8 +11,8 @@ from random import Random
 
 from cbnet.network import ProcessNetwork
 from cbnet.network.transport.journal.sqlite_journal import FILE
+from cbnet_lab.faults.driver.driver import Fault
 from cbnet_lab.faults.driver.relay import Relay
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.driver.torn_write import tear
 
 _DELAY = 0.2  # seconds, of a slow link

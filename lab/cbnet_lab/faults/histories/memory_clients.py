@@ -1,116 +1,137 @@
-"""Subscribers of a history in simulated time: durable ones, replays from the past, and plain ones; all are recorded."""
+"""Clients of a history in simulated time: publishers, and durable, replaying or plain subscribers, all recorded."""
 
 from __future__ import annotations
 
 from functools import partial
-from random import Random
+from typing import TYPE_CHECKING
 
-from cbnet.network.protocol.frames import DurableLost, Frame, HistoryStart, Lost, Replaying, Subscribed
+from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet.network.protocol.frames import (
+    DurableLost,
+    DurablePublished,
+    Frame,
+    HistoryStart,
+    Lost,
+    Replaying,
+    Subscribed,
+)
 from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
 from cbnet.network.simulation.memory_client import ReceivedMessage
-from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet_lab.faults.histories.plan import PlannedSubscription
-from cbnet_lab.faults.record import (
-    FIRST,
-    AcknowledgeEvent,
-    ConfirmEvent,
-    FaultEvent,
-    LostEvent,
-    ReceiveEvent,
-    Record,
-    ReplayEvent,
-    SubscribeEvent,
-)
+from cbnet_lab.faults import record
+from cbnet_lab.faults.histories.plan import KEYS, PlannedSubscription
+
+if TYPE_CHECKING:
+    from cbnet_lab.faults.histories.memory_history import MemoryHistory
 
 AGAIN = "subscribe again"  # what waits is delivered again
 _ACK_WAIT = 3.0  # seconds
 _CONFIRM = 8.0  # timeout of a confirmation, in seconds
 _WINDOWS = (1, 5, 100)
 _ACKNOWLEDGED = {"durable": 0.9, "replay": 0.8}  # of all messages, at once
+_BURSTS = (1, 1, 2, 10)  # messages
+_TIMEOUTS = (3.0, 10.0, 30.0)  # seconds
+_RATE = 6.0  # bursts per second, of all publishers
 
 
-class MemorySubscriber:
-    """A client of a subscription."""
+class MemoryPublisher(DurableMemoryClient):
+    """A durable publisher."""
 
-    def __init__(
-        self,
-        memory: MemoryNetwork,
-        record: Record,
-        random: Random,
-        planned: PlannedSubscription,
-        name: str,
-        routers: int,
-    ) -> None:
-        self._memory, self._record, self._random = memory, record, random
-        self._planned, self._routers = planned, routers
+    def __init__(self, history: MemoryHistory, name: str, router: str) -> None:
+        super().__init__(history.memory, name, router)
+        self._history = history
+        self.on_receipt = self._answered
+        history.clients[name] = self
+
+    def _answered(self, number: int, receipt: DurablePublished | None) -> None:
+        answer = receipt or Receipt(0, 0, [self.router], [])
+        self._history.record(record.receipt_event(self._memory.now, self.name, number, answer))
+
+    def publish_later(self) -> None:
+        """Publish bursts at random times, until the faults are over."""
+        rate = _RATE / len(self._history.publishers)
+        self._memory.after(self._history.random.expovariate(rate), self._publish_again)
+
+    def _publish_again(self) -> None:
+        if not self._history.is_over:
+            self.publish_burst()
+            self.publish_later()
+
+    def publish_burst(self) -> None:
+        """Publish some messages."""
+        random = self._history.random
+        for _ in range(random.choice(_BURSTS)):
+            if self.publisher.is_full:
+                return
+            k, timeout = random.randrange(KEYS), random.choice(_TIMEOUTS)
+            number = self.publisher.next
+            self._history.record(record.PublishEvent(self._memory.now, self.name, number, {"k": k}, timeout))
+            self.publish_durable({"k": k}, f"{self.name} {number}".encode(), timeout)
+
+
+class MemorySubscriber(DurableMemoryClient):
+    """A client of a planned subscription."""
+
+    def __init__(self, history: MemoryHistory, planned: PlannedSubscription, name: str) -> None:
+        super().__init__(history.memory, name, planned.home)
+        self._history, self._planned = history, planned
         self.at = planned.at  # seconds from the beginning
-        self.received = 0  # messages
-        self.is_patient = False  # acknowledges everything at once
-        self.client = client = DurableMemoryClient(memory, name, planned.home)
-        client.on_answer = self._answered
-        client.on_delivery = self._delivered
-        client.acknowledges = self._stored
+        self.on_answer = self._answered
+        self.on_delivery = self._delivered
+        self.acknowledges = self._stored
+        history.clients[name] = self
 
-    def subscribe(self) -> None:
+    def begin(self) -> None:
         """Begin the subscription."""
-        planned, client, window = self._planned, self.client, self._random.choice(_WINDOWS)
+        planned, window = self._planned, self._history.random.choice(_WINDOWS)
         start = (
-            None if planned.age is None else HistoryStart() if planned.age == FIRST else HistoryStart(age=planned.age)
+            None
+            if planned.age is None
+            else HistoryStart()
+            if planned.age == record.FIRST
+            else HistoryStart(age=planned.age)
         )
-        self._record(
-            SubscribeEvent(
-                at=self._memory.now,
-                client=client.name,
-                subscription=planned.name,
-                home=client.router,
-                predicate=planned.predicate,
-                ack_wait=_ACK_WAIT,
-                kind=planned.kind,
-                age=planned.age,
-            )
-        )
+        self._history.record(planned.event(self._memory.now, self.name, _ACK_WAIT))
         if planned.kind == "plain":
-            client.subscribe(1, planned.predicate, wait=_CONFIRM)
+            self.subscribe(1, planned.predicate, wait=_CONFIRM)
         elif planned.kind == "replay" and start is not None:
-            client.replay(1, planned.predicate, start, window=window)
+            self.replay(1, planned.predicate, start, window=window)
         else:
-            client.subscribe_durable(
+            self.subscribe_durable(
                 1, planned.name, planned.predicate, wait=_CONFIRM, window=window, ack_wait=_ACK_WAIT, start=start
             )
 
     def _answered(self, frame: Frame) -> None:
         """Record a frame that is no message; subscribe again until all routers have confirmed."""
         now, name = self._memory.now, self._planned.name
-        if isinstance(frame, Subscribed) and frame.is_confirmed:
-            self._record(ConfirmEvent(now, name, frame.routers))
-        elif isinstance(frame, Replaying):
-            self._record(ReplayEvent(now, self.client.name, name, frame.first))
+        if isinstance(frame, Replaying):
+            self._history.record(record.ReplayEvent(now, self.name, name, frame.first))
         elif isinstance(frame, Lost | DurableLost):
-            self._record(LostEvent(now, self.client.name, name, frame.messages, frame.cause))
-        is_confirmed = isinstance(frame, Subscribed) and frame.is_confirmed and frame.routers == self._routers
-        if isinstance(frame, Subscribed) and self._planned.kind == "durable" and not is_confirmed:
-            self._memory.after(_CONFIRM, self._subscribe_again)
+            self._history.record(record.LostEvent(now, self.name, name, frame.messages, frame.cause))
+        elif isinstance(frame, Subscribed):
+            if frame.is_confirmed:
+                self._history.record(record.ConfirmEvent(now, name, frame.routers))
+            is_complete = frame.is_confirmed and frame.routers == len(self._memory.hosts)
+            if self._planned.kind == "durable" and not is_complete:
+                self._memory.after(_CONFIRM, self._subscribe_again)
 
     def _subscribe_again(self) -> None:
-        self._record(FaultEvent(self._memory.now, self.client.name, AGAIN))
-        self.client.send(self.client.durable[1])
+        self._history.record(record.FaultEvent(self._memory.now, self.name, AGAIN))
+        self.send(self.durable[1])
 
     def _delivered(self, delivered: ReceivedMessage) -> None:
-        self._received(0, 1, delivered.payload)
+        self._record(0, 1, delivered.payload)
 
     def _stored(self, stored: StoredMessage) -> bool:
         """Record a message; return whether the client acknowledges it at once."""
-        self._received(stored.offset, stored.deliveries, stored.payload)
-        kind, client = self._planned.kind, self.client
-        acknowledges = self.is_patient or self._random.random() < _ACKNOWLEDGED[kind]
+        self._record(stored.offset, stored.deliveries, stored.payload)
+        kind, history = self._planned.kind, self._history
+        acknowledges = history.is_over or history.random.random() < _ACKNOWLEDGED[kind]
         if kind == "durable" and acknowledges:
-            self._record(AcknowledgeEvent(self._memory.now, client.name, self._planned.name, stored.offset))
+            history.record(record.AcknowledgeEvent(self._memory.now, self.name, self._planned.name, stored.offset))
         elif not acknowledges and kind == "replay":
-            self._memory.after(0.5, partial(client.acknowledge, 1, stored.offset))
+            self._memory.after(0.5, partial(self.acknowledge, 1, stored.offset))
         return acknowledges
 
-    def _received(self, offset: int, deliveries: int, payload: bytes) -> None:
-        self.received += 1
-        publisher, number = payload.decode().split()
-        name, now = self.client.name, self._memory.now
-        self._record(ReceiveEvent(now, name, self._planned.name, offset, deliveries, publisher, int(number)))
+    def _record(self, offset: int, deliveries: int, payload: bytes) -> None:
+        name, now = self._planned.name, self._memory.now
+        self._history.record(record.ReceiveEvent(now, self.name, name, offset, deliveries, *record.sender(payload)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from cbnet_lab.faults.driver.schedule import Fault, FaultRate, random_schedule
-from cbnet_lab.faults.record import FIRST, SubscriptionKind
+from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.record import FIRST, SubscribeEvent, SubscriptionKind
 
 PREDICATES: Final = ("k >= 0", "k in (0, 2, 4)", "k < 2")
 LOGS: Final = {  # predicates of logs: what can be subscribed to from there
@@ -41,6 +41,10 @@ class PlannedSubscription:
     kind: SubscriptionKind = "durable"
     age: float | None = None  # of the first message, if it begins in the past
     at: float = 0.0  # seconds from the beginning
+
+    def event(self, at: float, client: str, ack_wait: float) -> SubscribeEvent:
+        """Return the event of a client that subscribes."""
+        return SubscribeEvent(at, client, self.name, self.home, self.predicate, ack_wait, self.kind, self.age)
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,18 @@
-"""Publishers and subscribers of a history over real processes: threads that record what they do and see."""
+"""Publishers and subscribers of a history over real processes, each in a thread, which record what they do and see."""
 
 from __future__ import annotations
 
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from random import Random
 
-from cbnet.errors import CbnetError
 from cbnet.network import Client, Delivery, NotConnected, NotStored, Refused, connect
 from cbnet.network.client.blocking.subscription import Subscription
 from cbnet.network.client.durable.durable_delivery import DurableDelivery
 from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet_lab.faults import record
 from cbnet_lab.faults.histories.plan import KEYS, PlannedSubscription
-from cbnet_lab.faults.record import (
-    AcknowledgeEvent,
-    ConfirmEvent,
-    Event,
-    FaultEvent,
-    PublishEvent,
-    ReceiptEvent,
-    ReceiveEvent,
-    ReplayEvent,
-    SubscribeEvent,
-    outcome_of,
-)
 
 _ACK_WAIT = 8.0  # seconds
 _TIMEOUTS = (3.0, 10.0, 30.0)  # seconds, of publishers
@@ -35,11 +22,11 @@ _POLL = 0.1  # seconds
 _CONNECT = 60.0  # seconds
 
 
-class HistoryLog:
+class HistoryLog(list[record.Event]):
     """The events of all threads."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        super().__init__()
         self._began = time.monotonic()
 
     @property
@@ -48,55 +35,32 @@ class HistoryLog:
         return time.monotonic() - self._began
 
 
-class HistoryThread(threading.Thread, ABC):
-    """A client in a thread; `result` raises the error that ended it."""
+class HistoryClient:
+    """A client; its `run` returns when it is over."""
 
     def __init__(self, log: HistoryLog, name: str, addresses: Sequence[str], seed: int) -> None:
-        super().__init__(daemon=True, name=f"cbnet-{name}")
         self.log = log
-        self.client_name = name
+        self.name = name
         self.is_over = threading.Event()
         self.random = Random(f"{seed} {name}")
         self._addresses = addresses
-        self._error: CbnetError | None = None
-
-    def run(self) -> None:
-        """Run the client until it is over."""
-        try:
-            self.work()
-        except CbnetError as error:
-            self._error = error
-
-    @abstractmethod
-    def work(self) -> None:
-        """Publish or receive."""
-
-    def result(self, timeout: float) -> None:
-        """Wait for the end."""
-        self.join(timeout)
-        if self.is_alive():
-            raise CbnetError(f"client {self.client_name} did not end in {timeout:g} s")
-        if self._error is not None:
-            raise CbnetError(f"client {self.client_name}: {self._error}")
 
     def connect(self) -> Client:
         """Connect, retrying while the router does not run, and record interruptions of the connection."""
         end = time.monotonic() + _CONNECT
         while True:
             try:
-                client = connect(self._addresses, name=self.client_name.replace(" ", "-"), timeout=_CONNECT)
+                client = connect(self._addresses, name=self.name.replace(" ", "-"), timeout=_CONNECT)
                 break
             except NotConnected:
                 if time.monotonic() >= end:
                     raise
                 time.sleep(_POLL)
-        client.on_event = lambda event: self.log.events.append(
-            FaultEvent(self.log.now, self.client_name, str(event.kind))
-        )
+        client.on_event = lambda event: self.log.append(record.FaultEvent(self.log.now, self.name, str(event.kind)))
         return client
 
 
-class HistorySubscriber(HistoryThread):
+class HistorySubscriber(HistoryClient):
     """A client of a durable subscription, or of one that begins with the log; it leaves and returns."""
 
     def __init__(self, log: HistoryLog, name: str, address: str, planned: PlannedSubscription, seed: int) -> None:
@@ -108,7 +72,7 @@ class HistorySubscriber(HistoryThread):
         self.is_patient = threading.Event()  # acknowledges everything
         self.last = 0  # offset that it has received
 
-    def work(self) -> None:
+    def run(self) -> None:
         """Receive messages until it is over."""
         while not self.is_over.is_set():
             if self.is_away.is_set():
@@ -121,9 +85,8 @@ class HistorySubscriber(HistoryThread):
                         self._receive(delivery)
 
     def _join(self, client: Client) -> Subscription:
-        planned, log, name = self.planned, self.log, self.client_name
-        options = (planned.name, planned.home, planned.predicate, _ACK_WAIT, planned.kind, planned.age)
-        log.events.append(SubscribeEvent(log.now, name, *options))
+        planned, log = self.planned, self.log
+        log.append(planned.event(log.now, self.name, _ACK_WAIT))
         wait = not self.confirmed.is_set()
         joined = client.subscribe(
             planned.predicate,
@@ -134,29 +97,28 @@ class HistorySubscriber(HistoryThread):
             timeout=_CONNECT,
         )
         if joined.history is not None:
-            log.events.append(ReplayEvent(log.now, name, planned.name, joined.history.first))
+            log.append(record.ReplayEvent(log.now, self.name, planned.name, joined.history.first))
         if wait:
-            log.events.append(ConfirmEvent(log.now, planned.name, joined.confirmation.routers))
+            log.append(record.ConfirmEvent(log.now, planned.name, joined.confirmation.routers))
             self.confirmed.set()
         return joined
 
     def _receive(self, delivery: Delivery) -> None:
         assert isinstance(delivery, DurableDelivery)
         log, name, offset = self.log, self.planned.name, delivery.offset
-        publisher, number = delivery.payload.decode().split()
-        log.events.append(
-            ReceiveEvent(log.now, self.client_name, name, offset, delivery.deliveries, publisher, int(number))
+        log.append(
+            record.ReceiveEvent(log.now, self.name, name, offset, delivery.deliveries, *record.sender(delivery.payload))
         )
         self.last = offset
         if self.is_durable and (self.is_patient.is_set() or self.random.random() < 0.95):
             delivery.acknowledge()
-            log.events.append(AcknowledgeEvent(log.now, self.client_name, name, offset))
+            log.append(record.AcknowledgeEvent(log.now, self.name, name, offset))
 
 
-class HistoryPublisher(HistoryThread):
+class HistoryPublisher(HistoryClient):
     """A durable publisher."""
 
-    def work(self) -> None:
+    def run(self) -> None:
         """Publish until it is over, and wait for all receipts."""
         first = 1
         with self.connect() as client:
@@ -167,15 +129,14 @@ class HistoryPublisher(HistoryThread):
                 time.sleep(self.random.expovariate(_RATE))
 
     def _publish(self, client: Client, numbers: range, timeout: float) -> None:
-        log, name = self.log, self.client_name
+        log, name = self.log, self.name
         contents = [{"k": self.random.randrange(KEYS)} for _ in numbers]
         for number, content in zip(numbers, contents, strict=True):
-            log.events.append(PublishEvent(log.now, name, number, content, timeout))
+            log.append(record.PublishEvent(log.now, name, number, content, timeout))
         payloads = [f"{name} {number}".encode() for number in numbers]
         receipts = _receipts(lambda: client.publish_durably(contents, payloads, timeout=timeout), len(numbers))
         for number, receipt in zip(numbers, receipts, strict=True):
-            outcome, reason = outcome_of(receipt.silent, receipt.refused), "; ".join(receipt.refused)
-            log.events.append(ReceiptEvent(log.now, name, number, outcome, receipt.subscriptions, reason))
+            log.append(record.receipt_event(log.now, name, number, receipt))
 
 
 def _receipts(publish: Callable[[], list[Receipt]], count: int) -> list[Receipt]:

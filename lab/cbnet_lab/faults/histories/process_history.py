@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,12 +20,11 @@ from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.durable.durable_delivery import DurableDelivery
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.subscription import matches
-from cbnet_lab.faults.driver.driver import FaultDriver
+from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults
-from cbnet_lab.faults.driver.schedule import Fault
 from cbnet_lab.faults.histories.plan import HistoryPlan
-from cbnet_lab.faults.histories.process_clients import HistoryLog, HistoryPublisher, HistorySubscriber
-from cbnet_lab.faults.record import BeginEvent, EndEvent, Event, HealEvent, KeptEvent, PublishEvent
+from cbnet_lab.faults.histories.process_clients import HistoryClient, HistoryLog, HistoryPublisher, HistorySubscriber
+from cbnet_lab.faults.record import BeginEvent, EndEvent, Event, HealEvent, KeptEvent, PublishEvent, sender
 
 _QUICK: Final[dict[str, Any]] = {"heartbeat": 0.5, "dead": 2.5, "retry": 0.5}
 _SLACK = 4.0  # seconds: all processes may share a busy processor
@@ -32,6 +33,7 @@ _START = 60.0  # seconds for routers and clients to start
 _AFTER = 1.0  # seconds for which messages are published when all is mended
 _END = 60.0  # seconds for clients to end
 _IDLE = 2.0  # seconds after the last message of a log
+_MAX_CLIENTS = 100
 _POLL = 0.2  # seconds
 _DRAIN = 90.0  # seconds for the rest to be delivered
 
@@ -56,6 +58,7 @@ class _ProcessHistory(ProcessFaults):
         self._plan = plan
         self._addresses = {name: str(address) for name, address in network.addresses.items()}
         self._log = log = HistoryLog()
+        self._pool = self.enter_context(ThreadPoolExecutor(_MAX_CLIENTS))
         self._subscribers = {
             client: HistorySubscriber(log, client, self._addresses[each.home], each, seed)
             for each in plan.subscriptions
@@ -90,40 +93,35 @@ class _ProcessHistory(ProcessFaults):
     def run(self) -> list[Event]:
         """Run to the end; return the events."""
         log, plan = self._log, self._plan
-        log.events.append(BeginEvent(log.now, len(plan.routers), _SLACK, _RECOVERY))
-        driver = FaultDriver(self, log.events.append)
+        log.append(BeginEvent(log.now, len(plan.routers), _SLACK, _RECOVERY))
+        driver = FaultDriver(self, log.append)
         try:
-            self._start_clients()
+            receiving = [self._start(subscriber) for subscriber in self._subscribers.values()]
+            publishing = [self._pool.submit(publisher.run) for publisher in self._publishers]
             driver.run(plan.faults, plan.seconds)
             driver.end_all()
             for subscriber in self._subscribers.values():
                 subscriber.is_patient.set()
-            log.events.append(HealEvent(log.now))
+            log.append(HealEvent(log.now))
             time.sleep(_AFTER)
-            for publisher in self._publishers:
-                publisher.is_over.set()
-            for publisher in self._publishers:
-                publisher.result(_END)
+            _end(self._publishers, publishing)
             waiting = self._drain()
             for router in plan.logs:
                 kept = self._kept(router)
-                log.events.append(kept)
+                log.append(kept)
                 self._wait_for_readers(kept)
         finally:
             for client in (*self._publishers, *self._subscribers.values()):
                 client.is_over.set()
-        for subscriber in self._subscribers.values():
-            subscriber.result(_END)
-        log.events.append(EndEvent(log.now, waiting))
-        return log.events
+        _end(self._subscribers.values(), receiving)
+        log.append(EndEvent(log.now, waiting))
+        return log
 
-    def _start_clients(self) -> None:
-        for subscriber in self._subscribers.values():
-            subscriber.start()
-            if not subscriber.confirmed.wait(_START):
-                raise CbnetError(f"the subscription of {subscriber.client_name} was not confirmed")
-        for publisher in self._publishers:
-            publisher.start()
+    def _start(self, subscriber: HistorySubscriber) -> Future[None]:
+        running = self._pool.submit(subscriber.run)
+        if not subscriber.confirmed.wait(_START):
+            raise CbnetError(f"the subscription of {subscriber.name} was not confirmed")
+        return running
 
     def _drain(self) -> dict[str, int]:
         """Wait until all is delivered and acknowledged; return how many messages of each subscription are not."""
@@ -142,13 +140,12 @@ class _ProcessHistory(ProcessFaults):
             while deliveries := reader.take(timeout=_IDLE):
                 for delivery in deliveries:
                     assert isinstance(delivery, DurableDelivery)
-                    publisher, number = delivery.payload.decode().split()
-                    messages.append((delivery.offset, publisher, int(number)))
+                    messages.append((delivery.offset, *sender(delivery.payload)))
         return KeptEvent(self.now, router, predicate, reader.history.first, messages)
 
     def _wait_for_readers(self, kept: KeptEvent) -> None:
         """Wait until the readers of a log have its last message that matches: one may have been away until now."""
-        contents = {(each.publisher, each.number): each for each in self._log.events if isinstance(each, PublishEvent)}
+        contents = {(each.publisher, each.number): each for each in self._log if isinstance(each, PublishEvent)}
         sent = [(offset, encode(contents[name, number].message)) for offset, name, number in kept.messages]
         readers = [
             (each, max((offset for offset, message in sent if matches(each.planned.predicate, message)), default=0))
@@ -165,3 +162,14 @@ class _ProcessHistory(ProcessFaults):
             with connect(self._addresses[home], timeout=_START) as client:
                 counts.update((each.name, each.messages) for each in client.durable_subscriptions().subscriptions)
         return counts
+
+
+def _end(clients: Iterable[HistoryClient], running: Iterable[Future[None]]) -> None:
+    """End clients; raise the error of one that failed."""
+    for client in clients:
+        client.is_over.set()
+    for future in running:
+        try:
+            future.result(_END)
+        except TimeoutError:
+            raise CbnetError(f"a client did not end in {_END:g} s") from None

@@ -24,7 +24,7 @@ _take, _matched = Aggregation.take, Subscriptions.matched
 
 
 def month():
-    return months.Month(MonthPlan("powerlaw:8", hours=0.01), Routing(1)).run(lambda _: None).found.violations
+    return months.Month(MonthPlan(topology="powerlaw:8", hours=0.01), Routing(1)).run(lambda _: None).violations
 
 
 def schedules():

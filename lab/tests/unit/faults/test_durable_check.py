@@ -2,7 +2,6 @@
 
 import pytest
 
-from cbnet.errors import InputError
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.record import (
     AcknowledgeEvent,
@@ -15,8 +14,6 @@ from cbnet_lab.faults.record import (
     ReceiptEvent,
     ReceiveEvent,
     SubscribeEvent,
-    read_record,
-    write_record,
 )
 
 BEGIN = BeginEvent(0.0, routers=3, slack=0.5, recovery=15.0)
@@ -143,14 +140,3 @@ def test_what_is_left_at_the_end_is_found():
     assert violations(*ONE, end=[EndEvent(99.0, {"even": 2})]) == {"waiting": 1}
     assert violations(*ONE, end=[]) == {"waiting": 1}
     assert check_record([]).violations == {"waiting": ["the record has no beginning"]}
-
-
-def test_histories_are_files_of_json_lines(tmp_path):
-    path = tmp_path / "history.jsonl"
-    history = [*SUBSCRIBED, *ONE, FaultEvent(5, "r1", "kill"), *END]
-    write_record(path, history)
-    assert read_record(path) == history
-    assert path.read_text().splitlines()[0] == '{"type":"begin","at":0.0,"routers":3,"slack":0.5,"recovery":15.0}'
-    path.write_text('{"type":"begin","at":0,"routers":3,"slack":0.5,"recovery":1}\n{"type":"nonsense"}\n')
-    with pytest.raises(InputError, match="line 2 is no event"):
-        read_record(path)

@@ -6,8 +6,7 @@ import pytest
 from cbnet.network.client.load_clients import Order, PublishTiming
 from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
 from cbnet_lab.bench.network.traffic import Traffic
-from cbnet_lab.faults.check.checker import check_record
-from cbnet_lab.faults.failures import _in_flight, _missed, _record
+from cbnet_lab.faults.failures import _check, _in_flight, _missed
 from cbnet_lab.faults.record import FaultEvent, SettleEvent
 
 # A message each second from 1 on, delivered after 100 ms to both subscribers; a failure at 5.05, a repair at 8.05.
@@ -25,7 +24,7 @@ def check(deliveries):
     at = ((numbers + 1.1) * 1e9).astype(np.int64)
     received = ReceivedDeliveries(PublishTiming(0, 1, 0.0), subscribers, numbers, np.full(len(at), 100.0), at)
     events = [*_in_flight(EVENTS, received)]
-    return check_record(_record(TRAFFIC, ORDER, received, events, 1)), events
+    return _check(TRAFFIC, ORDER, received, events, 1), events
 
 
 def without(*missing):

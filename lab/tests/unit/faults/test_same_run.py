@@ -6,7 +6,7 @@ from cbnet_lab.faults.random_schedule import RandomSchedule
 def run(seed):
     schedule = RandomSchedule(seed)
     schedule.run(12)
-    deliveries = {name: client.deliveries for name, client in schedule._clients.items()}
+    deliveries = {name: client.deliveries for name, client in schedule.clients.items()}
     return schedule.memory.frames, schedule.memory.bytes, deliveries
 
 

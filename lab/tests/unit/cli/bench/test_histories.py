@@ -36,20 +36,12 @@ def test_a_run_is_continued_where_it_ended(cbnet, tmp_path):
 def test_histories_are_shown_to_people(cbnet):
     outcome = histories(cbnet, "--histories", 3)
     assert (outcome.code, outcome.err) == (0, "")
-    for text in ("Histories: simulated", "with a receipt", "fault: kill", "histories with violations"):
+    for text in ("Runs: simulated", "with a receipt", "fault: kill", "runs with violations"):
         assert text in outcome.out
 
 
-def test_a_violation_names_the_seed_and_its_history_can_be_checked_again(cbnet, tmp_path, monkeypatch):
-    with monkeypatch.context() as broken:
-        broken.setattr(JournalQueue, "after", lambda _, call: call())
-        outcome = histories(cbnet, "--histories", 4, "--seed", 18, "--keep", tmp_path)
+def test_a_violation_names_the_seed(cbnet, monkeypatch):
+    monkeypatch.setattr(JournalQueue, "after", lambda _, call: call())
+    outcome = histories(cbnet, "--histories", 1, "--seed", 18)
     assert outcome.code == 1
-    assert "promises broken in" in outcome.err
-    kept = sorted(tmp_path.iterdir())
-    assert f"--seed {kept[0].name.split('-')[1]}" in outcome.err
-    again = cbnet("bench", "histories", "--check", kept[0])
-    assert again.code == 1
-    assert "promises broken: " in again.err
-    found, _ = cbnet("bench", "histories", "--check", kept[0], "--json").out.splitlines()
-    assert all(kind in again.err for kind in json.loads(found)["violations"])
+    assert "promises broken in 1 runs, first with --trees 1 --seed 18" in outcome.err

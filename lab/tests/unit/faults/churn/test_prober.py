@@ -3,11 +3,10 @@
 import pytest
 
 from cbnet.errors import InputError
-from cbnet_lab.faults.check.checker import check_record
+from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.churn.prober import PROBES, LongestWaits, Probed
 from cbnet_lab.faults.churn.trial import run
 from cbnet_lab.faults.plans import ChurnPlan
-from cbnet_lab.faults.record import EndEvent, settled_beginning
 
 
 @pytest.mark.parametrize(
@@ -22,8 +21,9 @@ from cbnet_lab.faults.record import EndEvent, settled_beginning
 )
 def test_every_message_arrives_once_in_order(received, kinds):
     probed = Probed(LongestWaits(), [(n, float(n)) for n in (1, 2, 3)], [(n, 10.0 + i) for i, n in enumerate(received)])
-    record = [*settled_beginning(PROBES), *probed.events(), EndEvent(20.0, {})]
-    assert [*check_record(record).violations] == kinds
+    checker = settled_checker(PROBES)
+    checker.add(*probed.events())
+    assert [*checker.end().violations] == kinds
 
 
 def test_the_longest_wait_of_a_phase_counts():
