@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -51,12 +50,6 @@ def used_since(before: CpuSeconds, pids: Iterable[int]) -> list[float]:
     return [after - then for pid, after in now.items() if after is not None and (then := before.get(pid)) is not None]
 
 
-def session(leader: int) -> list[int]:
-    """Return the processes of the session that a process leads, the leader first."""
-    others = [pid for pid in psutil.pids() if pid != leader and _session_id(pid) == leader]
-    return [leader, *others]
-
-
 def process_tree_time(pid: int) -> ProcessTreeTime:
     """Return the processor seconds that a process and its descendants have used so far."""
     process = psutil.Process(pid)
@@ -69,10 +62,3 @@ def process_tree_time(pid: int) -> ProcessTreeTime:
         descendants += times.user + times.system + times.children_user + times.children_system
     own = process.cpu_times()
     return ProcessTreeTime(own.user + own.system, descendants)
-
-
-def _session_id(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return None

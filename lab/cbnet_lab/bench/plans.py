@@ -234,7 +234,7 @@ def _mix(_option: str, text: str) -> str:
 class NetworkBenchPlan:
     """Run routers and clients as processes, publish messages, and check every delivery.
 
-    The first run is at full speed, the second at a fixed rate. --broker and --fail replace both.
+    The first run is at full speed, the second at a fixed rate. --fail replaces both.
 
     Example: cbnet bench network --topology powerlaw:20 --subscribers 100 --messages 100000
     """
@@ -257,17 +257,11 @@ class NetworkBenchPlan:
         "1", "K", "Number of routing trees, or pif for one per source.", name="--trees", parse=_routing
     )
     seed: int = seed("Seed of the graph and the workload.")
-    broker: bool = option(False, "", "Compare with RabbitMQ (headers exchange), if it is installed.")
-    bindings: tuple[int, ...] = option("10,1000,10000", "N,...", "Numbers of bindings for --broker.", parse=numbers)
     fail: str | None = option(
         None, "KIND",
         "Failure to cause under load: link, silent-link, router, routers (in turn), or random (kills).", shown=False,
     )  # fmt: skip
     seconds: float = option(60.0, "S", "Duration of --fail random.", least=10)
-
-    def __post_init__(self) -> None:
-        if self.broker and self.fail is not None:
-            raise InputError("--broker and --fail exclude each other", hint="run one after the other")
 
     @property
     def topology(self) -> str:

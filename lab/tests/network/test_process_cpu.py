@@ -3,7 +3,7 @@ import subprocess
 import sys
 import time
 
-from cbnet_lab.bench.cpu import cpu_of, cpu_seconds, process_tree_time, session, used_since
+from cbnet_lab.bench.cpu import cpu_of, cpu_seconds, process_tree_time, used_since
 
 
 def test_a_busy_process_uses_time():
@@ -21,17 +21,6 @@ def test_an_ended_process_has_no_time():
     ended.wait()
     assert cpu_seconds(ended.pid) is None
     assert used_since(cpu_of([ended.pid]), [ended.pid]) == []
-
-
-def test_a_session_contains_the_processes_its_leader_started():
-    leader = subprocess.Popen(["sh", "-c", "sleep 30 & echo; wait"], stdout=subprocess.PIPE, start_new_session=True)
-    try:
-        leader.stdout.readline()
-        assert len(session(leader.pid)) == 2
-    finally:
-        os.killpg(leader.pid, 9)
-        leader.wait()
-        leader.stdout.close()
 
 
 def test_time_of_descendants_is_separate_from_own_time():

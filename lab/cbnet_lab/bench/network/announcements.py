@@ -23,9 +23,8 @@ from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.topology import Graph, topology
-from cbnet_lab.bench.network.delivery_check import DeliveryCheck
 from cbnet_lab.bench.network.filter_population import filter_population
-from cbnet_lab.bench.network.traffic import expected_deliveries
+from cbnet_lab.bench.network.traffic import DeliveryCheck, expected_deliveries
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
 
 if TYPE_CHECKING:

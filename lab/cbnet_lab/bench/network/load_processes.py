@@ -1,8 +1,7 @@
 """Publisher and subscriber processes of a load test, separate from the routers.
 
-The clients are those of a network; `broker_load` has those of a broker. One process publishes; the others receive and
-count deliveries in shared memory, so that the publisher can limit the number of messages in flight: time spent in
-queues is not measured.
+One process publishes; the others receive and count deliveries in shared memory, so that the publisher can limit the
+number of messages in flight: time spent in queues is not measured.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,8 +25,7 @@ _START_TIMEOUT = 900.0  # seconds
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds
 
-Subscriber = TypeVar("Subscriber")
-Role = Callable[..., None]  # the function of a process; its last arguments are `tally`, `next_command` and `answer`
+Role = tuple[Callable[..., Coroutine[Any, Any, None]], Sequence[Any]]  # of a process, with its first arguments
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,6 @@ class ReceivedDeliveries:
     numbers: np.ndarray[Any, np.dtype[np.int64]]
     milliseconds: np.ndarray[Any, np.dtype[np.float64]]
     at: np.ndarray[Any, np.dtype[np.int64]]  # ns
-    lost: int = 0  # deliveries that routers report as dropped
     reconnects: int = 0  # of clients
 
     @property
@@ -48,21 +45,25 @@ class ReceivedDeliveries:
         end = max(self.published.ended, int(self.at.max()) if len(self.at) else 0)
         return (end - self.published.began) / 1e9
 
+    def percentiles(self, *percents: float) -> list[float | None]:
+        """Return percentiles of the milliseconds; None if nothing was delivered."""
+        return np.percentile(self.milliseconds, percents).tolist() if len(self.at) else [None] * len(percents)
+
 
 class LoadProcesses:
     """One publishing process and several receiving ones."""
 
-    def __init__(self, publisher: tuple[Role, Sequence[Any]], receivers: Sequence[tuple[Role, Sequence[Any]]]) -> None:
-        """Prepare the processes; they run importable functions, given with their first arguments."""
-        self._roles = [*((role, (*arguments, index)) for index, (role, arguments) in enumerate(receivers)), publisher]
+    def __init__(self, receivers: Sequence[Role], publisher: Role) -> None:
+        """Prepare the processes; the last arguments of a role are `tally`, `next_command` and `answer`."""
+        self._roles = [*receivers, publisher]
         self._shared = SPAWN.RawArray("q", len(receivers))
         self._tally = DeliveryCount(self._shared)
         self._workers: list[WorkerProcess] = []
 
     def __enter__(self) -> Self:
         try:
-            for role, arguments in self._roles:
-                self._workers.append(WorkerProcess("a client process", _run, role, arguments, self._shared))
+            for role in self._roles:
+                self._workers.append(WorkerProcess("a client process", _run, *role, self._shared))
             for worker in self._workers:
                 worker.receive(_START_TIMEOUT)
         except BaseException:
@@ -128,17 +129,9 @@ def network_load(
     routers, publish_at: addresses.
     """
     subscribers = [(number, routers[number % len(routers)], own) for number, own in enumerate(traffic.subscribers)]
-    publisher = (_in_event_loop, (publish, publish_at, traffic.contents, expected.deliveries, payload))
-    return LoadProcesses(publisher, [(_in_event_loop, (receive, share)) for share in shares(subscribers, processes)])
-
-
-def shares(subscribers: Sequence[Subscriber], processes: int) -> list[Sequence[Subscriber]]:
-    """Return the subscribers of each process."""
-    return [subscribers[index::processes] for index in range(min(processes, len(subscribers)))]
-
-
-def _in_event_loop(role: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-    run(role(*arguments))
+    used = range(min(processes, len(subscribers)))
+    receivers: list[Role] = [(receive, (subscribers[index::processes], index)) for index in used]
+    return LoadProcesses(receivers, (publish, (publish_at, traffic.contents, expected.deliveries, payload)))
 
 
 def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> ReceivedDeliveries:
@@ -147,14 +140,11 @@ def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> Receiv
 
     stamps = np.concatenate([np.frombuffer(each.stamps, ">u8") for each in reports]).astype(np.int64).reshape(-1, 2)
     at = joined("at")
-    lost = sum(each.lost for each in reports)
     reconnects = published.reconnects + sum(each.reconnects for each in reports)
-    return ReceivedDeliveries(
-        published, joined("subscribers"), stamps[:, 0], (at - stamps[:, 1]) / 1e6, at, lost, reconnects
-    )
+    return ReceivedDeliveries(published, joined("subscribers"), stamps[:, 0], (at - stamps[:, 1]) / 1e6, at, reconnects)
 
 
-def _run(pipe: Connection, role: Role, arguments: Sequence[Any], shared: Any) -> None:
+def _run(pipe: Connection, role: Callable[..., Any], arguments: Sequence[Any], shared: Any) -> None:
     """Run a role in this process until it ends."""
 
     def next_command() -> Any:
@@ -163,4 +153,4 @@ def _run(pipe: Connection, role: Role, arguments: Sequence[Any], shared: Any) ->
         except (EOFError, OSError):  # the parent has ended, or closed the pipe
             return "end"
 
-    role(*arguments, DeliveryCount(shared), next_command, pipe.send)
+    run(role(*arguments, DeliveryCount(shared), next_command, pipe.send))

@@ -13,9 +13,7 @@ _BENCH, _FAULTS = "cbnet_lab.bench", "cbnet_lab.faults"
 
 
 def _network_module(plan: plans.NetworkBenchPlan) -> str:
-    if plan.fail is not None:
-        return f"{_FAULTS}.failures"
-    return f"{_BENCH}.network.{'broker_comparison' if plan.broker else 'throughput'}"
+    return f"{_BENCH}.network.throughput" if plan.fail is None else f"{_FAULTS}.failures"
 
 
 bench = typer.Typer(
