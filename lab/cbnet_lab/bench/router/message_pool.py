@@ -47,9 +47,8 @@ class MessagePool:
     def __init__(self, count: int, payload: int, airline: str, seed: int) -> None:
         """Draw `count` messages of an airline with `payload` bytes of payload, the stamp included."""
         random = Random(f"{airline} {seed}")
-        self.fares = [Fare(_airport(random), random.randint(_MIN_PRICE, _MAX_PRICE), airline) for _ in range(count)]
-        self._filling = random.randbytes(payload - STAMP_BYTES)
-        self.payload = payload
+        self.fares = [Fare(_code(random, 3), random.randint(_MIN_PRICE, _MAX_PRICE), airline) for _ in range(count)]
+        self._payload = bytes(STAMP_BYTES) + random.randbytes(payload - STAMP_BYTES)
 
     def __len__(self) -> int:
         return len(self.fares)
@@ -57,22 +56,18 @@ class MessagePool:
     @cached_property
     def contents(self) -> Bytes2D:
         """The content of each message, with stamp 0: uint8[messages, bytes]."""
-        joined = b"".join(publication(fare._asdict(), self._payload)[_HEAD:-1] for fare in self.fares)
+        joined = b"".join(publication(each, self._payload)[_HEAD:-1] for each in self.attributes())
         return np.frombuffer(joined, np.uint8).reshape(len(self), -1)
 
     @property
     def stamp(self) -> slice:
         """The bytes of a content that hold its stamp."""
-        start = self.contents.shape[1] - self.payload
+        start = self.contents.shape[1] - len(self._payload)
         return slice(start, start + STAMP_BYTES)
 
     def attributes(self) -> list[dict[str, Any]]:
         """Return the attributes of each message."""
         return [fare._asdict() for fare in self.fares]
-
-    @property
-    def _payload(self) -> bytes:
-        return bytes(STAMP_BYTES) + self._filling
 
 
 def publication(attributes: dict[str, Any], payload: bytes) -> bytes:
@@ -102,7 +97,7 @@ def random_filters(count: int, pools: Iterable[MessagePool], seed: int) -> Itera
         fares.setdefault(fare.dest, []).append(fare)
     seen: set[str] = set()
     while len(seen) < count:
-        dest, airline = _airport(random), _airline(random)
+        dest, airline = _code(random, 3), _code(random, 2)
         order, limit = random.choice(tuple(_ORDERS)), random.randint(_MIN_PRICE, _MAX_PRICE)
         is_equal = random.random() < _EQUAL
         if any(
@@ -115,9 +110,5 @@ def random_filters(count: int, pools: Iterable[MessagePool], seed: int) -> Itera
             yield text
 
 
-def _airport(random: Random) -> str:
-    return "".join(random.choices(ascii_uppercase, k=3))
-
-
-def _airline(random: Random) -> str:
-    return "".join(random.choices(ascii_uppercase, k=2))
+def _code(random: Random, letters: int) -> str:
+    return "".join(random.choices(ascii_uppercase, k=letters))
