@@ -13,14 +13,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
+from cbnet_lab.bench.result_table import ResultTable, shown, shown_columns
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -41,7 +41,6 @@ class Figure:
     spread_this: float = shown("spread, this")  # greatest ratio between two runs of this checkout
     spread_other: float = shown("spread, other")
     is_within: bool = shown("within")  # whether the ratio is within the greater spread
-    problem: str | None = field(default=None, metadata=HIDDEN)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Processor time of a client's process per message, for each method of publishing and receiving.
 
-A client is connected to a `ClientPeer`. Every message that the peer receives is checked; of those that the client
+A client is connected to a `peer`. Every message that the peer receives is checked; of those that the client
 receives, their number, and the content of all that it reads.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,9 +20,9 @@ from cbnet.network.client.async_subscription import Delivery
 from cbnet.network.client.blocking.client import Client, connect
 from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.bench_input import Report
-from cbnet_lab.bench.client.peer import PAYLOAD, POOL, ClientPeer, content
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable
-from cbnet_lab.bench.worker_process import SPAWN
+from cbnet_lab.bench.client.peer import PAYLOAD, POOL, content, serve
+from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.plans import ClientsPlan
@@ -39,7 +40,6 @@ class ClientSpeed:
     messages: int
     cpu_us_per_message: float  # in the best round
     rounds_cpu_us_per_message: list[float]
-    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong message ends the run
 
 
 def run(plan: ClientsPlan, report: Report) -> Iterator[ClientSpeed]:
@@ -64,9 +64,9 @@ def tables(plan: ClientsPlan, rows: Sequence[ClientSpeed]) -> Iterator[ResultTab
 
 def _round(executor: Executor, run: Callable[[str, int], float], messages: int, expected: int) -> float:
     """Return the µs of processor time per message; expected: messages that the client publishes."""
-    with ClientPeer(messages) as peer:
-        seconds = executor.submit(run, peer.address, messages).result()
-        published = peer.published()
+    with closing(WorkerProcess("the peer of the client", serve, messages)) as peer:
+        seconds = executor.submit(run, f"127.0.0.1:{peer.receive()}", messages).result()
+        published = peer.receive()
     if published != expected:
         raise CbnetError(f"the client published {published:,} messages instead of {expected:,}")
     return 1e6 * seconds / messages

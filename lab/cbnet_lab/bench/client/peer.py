@@ -8,22 +8,11 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from cbnet.errors import CbnetError
-from cbnet.network.protocol.frames import (
-    Deliver,
-    Frame,
-    Hello,
-    Ping,
-    Pong,
-    Publish,
-    Published,
-    Subscribe,
-    Subscribed,
-)
+from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Publish, Published, Subscribe, Subscribed
 from cbnet.network.protocol.wire import FrameReader, encode
-from cbnet_lab.bench.worker_process import WorkerProcess
 
 POOL: Final = 500  # different messages
 PAYLOAD: Final = bytes(100)
@@ -37,26 +26,11 @@ def content(number: int) -> dict[str, Any]:
     return {"dest": "MXP", "price": number % POOL, "seat": f"s{number % POOL}"}
 
 
-class ClientPeer:
-    """A peer for one client: a context manager."""
+def serve(pipe: Connection, messages: int) -> None:
+    """Serve one client, and deliver messages to it if it subscribes.
 
-    def __init__(self, messages: int) -> None:
-        """Start the process; messages: to be delivered to a client that subscribes."""
-        self._worker = WorkerProcess("the peer of the client", _serve, messages)
-        self.address = f"127.0.0.1:{self._worker.receive()}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._worker.close()
-
-    def published(self) -> int:
-        """Return the number of messages that the client has published, after it has closed its connection."""
-        return int(self._worker.receive())
-
-
-def _serve(pipe: Connection, messages: int) -> None:
+    Send the port to the pipe, and the number of messages that the client has published, when it closes its connection.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         pipe.send(listener.getsockname()[1])
         link, _ = listener.accept()

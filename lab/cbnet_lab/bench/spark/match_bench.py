@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.pipeline.spark.session import borrowed_session
 from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
+from cbnet_lab.bench.result_table import ResultTable, ratio
 from cbnet_lab.bench.spark.match_rivals import RivalTime, compare
 from cbnet_lab.bench.spark.match_speed import KEY, Pass, bare_pass, read_kinds, same_answers, spark_pass, write_records
 from cbnet_lab.bench.timing import best_of_rounds
@@ -48,7 +48,6 @@ class SpeedBound:
 
     two_processes: float  # speed-up of two independent processes over one
     checked: int  # matches compared individually
-    problem: str | None = field(default=None, metadata=HIDDEN)
 
 
 Result = Pass | SpeedBound | RivalTime

@@ -10,7 +10,7 @@ Both must find the same matches as `match`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from cbnet.errors import CbnetError
 from cbnet.matching import Table
 from cbnet.pipeline.match.dataframe_matcher import match
 from cbnet.pipeline.spark.failures import SPARK_ERRORS
-from cbnet_lab.bench.result_table import HIDDEN
 from cbnet_lab.bench.spark.match_speed import KEY
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ class RivalTime:
     seconds: float
     us_record: float | None = None  # None if it failed
     failure: str = ""  # why it has no result
-    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong answer ends the run
 
 
 def compare(

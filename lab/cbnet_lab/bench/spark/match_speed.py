@@ -6,7 +6,7 @@ In this process pyarrow reads the same Parquet files. Processor time is measured
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ from cbnet.pipeline.match.dataframe_matcher import match_shipped
 from cbnet.pipeline.match.match_counts import new_observation, observe_counts, observed_counts
 from cbnet.pipeline.match.shipped_tables import ship_tables
 from cbnet_lab.bench.cpu import process_tree_time
-from cbnet_lab.bench.result_table import HIDDEN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +48,6 @@ class Pass:
     encode_s: float
     kernel_s: float
     us_kernel: float  # per record
-    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong answer ends the run
 
     @property
     def per_second(self) -> float:
