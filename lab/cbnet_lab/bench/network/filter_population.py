@@ -20,12 +20,13 @@ from cbnet.language.relations.covering import FilterAnalysis, satisfiable
 from cbnet.pipeline.population.default_models import default_models
 from cbnet.pipeline.population.user_sets import user_sets
 from cbnet_lab.bench.matching.oracle import Oracle
-from cbnet_lab.bench.network.traffic import Traffic, disjunctions
+from cbnet_lab.bench.network.traffic import Traffic
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload import filters as filter_table
 
 POPULATIONS = ("random", "covered", "tags")
 _COVERED = 0.3  # of the filters
+_PER_SUBSCRIPTION = 50  # filters
 _SETS_PER_USER = 67  # on average
 _MIN_COMBINED, _MAX_COMBINED = 1, 3  # filters that a message is made from
 
@@ -43,9 +44,14 @@ def filter_population(kind: str, clients: int, filters: int, messages: int, seed
         all_filters = _covered(total, seed)
     random = Random(f"{kind} {seed}")
     random.shuffle(all_filters)
-    own = [all_filters[client::clients] for client in range(clients)]
+    own = [_predicates(all_filters[client::clients]) for client in range(clients)]
     contents = [_content(random, all_filters) for _ in range(messages)]
-    return Traffic(kind, [disjunctions(list(map(str, each))) for each in own], contents, total)
+    return Traffic(kind, own, contents, total)
+
+
+def _predicates(filters: Sequence[Filter]) -> list[str]:
+    firsts = range(0, len(filters), _PER_SUBSCRIPTION)
+    return [" or ".join(map(str, filters[first : first + _PER_SUBSCRIPTION])) for first in firsts]
 
 
 def _random(count: int, seed: int) -> list[Filter]:

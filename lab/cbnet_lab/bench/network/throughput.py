@@ -23,7 +23,6 @@ from cbnet_lab.bench.network.traffic import (
     ExpectedDeliveries,
     Traffic,
     expected_deliveries,
-    keyed_traffic,
     mixed_traffic,
 )
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, percent, ratio
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from cbnet_lab.bench.network.load_processes import LoadProcesses
     from cbnet_lab.bench.plans import NetworkBenchPlan
 
-CONTENTS = 1_000  # distinct messages, published in turn
+_CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two
 _WARM = 200  # messages before anything is measured
 _LOAD = 0.5  # of full speed, the default rate
@@ -171,9 +170,7 @@ def counters_of(network: ProcessNetwork) -> Counter[str]:
 
 def traffic_of(plan: NetworkBenchPlan) -> Traffic:
     """Return the subscriptions and messages of the clients."""
-    if plan.mix == "equality":
-        return keyed_traffic(plan.subscribers * plan.filters, plan.subscribers, CONTENTS)
-    return mixed_traffic("2002", plan.subscribers, plan.filters, CONTENTS, plan.seed)
+    return mixed_traffic(plan.mix, plan.subscribers, plan.filters, _CONTENTS, plan.seed)
 
 
 def run(plan: NetworkBenchPlan, report: Report) -> Iterator[ThroughputResult]:

@@ -1,8 +1,4 @@
-"""Subscriptions and messages of the network benchmarks, the expected deliveries, and the check of those received.
-
-mixed_traffic     predicates and messages of a workload mix of the papers
-keyed_traffic     N disjoint equality filters: every message matches exactly one of them
-"""
+"""Subscriptions and messages of the network benchmarks, the expected deliveries, and the check of those received."""
 
 from __future__ import annotations
 
@@ -27,8 +23,6 @@ if TYPE_CHECKING:
     from cbnet.network.client.load_clients import Order
 
 _MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference, at up to 4 µs each
-_MAX_PER_SUBSCRIPTION = 50  # filters in a subscription of keyed traffic
-VENUES = ("XNYS", "XNAS", "XLON")
 
 
 @dataclass(frozen=True)
@@ -47,30 +41,11 @@ class Traffic:
 
 
 def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed: int) -> Traffic:
-    """Return the traffic of a mix, with `filters` filters per subscriber."""
+    """Return the traffic of a workload mix of the papers, with `filters` filters per subscriber."""
     parameters = mix(name, filters=subscribers * filters, interfaces=subscribers, messages=contents, seed=seed)
     predicates = Oracle(table_of(parameters)).all_predicates()
     texts = [[str(predicates[subscriber])] for subscriber in sorted(predicates)]
     return Traffic(f"predicates of the [{name}] mix", texts, as_messages(messages(parameters)), subscribers * filters)
-
-
-def keyed_traffic(filters: int, subscribers: int, contents: int) -> Traffic:
-    """Return traffic whose filters test one value each."""
-    own = [[f'symbol = "s{key:06d}.eq"' for key in range(first, filters, subscribers)] for first in range(subscribers)]
-    keys = [round(step * filters / contents) % filters for step in range(contents)]
-    messages = [
-        {"symbol": f"s{key:06d}.eq", "price": key + 0.5, "volume": 100 + key % 900, "venue": VENUES[key % 3]}
-        for key in keys
-    ]
-    return Traffic("equality", [disjunctions(each) for each in own], messages, filters)
-
-
-def disjunctions(filters: Sequence[str]) -> list[str]:
-    """Return the filters as predicates of several filters each."""
-    return [
-        " or ".join(filters[first : first + _MAX_PER_SUBSCRIPTION])
-        for first in range(0, len(filters), _MAX_PER_SUBSCRIPTION)
-    ]
 
 
 @dataclass(frozen=True)
