@@ -36,7 +36,7 @@ from cbnet_lab.bench.acknowledged.links import (
     stored_in_stream,
 )
 from cbnet_lab.bench.bench_input import Report
-from cbnet_lab.bench.cpu import cpu_nanoseconds
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.router.servers import SERVERS
 
@@ -83,10 +83,10 @@ class AcknowledgedRival:
 
     def run(self, plan: DurablePlan) -> None:
         """Measure one round: many messages in flight, then one at a time."""
-        before, began = sum(map(cpu_nanoseconds, self.pids)), time.perf_counter()
+        cpu, began = cpu_meter(self.pids), time.perf_counter()
         self.loaded += self._publish(plan.messages, plan.window, plan.payload_bytes)
         self.speeds.append(plan.messages / (time.perf_counter() - began))
-        self.cpu_us.append((sum(map(cpu_nanoseconds, self.pids)) - before) / 1000 / plan.messages)
+        self.cpu_us.append(sum(cpu()) * 1e6 / plan.messages)
         self.latencies += self._publish(plan.probes, 1, plan.payload_bytes)
 
     def _publish(self, count: int, window: int, size: int) -> list[float]:

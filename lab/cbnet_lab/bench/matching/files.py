@@ -118,7 +118,7 @@ def tables(_plan: FilesPlan, rows: Sequence[FilesResult]) -> Iterator[ResultTabl
 
 def _match(rules: Path, data: Path, output: Path) -> tuple[int, float, float]:
     """Run `cbnet match`; return the number of matches, its seconds and its peak memory."""
-    command = [sys.executable, "-m", "cbnet", "match", "--rules", rules, data, "-o", output, "--json"]
+    command = [sys.executable, "-m", "cbnet", "match", "--rules", str(rules), str(data), "-o", str(output), "--json"]
     start, peak = perf_counter(), 0.0
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

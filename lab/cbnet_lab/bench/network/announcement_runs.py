@@ -16,7 +16,7 @@ from cbnet.network import MemoryClient, MemoryNetwork, ProcessNetwork, Settings,
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Subscribed
-from cbnet_lab.bench.cpu import cpu_of, used_since
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.network.announcements import AnnouncementCost, AnnouncementRun, Spread
 from cbnet_lab.bench.network.throughput import statuses_of
 
@@ -53,9 +53,9 @@ def measure_processes(
         before = _cost(statuses_of(network, _START))
         report(f"announcing {traffic.filters:,} filters")
         with ThreadPoolExecutor(len(clients)) as threads:
-            start, used = time.perf_counter(), cpu_of(network.pids.values())
+            start, cpu_since = time.perf_counter(), cpu_meter(list(network.pids.values()))
             subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
-            seconds, cpu = time.perf_counter() - start, used_since(used, network.pids.values())
+            seconds, cpu = time.perf_counter() - start, cpu_since()
         after = statuses_of(network, _START)
         reconnects = sum(client.reconnects for client in clients)
         memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in network.pids.values()]

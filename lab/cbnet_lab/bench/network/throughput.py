@@ -16,7 +16,7 @@ from cbnet.network import ProcessNetwork, Status, statuses
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event, drops
 from cbnet.topology import topology
-from cbnet_lab.bench.cpu import cpu_of, used_since
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.network.load_processes import network_load
 from cbnet_lab.bench.network.traffic import (
     DeliveryCheck,
@@ -101,9 +101,10 @@ class _Meter:
     def measure(self, run: str, order: Order) -> ThroughputResult:
         """Carry out an order and measure it."""
         plan, (publishing, receiving), servers = self.plan, self.load.pids, list(self.network.pids.values())
-        before, used = counters_of(self.network), cpu_of([publishing, *receiving, *servers])
+        before, cpu = counters_of(self.network), cpu_meter([publishing, *receiving, *servers])
         received = self.load.run(order, int(self.expected.required(order).sum()))
-        cpu_servers_s = used_since(used, servers)
+        publisher_s, *others_s = cpu()
+        servers_s = others_s[len(receiving) :]
         counters = counters_of(self.network)
         counters.subtract(before)
         check = self.expected.check(order, received.subscribers, received.numbers)
@@ -136,12 +137,12 @@ class _Meter:
             p99_ms=latencies[2],
             max_ms=latencies[3],
             late_ms=received.published.late * 1000,
-            cpu_publisher_s=sum(used_since(used, [publishing])),
-            cpu_receivers_s=used_since(used, receiving),
-            cpu_servers_s=cpu_servers_s,
+            cpu_publisher_s=publisher_s,
+            cpu_receivers_s=others_s[: len(receiving)],
+            cpu_servers_s=servers_s,
             matches=counters[Event.MATCHES],
             matching_s=matching_s,
-            matching_share=matching_share(matching_s, cpu_servers_s),
+            matching_share=matching_share(matching_s, servers_s),
             changes=counters[Event.RECORDS_INSTALLED],
             reconnects=received.reconnects,
             dropped={reason: count for reason, count in drops(counters).items() if count},

@@ -13,8 +13,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
+import psutil
 
 from cbnet_lab.bench.bench_input import Report
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, cell, ratio
 from cbnet_lab.bench.router.generators import Generators
 from cbnet_lab.bench.router.load import Case, Load, chosen_cases
@@ -144,18 +146,18 @@ def _case_results(
             if not any(each.problem for each in own):
                 own.append(_round(rival, case, plan, generators))
     for rival in rivals:
-        memory = rival.megabytes()
+        memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in rival.pids]
         generators.close(rival.key, has_probe=case.has_probe)
         yield case_result(case, rival, rounds[rival.key], memory)
 
 
 def _round(rival: RivalServer, case: Case, plan: RouterPlan, generators: Generators) -> Round:
-    before = rival.cpu()
+    cpu = cpu_meter(rival.pids)
     sent, received, latencies = generators.run(rival.key, plan.messages, plan.seconds, has_probe=case.has_probe)
-    cpu = [(after - then) / 1000 for after, then in zip(rival.cpu(), before, strict=True)]
+    used = [1e6 * each for each in cpu()]
     seconds = (received.at - sent.at) / 1e9
     problems = filter(None, (sent.problem, received.problem, rival.check_holder()))
-    return Round(sent.messages, received.messages, seconds, cpu, latencies, "; ".join(problems) or None)
+    return Round(sent.messages, received.messages, seconds, used, latencies, "; ".join(problems) or None)
 
 
 def tables(plan: RouterPlan, rows: Sequence[CaseResult]) -> Iterator[str | ResultTable[CaseResult]]:

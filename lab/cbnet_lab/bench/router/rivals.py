@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
 from cbnet.network.service.process_network import free_ports
 from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.router.generators import PROBE
@@ -51,13 +49,10 @@ class RivalServer:
         )
         return first, last
 
-    def cpu(self) -> list[int]:
-        """Return the processor time of each server, in ns."""
-        return [server.cpu() for server in self.servers]
-
-    def megabytes(self) -> list[float]:
-        """Return the resident memory of each server."""
-        return [psutil.Process(server.pid).memory_info().rss / 1e6 for server in self.servers]
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the servers."""
+        return [server.pid for server in self.servers]
 
     def check_holder(self) -> str | None:
         """Return a problem if the client of the other filters has received anything."""
