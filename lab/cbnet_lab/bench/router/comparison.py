@@ -7,8 +7,8 @@ delivery is reported, and its server is not measured again in this case.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -120,7 +120,6 @@ def run(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
     """Measure all servers in each case; they run until the iterator ends or is closed."""
     cases, servers = chosen_cases(plan.cases), chosen_servers(plan.servers)
     with ExitStack() as stack:
-        generators = stack.enter_context(Generators())
         shared: list[RivalServer] = []  # by the cases without servers of their own
         for case in cases:
             with ExitStack() as own:
@@ -128,32 +127,31 @@ def run(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
                     rivals = start_rivals(own, case, servers, plan, report)
                 else:
                     rivals = shared = shared or start_rivals(stack, case, servers, plan, report)
+                generators = own.enter_context(closing(Generators(case, plan.seed)))
                 yield from _case_results(case, plan, rivals, generators, report)
 
 
 def _case_results(
     case: Case, plan: RouterPlan, rivals: Sequence[RivalServer], generators: Generators, report: Report
 ) -> Iterator[CaseResult]:
-    load = replace(case.load, seed=plan.seed)
     for rival in rivals:
         report(f"{case.name}: connecting clients of {rival.key}")
-        generators.open(rival.key, *rival.targets, load, has_probe=case.has_probe)
+        generators.open(rival.key, *rival.targets)
     rounds: dict[str, list[Round]] = {rival.key: [] for rival in rivals}
     for number in range(plan.rounds):
         for rival in rivals:
             report(f"{case.name}: round {number + 1} of {plan.rounds}, {rival.key}")
             own = rounds[rival.key]
             if not any(each.problem for each in own):
-                own.append(_round(rival, case, plan, generators))
+                own.append(_round(rival, plan, generators))
     for rival in rivals:
         memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in rival.pids]
-        generators.close(rival.key, has_probe=case.has_probe)
         yield case_result(case, rival, rounds[rival.key], memory)
 
 
-def _round(rival: RivalServer, case: Case, plan: RouterPlan, generators: Generators) -> Round:
+def _round(rival: RivalServer, plan: RouterPlan, generators: Generators) -> Round:
     cpu = cpu_meter(rival.pids)
-    sent, received, latencies = generators.run(rival.key, plan.messages, plan.seconds, has_probe=case.has_probe)
+    sent, received, latencies = generators.run(rival.key, plan.messages, plan.seconds)
     used = [1e6 * each for each in cpu()]
     seconds = (received.at - sent.at) / 1e9
     problems = filter(None, (sent.problem, received.problem, rival.check_holder()))

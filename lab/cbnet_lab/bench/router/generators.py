@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from cbnet.errors import CbnetError
 from cbnet_lab.bench.router.delivery_stream import DeliveryStream
-from cbnet_lab.bench.router.load import Load, LoadProgress, Target
+from cbnet_lab.bench.router.load import Case, Load, LoadProgress, Target
 from cbnet_lab.bench.router.message_pool import STAMP_BYTES
 from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.bench.router.wire_formats import FORMATS
@@ -90,11 +90,6 @@ class Publisher:
         if self._writes // len(self._links) % _DISCARD_EVERY == 0:
             link.discard()
 
-    def close(self) -> None:
-        """Close all connections."""
-        for link in self._links:
-            link.close()
-
     def _wait(self, received: int) -> None:
         """Wait until every subscriber has received so many messages of this run."""
         since, seen = time.monotonic(), self._progress.received
@@ -139,12 +134,6 @@ class Receiver:
         expected = max(0, self._progress.total) * len(before)
         problem = None if deliveries == expected else f"{deliveries:,} deliveries, {expected:,} expected"
         return Transfer(deliveries, ended, problem)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._poll.close()
-        for stream in self._streams.values():
-            stream.link.close()
 
     def _receive(self, before: dict[DeliveryStream, int]) -> int:
         """Receive until all messages have arrived, or nothing arrives; return the time of the last delivery."""
@@ -195,14 +184,9 @@ class Probe:
                 latencies += [now - sent for sent in sent_at[len(latencies) : stream.count - before]]
         return latencies
 
-    def close(self) -> None:
-        """Close both connections."""
-        self._publisher.close()
-        self._receiver.close()
-
 
 def serve(pipe: Connection, kind: Callable[..., Publisher | Receiver | Probe], progress: LoadProgress) -> None:
-    """Open, run and close generators, each with a key, until the pipe closes."""
+    """Open and run generators, each with a key, until the pipe closes."""
     generators: dict[str, Any] = {}
     while True:
         key, method, *arguments = pipe.recv()
@@ -210,8 +194,6 @@ def serve(pipe: Connection, kind: Callable[..., Publisher | Receiver | Probe], p
         try:
             if method == "open":
                 generators[key] = kind(*arguments, progress)
-            elif method == "close":
-                generators.pop(key).close()
             else:
                 answer = generators[key].run(*arguments)
         except (CbnetError, OSError) as error:
@@ -220,41 +202,31 @@ def serve(pipe: Connection, kind: Callable[..., Publisher | Receiver | Probe], p
 
 
 class Generators:
-    """A receiving, a publishing and a probing process; a context manager."""
+    """The processes that generate the load of a case: receiving, publishing, and probing if it has a probe."""
 
-    def __init__(self) -> None:
+    def __init__(self, case: Case, seed: int) -> None:
+        self._load, self._probe_load = replace(case.load, seed=seed), replace(PROBE, seed=seed)
         self._progress = SPAWN.RawValue(LoadProgress)
-        self._receiver, self._publisher, self._probe = self._processes = [
-            WorkerProcess("a load generator", serve, kind, self._progress) for kind in (Receiver, Publisher, Probe)
-        ]
+        kinds = (Receiver, Publisher, Probe) if case.has_probe else (Receiver, Publisher)
+        self._processes = [WorkerProcess("a load generator", serve, kind, self._progress) for kind in kinds]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the processes."""
         for process in self._processes:
             process.close()
 
-    def open(self, key: str, publish_at: Target, subscribe_at: Target, load: Load, *, has_probe: bool) -> None:
-        """Connect the clients of a load: first all subscribers."""
-        self._receiver.call((key, "open", subscribe_at, load))
-        self._publisher.call((key, "open", publish_at, load))
-        if has_probe:
-            self._probe.call((key, "open", publish_at, replace(PROBE, seed=load.seed)))
+    def open(self, key: str, publish_at: Target, subscribe_at: Target) -> None:
+        """Connect the clients of a server: first all subscribers."""
+        loads = ((subscribe_at, self._load), (publish_at, self._load), (publish_at, self._probe_load))
+        for process, (target, load) in zip(self._processes, loads, strict=False):
+            process.call((key, "open", target, load))
 
-    def run(
-        self, key: str, messages: int | None, seconds: float, *, has_probe: bool
-    ) -> tuple[Transfer, Transfer, Sequence[int]]:
+    def run(self, key: str, messages: int | None, seconds: float) -> tuple[Transfer, Transfer, Sequence[int]]:
         """Publish, and wait for all deliveries; return both sides, and the probe's latencies in ns."""
+        receiver, publisher, *probes = self._processes
         self._progress.reset()
-        self._receiver.send((key, "run"))
-        if has_probe:
-            self._probe.send((key, "run"))
-        sent: Transfer = self._publisher.call((key, "run", messages, seconds))
-        received: Transfer = self._receiver.receive()
-        return sent, received, self._probe.receive() if has_probe else ()
-
-    def close(self, key: str, *, has_probe: bool) -> None:
-        """Disconnect the clients of a load."""
-        for process in self._processes if has_probe else self._processes[:2]:
-            process.call((key, "close"))
+        for process in (receiver, *probes):
+            process.send((key, "run"))
+        sent: Transfer = publisher.call((key, "run", messages, seconds))
+        received: Transfer = receiver.receive()
+        return sent, received, probes[0].receive() if probes else ()

@@ -6,7 +6,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.topology import topology
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.plan_options import routings
 from cbnet_lab.faults import month
 from cbnet_lab.faults.month import MAX_RECOVERY, month_schedule
 from cbnet_lab.faults.plans import MonthPlan
@@ -15,7 +15,7 @@ MINUTES = MonthPlan("powerlaw:8", hours=0.03, rate=5)
 
 
 def run(plan, trees="1"):
-    return [*month.run(replace(plan, trees=Routing.from_text(trees)), lambda _: None)]
+    return [*month.run(replace(plan, trees=routings("--trees", trees)), lambda _: None)]
 
 
 def test_in_minutes_of_failures_nothing_is_missed_in_a_quiet_network_with_any_number_of_trees():
