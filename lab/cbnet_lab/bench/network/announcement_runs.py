@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +18,15 @@ from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Subscribed
 from cbnet_lab.bench.cpu import cpu_meter
-from cbnet_lab.bench.network.announcements import AnnouncementCost, AnnouncementRun, Spread
 from cbnet_lab.bench.network.throughput import statuses_of
+from cbnet_lab.bench.network.traffic import DeliveryCheck
+from cbnet_lab.bench.result_table import FLAT, flat
 
 if TYPE_CHECKING:
     from cbnet.network import Client, Subscription
     from cbnet.topology import Graph
     from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries, Traffic
+    from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
     from cbnet_lab.bench.routing import Routing
 
 _START = 60.0  # seconds until the routers know each other
@@ -35,6 +37,49 @@ _STEP = 0.05  # seconds of the simulated clock
 _ANNOUNCEMENTS = ("Announce", "AnnounceAck")
 
 Deliveries = list[tuple[int, int]]  # client, message
+
+
+@dataclass(frozen=True)
+class AnnouncementCost:
+    """Announcement traffic until all subscriptions were confirmed."""
+
+    frames: int  # of announcements, between routers
+    filters_sent: int  # in these frames
+    bytes: int  # between routers
+
+    def __sub__(self, other: AnnouncementCost) -> AnnouncementCost:
+        """Return the cost since `other`."""
+        sent = self.filters_sent - other.filters_sent
+        return AnnouncementCost(self.frames - other.frames, sent, self.bytes - other.bytes)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The smallest, median and largest of some values."""
+
+    min: float
+    median: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of these values."""
+        return cls(*np.percentile(values, (0, 50, 100)).tolist())
+
+
+@dataclass(frozen=True)
+class AnnouncementRun:
+    """The measurements of a run."""
+
+    seconds: float  # until all subscriptions were confirmed
+    cpu_s: float
+    cpu_max_s: float  # of the busiest process
+    simulated_s: float | None  # of the simulated clock
+    cost: AnnouncementCost = field(metadata=FLAT)
+    held: Spread = field(metadata=flat("held_"))  # different filters, of a router
+    rss_mb: Spread = field(metadata=flat("rss_mb_"))  # of a process
+    check: DeliveryCheck = field(metadata=FLAT)
+    reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
 
 
 # --- in processes
