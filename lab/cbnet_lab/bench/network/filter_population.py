@@ -24,7 +24,6 @@ from cbnet_lab.bench.network.traffic import Traffic
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload import filters as filter_table
 
-POPULATIONS = ("random", "covered", "tags")
 _COVERED = 0.3  # of the filters
 _PER_SUBSCRIPTION = 50  # filters
 _SETS_PER_USER = 67  # on average
@@ -36,12 +35,7 @@ def filter_population(kind: str, clients: int, filters: int, messages: int, seed
     if kind not in POPULATIONS:
         raise InputError(f"unknown population {kind!r}", hint=f"use one of {', '.join(POPULATIONS)}")
     total = clients * filters
-    if kind == "tags":
-        all_filters = _tags(total, seed)
-    elif kind == "random":
-        all_filters = _random(total, seed)
-    else:
-        all_filters = _covered(total, seed)
+    all_filters = POPULATIONS[kind](total, seed)
     random = Random(f"{kind} {seed}")
     random.shuffle(all_filters)
     own = [_predicates(all_filters[client::clients]) for client in range(clients)]
@@ -75,6 +69,9 @@ def _tags(count: int, seed: int) -> list[Filter]:
     _, sets = user_sets(default_models(["web"])["web"], seed, 0, np.arange(count), 1 + _SETS_PER_USER)
     rows = sets.to_lists()[:count]
     return [Filter((), [f"t{tag}" for tag in row]) for row in rows]
+
+
+POPULATIONS = {"random": _random, "covered": _covered, "tags": _tags}
 
 
 def _content(random: Random, filters: Sequence[Filter]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ number of messages in flight: time spent in queues is not measured.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 _START_TIMEOUT = 900.0  # seconds
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds
-
-Role = tuple[Callable[..., Coroutine[Any, Any, None]], Sequence[Any]]  # of a process, with its first arguments
 
 
 @dataclass(frozen=True)
@@ -53,31 +52,9 @@ class ReceivedDeliveries:
 class LoadProcesses:
     """One publishing process and several receiving ones."""
 
-    def __init__(self, receivers: Sequence[Role], publisher: Role) -> None:
-        """Prepare the processes; the last arguments of a role are `tally`, `next_command` and `answer`."""
-        self._roles = [*receivers, publisher]
-        self._shared = SPAWN.RawArray("q", len(receivers))
-        self._tally = DeliveryCount(self._shared)
-        self._workers: list[WorkerProcess] = []
-
-    def __enter__(self) -> Self:
-        try:
-            for role in self._roles:
-                self._workers.append(WorkerProcess("a client process", _run, *role, self._shared))
-            for worker in self._workers:
-                worker.receive(_START_TIMEOUT)
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop all processes."""
-        for worker in self._workers:
-            worker.close()
+    def __init__(self, workers: Sequence[WorkerProcess], tally: DeliveryCount) -> None:
+        """Use running processes, the last of which publishes; tally: of their deliveries."""
+        self._workers, self._tally = workers, tally
 
     @property
     def pids(self) -> tuple[int, list[int]]:
@@ -86,11 +63,7 @@ class LoadProcesses:
         return publishing, receiving
 
     def run(
-        self,
-        order: Order,
-        expected: int,
-        meanwhile: Callable[[], None] = lambda: None,
-        quiet: float = _QUIET,
+        self, order: Order, expected: int, meanwhile: Callable[[], None] = lambda: None, quiet: float = _QUIET
     ) -> ReceivedDeliveries:
         """Publish, wait for `expected` deliveries, and return them.
 
@@ -120,18 +93,26 @@ class LoadProcesses:
             time.sleep(0.02)
 
 
+@contextmanager
 def network_load(
     routers: Sequence[str], publish_at: Sequence[str], traffic: Traffic, expected: ExpectedDeliveries, payload: int,
     processes: int,
-) -> LoadProcesses:  # fmt: skip
-    """Return the clients of a network: subscribers round-robin over routers and processes, and publishers.
+) -> Iterator[LoadProcesses]:  # fmt: skip
+    """Run the clients of a network: subscribers round-robin over routers and processes, and publishers.
 
     routers, publish_at: addresses.
     """
     subscribers = [(number, routers[number % len(routers)], own) for number, own in enumerate(traffic.subscribers)]
-    used = range(min(processes, len(subscribers)))
-    receivers: list[Role] = [(receive, (subscribers[index::processes], index)) for index in used]
-    return LoadProcesses(receivers, (publish, (publish_at, traffic.contents, expected.deliveries, payload)))
+    receivers = range(min(processes, len(subscribers)))
+    roles: list[tuple[Any, ...]] = [(receive, subscribers[index::processes], index) for index in receivers]
+    roles.append((publish, publish_at, traffic.contents, expected.deliveries, payload))
+    shared = SPAWN.RawArray("q", len(receivers))
+    with ExitStack() as stack:
+        started = [WorkerProcess("a client process", _run, shared, *role) for role in roles]
+        workers = [stack.enter_context(closing(worker)) for worker in started]
+        for worker in workers:
+            worker.receive(_START_TIMEOUT)
+        yield LoadProcesses(workers, DeliveryCount(shared))
 
 
 def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> ReceivedDeliveries:
@@ -144,7 +125,7 @@ def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> Receiv
     return ReceivedDeliveries(published, joined("subscribers"), stamps[:, 0], (at - stamps[:, 1]) / 1e6, at, reconnects)
 
 
-def _run(pipe: Connection, role: Callable[..., Any], arguments: Sequence[Any], shared: Any) -> None:
+def _run(pipe: Connection, shared: Any, role: Callable[..., Any], *arguments: Any) -> None:
     """Run a role in this process until it ends."""
 
     def next_command() -> Any:
