@@ -13,14 +13,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import exp, log
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, median
+from statistics import geometric_mean, median
 from typing import TYPE_CHECKING, Any
 
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
+from cbnet_lab.bench.result_table import ResultTable, shown, shown_columns
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
@@ -41,20 +40,6 @@ class Figure:
     spread_this: float = shown("spread, this")  # greatest ratio between two runs of this checkout
     spread_other: float = shown("spread, other")
     is_within: bool = shown("within")  # whether the ratio is within the greater spread
-    problem: str | None = field(default=None, metadata=HIDDEN)
-
-
-@dataclass(frozen=True)
-class _Summary:
-    """A figure, over all rows."""
-
-    figure: str = shown("figure")
-    rows: int = shown("rows")
-    ratio: float = shown("geometric mean")
-    least: float = shown("least")
-    most: float = shown("greatest")
-    spread: float = shown("greatest spread")  # the greatest of a row
-    outside: int = shown("rows outside of their spread")  # rows whose ratio is outside of their spread
 
 
 def run(plan: ComparePlan, report: Report) -> Iterator[Figure]:
@@ -140,18 +125,18 @@ def _figure(row: str, name: str, this: Sequence[float], other: Sequence[float]) 
     return Figure(row, name, median(this), median(other), ratio, spreads[0], spreads[1], is_within)
 
 
-def tables(plan: ComparePlan, rows: Sequence[Figure]) -> Iterator[str | ResultTable[Figure] | ResultTable[_Summary]]:
+def tables(plan: ComparePlan, rows: Sequence[Figure]) -> Iterator[str | ResultTable[Any]]:
     """Yield the ratio of each figure of each row, and a summary of each figure."""
     yield f"this checkout over {plan.checkout}, {plan.rounds} runs of each in turn: {' '.join(plan.command)}\n"
     title = "Medians; spread: the greatest ratio between two runs of the same checkout"
     yield ResultTable(title, rows, shown_columns(Figure))
     names = dict.fromkeys(row.figure for row in rows)
-    summaries = [_summary(name, [row for row in rows if row.figure == name]) for name in names]
-    yield ResultTable("Over all rows", summaries, shown_columns(_Summary))
-
-
-def _summary(name: str, rows: Sequence[Figure]) -> _Summary:
-    ratios = [row.ratio for row in rows]
-    spread = max(max(row.spread_this, row.spread_other) for row in rows)
-    mean = exp(fmean(map(log, ratios)))
-    return _Summary(name, len(rows), mean, min(ratios), max(ratios), spread, sum(not row.is_within for row in rows))
+    yield ResultTable("Over all rows", [[row for row in rows if row.figure == name] for name in names], {
+        "figure": lambda rows: rows[0].figure,
+        "rows": len,
+        "geometric mean": lambda rows: geometric_mean(row.ratio for row in rows),
+        "least": lambda rows: min(row.ratio for row in rows),
+        "greatest": lambda rows: max(row.ratio for row in rows),
+        "greatest spread": lambda rows: max(max(row.spread_this, row.spread_other) for row in rows),
+        "rows outside of their spread": lambda rows: sum(not row.is_within for row in rows),
+    })  # fmt: skip

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import psutil
 
-CpuSeconds = Mapping[int, float | None]  # by process; None for a process that has ended
+from cbnet.errors import CbnetError
 
 
 @dataclass(frozen=True)
@@ -24,37 +23,21 @@ class ProcessTreeTime:
         return ProcessTreeTime(self.own - other.own, self.descendants - other.descendants)
 
 
-def cpu_seconds(pid: int) -> float | None:
-    """Return the user and system seconds of a process, or None if there is no such process."""
-    try:
-        return cpu_nanoseconds(pid) / 1e9
-    except (OSError, psutil.NoSuchProcess):
-        return None
-
-
 def cpu_nanoseconds(pid: int) -> int:
     """Return the user and system time of all threads of a process; on Linux not in ticks of 10 ms."""
-    if sys.platform == "linux":
-        return time.clock_gettime_ns(~pid << 3 | 2)  # as clock_getcpuclockid(3) computes the clock of a process
-    times = psutil.Process(pid).cpu_times()
+    try:
+        if sys.platform == "linux":
+            return time.clock_gettime_ns(~pid << 3 | 2)  # as clock_getcpuclockid(3) computes the clock of a process
+        times = psutil.Process(pid).cpu_times()
+    except (OSError, psutil.NoSuchProcess):
+        raise CbnetError(f"process {pid} has ended") from None
     return round((times.user + times.system) * 1e9)
 
 
-def cpu_of(pids: Iterable[int]) -> CpuSeconds:
-    """Return the processor seconds of several processes."""
-    return {pid: cpu_seconds(pid) for pid in pids}
-
-
-def used_since(before: CpuSeconds, pids: Iterable[int]) -> list[float]:
-    """Return the seconds that each process has used since `before`, for those alive both times."""
-    now = cpu_of(pids)
-    return [after - then for pid, after in now.items() if after is not None and (then := before.get(pid)) is not None]
-
-
-def session(leader: int) -> list[int]:
-    """Return the processes of the session that a process leads, the leader first."""
-    others = [pid for pid in psutil.pids() if pid != leader and _session_id(pid) == leader]
-    return [leader, *others]
+def cpu_meter(pids: Sequence[int]) -> Callable[[], list[float]]:
+    """Return a function that returns the processor seconds of each process since this call."""
+    before = [cpu_nanoseconds(pid) for pid in pids]
+    return lambda: [(cpu_nanoseconds(pid) - then) / 1e9 for pid, then in zip(pids, before, strict=True)]
 
 
 def process_tree_time(pid: int) -> ProcessTreeTime:
@@ -69,10 +52,3 @@ def process_tree_time(pid: int) -> ProcessTreeTime:
         descendants += times.user + times.system + times.children_user + times.children_system
     own = process.cpu_times()
     return ProcessTreeTime(own.user + own.system, descendants)
-
-
-def _session_id(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return None

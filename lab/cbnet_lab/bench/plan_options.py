@@ -94,9 +94,9 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     return tuple(_whole_number(option, part, "write numbers separated by commas") for part in names(option, text))
 
 
-def routings(_option: str, text: str) -> tuple[Routing, ...]:
+def routings(option: str, text: str) -> tuple[Routing, ...]:
     """Return the routings of a list such as 1,2,pif."""
-    return tuple(Routing.from_text(text))
+    return tuple(map(Routing.of, names(option, text)))
 
 
 def interface_counts(option: str, text: str) -> tuple[int | None, ...]:

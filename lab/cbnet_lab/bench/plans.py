@@ -22,8 +22,8 @@ from cbnet_lab.bench.plan_options import (
 )
 from cbnet_lab.bench.routing import Routing
 
-MIXES = ("full", "equality")  # filters of the subscribers in `NetworkBenchPlan`
 _BEST_ROUND = "Rounds; the best one counts."
+_MIX = "Workload: 2002, 2001 or equality."
 
 
 def _engines(_option: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ class ForwardingPlan:
         ONE_EACH, "I", "Interfaces that share the filters; F for one per filter.", parse=interface_count
     )
     messages: int = option(5_000, "M", "Messages to match.")
-    mix: str = option("2002", "NAME", "Workload: 2002, 2001 or equality.")
+    mix: str = option("2002", "NAME", _MIX)
     names: int | None = option(None, "A", "Attribute names.", shown="as in the paper")
     settings: tuple[str, ...] = option(
         (), "NAME=VALUE", "Parameter of the workload by its name in the paper, such as f_h=100; repeatable.",
@@ -224,17 +224,11 @@ def _routing(_option: str, text: str) -> Routing:
     return Routing.of(text)
 
 
-def _mix(_option: str, text: str) -> str:
-    if text not in MIXES:
-        raise InputError(f"unknown mix {text!r}", hint=f"use {' or '.join(MIXES)}")
-    return text
-
-
 @dataclass(frozen=True)
 class NetworkBenchPlan:
     """Run routers and clients as processes, publish messages, and check every delivery.
 
-    The first run is at full speed, the second at a fixed rate. --broker and --fail replace both.
+    The first run is at full speed, the second at a fixed rate. --fail replaces both.
 
     Example: cbnet bench network --topology powerlaw:20 --subscribers 100 --messages 100000
     """
@@ -245,7 +239,7 @@ class NetworkBenchPlan:
     )  # fmt: skip
     messages: int = option(20_000, "M", "Messages to publish.", least=1)
     subscribers: int = option(100, "N", "Receiving clients.", least=1)
-    mix: str = option("full", "NAME", "Filters: full (the 2002 mix) or equality (one value each).", parse=_mix)
+    mix: str = option("2002", "NAME", _MIX)
     filters: int = option(10, "F", "Filters per subscriber.", least=1)
     payload: int = option(100, "B", "Payload size of a message.", name="--payload-bytes", least=16)
     rate: float | None = option(
@@ -257,17 +251,11 @@ class NetworkBenchPlan:
         "1", "K", "Number of routing trees, or pif for one per source.", name="--trees", parse=_routing
     )
     seed: int = seed("Seed of the graph and the workload.")
-    broker: bool = option(False, "", "Compare with RabbitMQ (headers exchange), if it is installed.")
-    bindings: tuple[int, ...] = option("10,1000,10000", "N,...", "Numbers of bindings for --broker.", parse=numbers)
     fail: str | None = option(
         None, "KIND",
         "Failure to cause under load: link, silent-link, router, routers (in turn), or random (kills).", shown=False,
     )  # fmt: skip
     seconds: float = option(60.0, "S", "Duration of --fail random.", least=10)
-
-    def __post_init__(self) -> None:
-        if self.broker and self.fail is not None:
-            raise InputError("--broker and --fail exclude each other", hint="run one after the other")
 
     @property
     def topology(self) -> str:

@@ -26,11 +26,6 @@ class Routing:
         return {"scheme": _PER_SOURCE} if self.trees is None else {"scheme": "multitree", "trees": self.trees}
 
     @classmethod
-    def from_text(cls, text: str) -> list[Routing]:
-        """Return the routings of an option such as 1,2,4,pif."""
-        return [cls.of(part.strip()) for part in text.split(",")]
-
-    @classmethod
     def of(cls, text: str) -> Routing:
         """Return the routing of an option such as 4 or pif."""
         if text == _PER_SOURCE:

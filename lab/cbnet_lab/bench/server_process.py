@@ -23,7 +23,7 @@ from typing import Self
 from cbnet.errors import CbnetError
 from cbnet_lab.bench.cpu import cpu_nanoseconds
 
-_STOP_TIMEOUT = 10.0  # seconds
+_START_TIMEOUT, _STOP_TIMEOUT = 60.0, 10.0  # seconds
 
 
 def nats_program() -> str:
@@ -38,8 +38,6 @@ class ServerSetup:
 
     command: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict)  # texts of files in its folder, by name
-    helpers: Sequence[Sequence[str]] = ()  # commands of processes that it needs, started before
-    environment: Mapping[str, str] | None = None  # None: that of this process
 
     def __str__(self) -> str:
         return "\n".join(
@@ -50,35 +48,35 @@ class ServerSetup:
 class ServerProcess:
     """A running server; a context manager."""
 
-    def __init__(self, setup: ServerSetup, port: int, folder: Path | None = None, start_timeout: float = 60.0) -> None:
-        """Prepare a server that listens on a port; folder: its own, removed at the end."""
+    def __init__(self, setup: ServerSetup, port: int) -> None:
+        """Prepare a server that listens on a port."""
         self.setup, self.port = setup, port
-        self._folder = folder or new_folder()
-        self._timeout = start_timeout
-        self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
     def pid(self) -> int:
-        """Its process, which leads a session."""
-        process = self._processes[-1]
-        if process.poll() is not None:
+        """Its process."""
+        if self._process.poll() is not None:
             raise CbnetError(f"{self.setup.command[0]} has ended: {self._last_line()}")
-        return process.pid
+        return self._process.pid
 
     def cpu(self) -> int:
         """Return its processor time, in ns."""
         return cpu_nanoseconds(self.pid)
 
-    def output(self) -> list[str]:
-        """Return the lines that it has printed."""
-        return (self._folder / "output").read_text(errors="replace").splitlines()
-
     def __enter__(self) -> Self:
+        self._folder = Path(tempfile.mkdtemp(prefix="cbnet-bench-"))
+        for name, text in self.setup.files.items():
+            (self._folder / name).write_text(text)
+        with (self._folder / "output").open("wb") as output:
+            self._process = subprocess.Popen(
+                self.setup.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self._folder,
+                start_new_session=True,  # Ctrl-C goes to this process, which stops the server
+            )
         try:
-            for name, text in self.setup.files.items():
-                (self._folder / name).write_text(text)
-            for command in (*self.setup.helpers, self.setup.command):
-                self._start(command)
             self._wait()
         except BaseException:
             self.close()
@@ -88,44 +86,26 @@ class ServerProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _start(self, command: Sequence[str]) -> None:
-        with (self._folder / "output").open("ab") as output:
-            started = subprocess.Popen(
-                command,
-                env=self.setup.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=self._folder,
-                start_new_session=True,  # Ctrl-C goes to this process, which stops the server
-            )
-        self._processes.append(started)
-
     def _wait(self) -> None:
-        end = time.monotonic() + self._timeout
+        end = time.monotonic() + _START_TIMEOUT
         while not _listens(self.port):
-            if self._processes[-1].poll() is not None or time.monotonic() > end:
+            if self._process.poll() is not None or time.monotonic() > end:
                 raise CbnetError(f"{self.setup.command[0]} did not start: {self._last_line()}")
             time.sleep(0.05)
 
     def _last_line(self) -> str:
-        return next((line for line in reversed(self.output()) if line.strip()), "no output")
+        lines = (self._folder / "output").read_text(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if line.strip()), "no output")
 
     def close(self) -> None:
         """Stop the server and remove its folder."""
-        for process in reversed(self._processes):
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_STOP_TIMEOUT)
-            with suppress(ProcessLookupError):  # all its children have ended, too
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_TIMEOUT)
+        with suppress(ProcessLookupError):  # all its children have ended, too
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def new_folder() -> Path:
-    """Return a new folder for a server."""
-    return Path(tempfile.mkdtemp(prefix="cbnet-bench-"))
 
 
 def _listens(port: int) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 
-from cbnet_lab.bench.client import client_speed
+from cbnet_lab.bench import client_speed
 
 
 def test_every_way_is_measured(cbnet):

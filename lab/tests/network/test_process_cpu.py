@@ -3,35 +3,25 @@ import subprocess
 import sys
 import time
 
-from cbnet_lab.bench.cpu import cpu_of, cpu_seconds, process_tree_time, session, used_since
+import pytest
+
+from cbnet.errors import CbnetError
+from cbnet_lab.bench.cpu import cpu_meter, process_tree_time
 
 
 def test_a_busy_process_uses_time():
-    own = os.getpid()
-    before = cpu_of([own])
+    used = cpu_meter([os.getpid()])
     until = time.process_time() + 0.2
     while time.process_time() < until:
         pass
-    (used,) = used_since(before, [own])
-    assert 0.15 <= used < 5
+    assert 0.15 <= used()[0] < 5
 
 
 def test_an_ended_process_has_no_time():
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    assert cpu_seconds(ended.pid) is None
-    assert used_since(cpu_of([ended.pid]), [ended.pid]) == []
-
-
-def test_a_session_contains_the_processes_its_leader_started():
-    leader = subprocess.Popen(["sh", "-c", "sleep 30 & echo; wait"], stdout=subprocess.PIPE, start_new_session=True)
-    try:
-        leader.stdout.readline()
-        assert len(session(leader.pid)) == 2
-    finally:
-        os.killpg(leader.pid, 9)
-        leader.wait()
-        leader.stdout.close()
+    with pytest.raises(CbnetError, match=f"process {ended.pid} has ended"):
+        cpu_meter([ended.pid])
 
 
 def test_time_of_descendants_is_separate_from_own_time():

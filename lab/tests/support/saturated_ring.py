@@ -16,7 +16,6 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import permutations
-from multiprocessing import get_context
 from string import ascii_uppercase
 
 from cbnet.network import ProcessNetwork, connect_async
@@ -25,11 +24,10 @@ from cbnet.network.link.counters import Event, drops
 from cbnet.network.protocol.frames import Ping
 from cbnet.network.protocol.wire import encode
 from cbnet.topology import topology
-from cbnet_lab.bench.router.generators import GeneratorProcess
-from cbnet_lab.bench.router.load import Load, LoadProgress, Target, Until
-from cbnet_lab.bench.router.publisher import Publisher
-from cbnet_lab.bench.router.receiver import Receiver
+from cbnet_lab.bench.router.generators import Publisher, Receiver, serve
+from cbnet_lab.bench.router.load import Load, LoadProgress, Target
 from cbnet_lab.bench.router.wire_formats import FORMATS, CbnetFormat
+from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 PAYLOAD = 1_000  # bytes
 DEAD = 10.0  # seconds of silence before a link is closed: the processors are busy
@@ -72,28 +70,26 @@ class Flow:
 
     def __init__(self, source, target, channel):
         self.source, self.target = source, target
-        shared = get_context("spawn").RawArray("q", 2)
-        self._progress = LoadProgress(shared)
+        self._progress = SPAWN.RawValue(LoadProgress)
         self._load = Load(payload=PAYLOAD, batch=50, channel=channel)
-        self._receiver = GeneratorProcess(LivingReceiver, shared)
-        self._publisher = GeneratorProcess(FlowPublisher, shared)
+        self._receiver = WorkerProcess("a load generator", serve, LivingReceiver, self._progress)
+        self._publisher = WorkerProcess("a load generator", serve, FlowPublisher, self._progress)
 
     def open(self, addresses):
         """Subscribe, confirmed by all routers, then connect the publisher."""
         for process, name in ((self._receiver, self.target), (self._publisher, self.source)):
-            process.begin("flow", "open", Target("flow", addresses[name].port), self._load)
-            process.result()
+            process.call(("flow", "open", Target("flow", addresses[name].port), self._load))
 
     def begin(self, seconds):
         """Begin to publish."""
         self._progress.reset()
-        self._receiver.begin("flow", "run")
-        self._publisher.begin("flow", "run", Until(None, seconds))
+        self._receiver.send(("flow", "run"))
+        self._publisher.send(("flow", "run", None, seconds))
 
     def result(self):
         """Return the numbers of messages sent and received, and what went wrong."""
-        sent, received = self._publisher.result(), self._receiver.result()
-        return sent.messages, received.deliveries, sent.problem or received.problem
+        sent, received = self._publisher.receive(), self._receiver.receive()
+        return sent.messages, received.messages, sent.problem or received.problem
 
     def close(self):
         """End both processes."""

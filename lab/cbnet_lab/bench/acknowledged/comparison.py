@@ -10,23 +10,33 @@ all acknowledged messages are read, and must be there, once, in order.
 
 from __future__ import annotations
 
+import select
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.durable.durable_delivery import DurableDelivery
-from cbnet_lab.bench.acknowledged.jetstream import JetStreamLink, NatsPlainLink, jetstream_server, stored_in_stream
-from cbnet_lab.bench.acknowledged.publishing_run import PublishingLink, PublishingRun, number_of, publish
-from cbnet_lab.bench.acknowledged.router_link import PREDICATE, AcknowledgedLink, PlainLink
+from cbnet_lab.bench.acknowledged.links import (
+    PREDICATE,
+    NatsLink,
+    PublishingLink,
+    RouterLink,
+    jetstream_server,
+    number_of,
+    stored_in_stream,
+)
 from cbnet_lab.bench.bench_input import Report
-from cbnet_lab.bench.cpu import cpu_nanoseconds
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.router.servers import SERVERS
 
@@ -36,6 +46,9 @@ if TYPE_CHECKING:
 _NAME = "bench"  # of the durable subscription
 _PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is no failure
 _WAIT = 20.0  # seconds for the next stored message
+_ANSWER_TIMEOUT = 60.0  # seconds without an answer
+_READ = 1 << 18  # bytes
+_BATCH = 64  # messages in a write
 
 
 @dataclass(frozen=True)
@@ -59,27 +72,50 @@ class AcknowledgedRival:
     """One method of publishing, and its measurements."""
 
     name: str
-    servers: int
-    is_acknowledged: bool
     link: PublishingLink
-    pids: Sequence[int]
-    stored: Callable[[int], list[int]] | None  # returns the numbers of so many messages
+    pids: Sequence[int]  # of the servers
+    stored: Callable[[int], list[int]] | None  # returns the numbers of so many messages; None: not acknowledged
     published: int = 0
-    rounds: list[tuple[PublishingRun, float]] = field(default_factory=list)  # and CPU µs for each message
-    latencies: list[float] = field(default_factory=list)  # seconds, of messages that are sent one at a time
+    speeds: list[float] = field(default_factory=list)  # messages per second of each round
+    cpu_us: list[float] = field(default_factory=list)  # per message, of each round
+    loaded: list[float] = field(default_factory=list)  # latencies in ms, with many messages in flight
+    latencies: list[float] = field(default_factory=list)  # in ms, of messages that are sent one at a time
 
     def run(self, plan: DurablePlan) -> None:
         """Measure one round: many messages in flight, then one at a time."""
-        before = sum(map(cpu_nanoseconds, self.pids))
-        run = self._publish(plan.messages, plan.window, plan.payload_bytes)
-        used = sum(map(cpu_nanoseconds, self.pids)) - before
-        self.rounds.append((run, used / 1000 / plan.messages))
-        self.latencies += self._publish(plan.probes, 1, plan.payload_bytes).latencies
+        cpu, began = cpu_meter(self.pids), time.perf_counter()
+        self.loaded += self._publish(plan.messages, plan.window, plan.payload_bytes)
+        self.speeds.append(plan.messages / (time.perf_counter() - began))
+        self.cpu_us.append(sum(cpu()) * 1e6 / plan.messages)
+        self.latencies += self._publish(plan.probes, 1, plan.payload_bytes)
 
-    def _publish(self, count: int, window: int, size: int) -> PublishingRun:
-        run = publish(self.link, self.published + 1, count, window, size)
+    def _publish(self, count: int, window: int, size: int) -> list[float]:
+        """Publish messages, with at most `window` without an answer; return the milliseconds until each answer."""
+        link, following, end = self.link, self.published + 1, self.published + 1 + count
+        sent: dict[int, float] = {}
+        latencies: list[float] = []
+        while len(latencies) < count:
+            room = min(window - len(sent), end - following, _BATCH)
+            if room:
+                floor = next(iter(sent), following)
+                numbers = range(following, following + room)
+                payloads = (number.to_bytes(8).ljust(size, b".") for number in numbers)
+                frames = b"".join(map(link.publication, numbers, [floor] * room, payloads))
+                sent.update(dict.fromkeys(numbers, time.perf_counter()))
+                following += room
+                link.publisher.sendall(frames)
+            is_waiting = len(sent) == window or following == end
+            if not select.select([link.answers], [], [], _ANSWER_TIMEOUT if is_waiting else 0)[0]:
+                if is_waiting:
+                    raise CbnetError(f"no answer for {_ANSWER_TIMEOUT:g} s; {len(sent)} messages have none")
+                continue
+            data = link.answers.recv(_READ)
+            if not data:
+                raise CbnetError("the server closed the connection")
+            now = time.perf_counter()
+            latencies += [1000 * (now - sent.pop(number)) for number in link.answered(data)]
         self.published += count
-        return run
+        return latencies
 
     def close(self) -> None:
         """Close the connections."""
@@ -88,21 +124,20 @@ class AcknowledgedRival:
 
     def result(self) -> PublishingResult:
         """Read all acknowledged messages, and return the measurements."""
-        numbers = range(1, self.published + 1)
-        stored = list(numbers) if self.stored is None else self.stored(self.published)
+        numbers = list(range(1, self.published + 1))
+        stored = numbers if self.stored is None else self.stored(self.published)
         wrong = f"{self.name}: {len(stored):,} of {self.published:,} messages stored, or not in order"
-        loaded = [each for run, _ in self.rounds for each in run.latencies]
         return PublishingResult(
             name=self.name,
-            servers=self.servers,
-            is_acknowledged=self.is_acknowledged,
-            messages_per_s=round(max(run.messages / run.seconds for run, _ in self.rounds)),
-            cpu_us_per_message=min(cpu for _, cpu in self.rounds),
-            p50_ms=float(np.percentile(self.latencies, 50)) * 1000,
-            p99_ms=float(np.percentile(self.latencies, 99)) * 1000,
-            loaded_p50_ms=float(np.percentile(loaded, 50)) * 1000,
+            servers=len(self.pids),
+            is_acknowledged=self.stored is not None,
+            messages_per_s=round(max(self.speeds)),
+            cpu_us_per_message=min(self.cpu_us),
+            p50_ms=float(np.percentile(self.latencies, 50)),
+            p99_ms=float(np.percentile(self.latencies, 99)),
+            loaded_p50_ms=float(np.percentile(self.loaded, 50)),
             messages=self.published,
-            problem=None if stored == list(numbers) else wrong,
+            problem=None if stored == numbers else wrong,
         )
 
 
@@ -140,23 +175,18 @@ def tables(plan: DurablePlan, rows: Sequence[PublishingResult]) -> Iterator[str 
 
 def _routers(stack: ExitStack, size: int, folder: Path) -> Iterator[AcknowledgedRival]:
     """Start routers in a chain: one network for plain messages, and one with a journal for acknowledged ones."""
-    names = "abc"[:size]
-    for is_acknowledged in (False, True):
-        journals = folder if is_acknowledged else None
-        settings = [Settings(name, **_PATIENT) for name in names]
+    names, name = "abc"[:size], f"cbnet, {size} router{'s' if size > 1 else ''}"
+    settings = [Settings(name, **_PATIENT) for name in names]
+    for journals in (None, folder):
         network = stack.enter_context(ProcessNetwork(settings, list(pairwise(names)), journals=journals))
         network.wait()
-        first, last = network.addresses[names[0]], network.addresses[names[-1]]
-        link: PublishingLink
-        if is_acknowledged:
+        first, last, pids = network.addresses[names[0]], network.addresses[names[-1]], list(network.pids.values())
+        if journals is None:
+            yield AcknowledgedRival(name, RouterLink(first, last), pids, None)
+        else:
             with connect(str(last)) as client:
                 client.subscribe(PREDICATE, durable=_NAME, wait=True)
-            link = AcknowledgedLink(first, 1)
-        else:
-            link = PlainLink(first, last)
-        name = f"cbnet, {size} router{'s' if size > 1 else ''}"
-        stored = (lambda count, at=str(last): _stored(at, count)) if is_acknowledged else None
-        yield AcknowledgedRival(name, size, is_acknowledged, link, list(network.pids.values()), stored)
+            yield AcknowledgedRival(name, RouterLink(first, None), pids, partial(_stored, str(last)))
 
 
 def _stored(address: str, count: int) -> list[int]:
@@ -173,10 +203,8 @@ def _stored(address: str, count: int) -> list[int]:
 
 def _nats(stack: ExitStack) -> list[AcknowledgedRival]:
     server = stack.enter_context(jetstream_server())
-    plain, stream = NatsPlainLink(server.port), JetStreamLink(server.port)
+    plain, stream = (NatsLink(server.port, is_stored=is_stored) for is_stored in (False, True))
     return [
-        AcknowledgedRival("nats, 1 server", 1, False, plain, [server.pid], None),
-        AcknowledgedRival(
-            "JetStream, 1 server", 1, True, stream, [server.pid], lambda count: stored_in_stream(server.port, count)
-        ),
+        AcknowledgedRival("nats, 1 server", plain, [server.pid], None),
+        AcknowledgedRival("JetStream, 1 server", stream, [server.pid], partial(stored_in_stream, server.port)),
     ]

@@ -2,16 +2,13 @@
 
 Every rule is a CASE expression; the query adds the list of those that hold to each row, and writes a Parquet file as
 `cbnet match` does. The number of rules grows until a query takes about the time that is given to it.
-Run as a program, this module reads a `Job` from standard input and prints a `Run`, both as JSON.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,25 +18,6 @@ import pyarrow as pa
 _FIRST = 32  # rules
 _MAX_GROWTH = 8
 _TARGET = 0.85  # of the time, for the next query
-
-
-@dataclass(frozen=True)
-class Job:
-    """What DuckDB has to do."""
-
-    rows: str  # Parquet file
-    output: str
-    rules: list[str]  # SQL conditions; a rule is known by its index
-    seconds: float  # for one query
-    threads: int
-
-
-@dataclass(frozen=True)
-class Run:
-    """The largest query that ended in time."""
-
-    rules: int = 0
-    seconds: float = 0.0
 
 
 def sql_conditions(filters: pa.Table) -> list[str]:
@@ -56,42 +34,42 @@ def _constraint(row: Mapping[str, Any]) -> str:
     return f"starts_with({row['name']}, {constant})" if row["op"] == "^=" else f"{row['name']} {row['op']} {constant}"
 
 
-def largest_run(job: Job) -> Run:
-    """Run queries with more and more rules, and leave the output of the largest one."""
-    best, count = Run(), min(_FIRST, len(job.rules))
-    while count > best.rules:
-        seconds = _tag(job, count)
+def largest_query(pipe: Connection, rows: Path, output: Path, rules: Sequence[str], limit: float, threads: int) -> None:
+    """Run queries with more and more rules, and leave the output of the largest one that ends in `limit` seconds.
+
+    Send its number of rules and its seconds to the pipe, and wait until it closes. rules: SQL conditions.
+    """
+    best, count = (0, 0.0), min(_FIRST, len(rules))
+    while count > best[0]:
+        seconds = _tag(rows, output, rules[:count], limit, threads)
         if seconds is None:
-            return best
-        best = Run(count, seconds)
-        growth = min(_MAX_GROWTH, _TARGET * job.seconds / seconds)
-        count = min(len(job.rules), int(count * growth))
+            break
+        best = (count, seconds)
+        growth = min(_MAX_GROWTH, _TARGET * limit / seconds)
         if growth < 1.2:
             break
-    return best
+        count = min(len(rules), int(count * growth))
+    pipe.send(best)
+    pipe.recv()
 
 
-def _tag(job: Job, count: int) -> float | None:
-    """Return the seconds of a query with the first rules, or None if it does not end in time."""
+def _tag(rows: Path, output: Path, rules: Sequence[str], limit: float, threads: int) -> float | None:
+    """Return the seconds of a query, or None if it does not end in time."""
     import duckdb  # here only: its binding reports leaks at the end of every process that loads it
 
-    cases = ", ".join(f"case when {rule} then {number} end" for number, rule in enumerate(job.rules[:count]))
-    query = f"select *, list_filter([{cases}], lambda x: x is not null) as rules from read_parquet('{job.rows}')"
-    connection = duckdb.connect(config={"threads": job.threads})
-    timer = threading.Timer(job.seconds, connection.interrupt)
+    cases = ", ".join(f"case when {rule} then {number} end" for number, rule in enumerate(rules))
+    query = f"select *, list_filter([{cases}], lambda x: x is not null) as rules from read_parquet('{rows}')"
+    connection = duckdb.connect(config={"threads": threads})
+    timer = threading.Timer(limit, connection.interrupt)
     timer.start()
     start = perf_counter()
     try:
-        connection.execute(f"copy ({query}) to '{job.output}.new' (format parquet)")
+        connection.execute(f"copy ({query}) to '{output}.new' (format parquet)")
     except (duckdb.InterruptException, duckdb.OutOfMemoryException):
         return None
     finally:
         timer.cancel()
         connection.close()
     seconds = perf_counter() - start
-    Path(f"{job.output}.new").replace(job.output)
+    Path(f"{output}.new").replace(output)
     return seconds
-
-
-if __name__ == "__main__":
-    print(json.dumps(asdict(largest_run(Job(**json.load(sys.stdin))))))

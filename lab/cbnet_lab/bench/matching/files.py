@@ -10,7 +10,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, sleep
@@ -24,9 +25,10 @@ from cbnet.errors import CbnetError
 from cbnet.language import Message
 from cbnet.matching import Table, reference
 from cbnet.processors import available_processors
-from cbnet_lab.bench.matching.duckdb_rival import Job, Run, sql_conditions
+from cbnet_lab.bench.matching.duckdb_rival import largest_query, sql_conditions
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 from cbnet_lab.bench.timing import stopwatch
+from cbnet_lab.bench.worker_process import WorkerProcess
 from cbnet_lab.workload.events.trades import trades, write_trades
 from cbnet_lab.workload.standing_rules import Records, standing_filters
 
@@ -57,17 +59,8 @@ class FilesResult:
     duckdb_peak_mb: float = shown("DuckDB: MB at the peak")
     checked: int = shown("rows checked by the reference")  # rows
     equal: bool = shown("right")
-    speedup: float | None = shown(
-        "rules per second, cbnet / DuckDB"
-    )  # rules per second of `cbnet match`, over those of DuckDB
+    speedup: float | None = shown("rules per second, cbnet / DuckDB")
     problem: str | None = field(default=None, metadata=HIDDEN)
-
-
-@dataclass(frozen=True)
-class _Process:
-    output: str
-    seconds: float
-    peak_mb: float
 
 
 def run(plan: FilesPlan, report: Report) -> Iterator[FilesResult]:
@@ -85,33 +78,34 @@ def run(plan: FilesPlan, report: Report) -> Iterator[FilesResult]:
             table = Table.from_arrow(filters)
         table.save(table_file)
         report("matching with cbnet")
-        own = _run(["-m", "cbnet", "match", "--rules", str(table_file), str(data), "-o", str(tagged), "--json"])
+        matches, seconds, peak_mb = _match(table_file, data, tagged)
         report(f"matching with DuckDB, {plan.seconds:.0f} s for a query")
-        job = Job(str(data), str(rival_tagged), sql_conditions(filters), plan.seconds, available_processors())
-        duckdb = _run(["-m", "cbnet_lab.bench.matching.duckdb_rival"], json.dumps(asdict(job)))
-        rival = Run(**json.loads(duckdb.output))
+        job = (data, rival_tagged, sql_conditions(filters), plan.seconds, available_processors())
+        with closing(WorkerProcess("DuckDB", largest_query, *job)) as duckdb:
+            duckdb_rules, duckdb_seconds = duckdb.receive()
+            duckdb_peak_mb = _peak_mb(duckdb.pid)
         report("checking a sample")
         chosen = np.unique(np.linspace(0, rows - 1, min(plan.sample, rows)).astype(np.int64))
         expected = _expected(data, chosen, table)
         equal = _answers(tagged, chosen) == expected
-        if rival.rules:
-            known = [[rule for rule in row if rule < rival.rules] for row in expected]
+        if duckdb_rules:
+            known = [[rule for rule in row if rule < duckdb_rules] for row in expected]
             equal &= _answers(rival_tagged, chosen) == known
         yield FilesResult(
             rows=rows,
             rules=rules,
             file_mb=data.stat().st_size / 1e6,
             compile_s=compile_s(),
-            seconds=own.seconds,
-            rows_per_second=rows / own.seconds,
-            peak_mb=own.peak_mb,
-            matches_per_row=json.loads(own.output)["matches"] / rows,
-            duckdb_rules=rival.rules,
-            duckdb_seconds=rival.seconds,
-            duckdb_peak_mb=duckdb.peak_mb,
+            seconds=seconds,
+            rows_per_second=rows / seconds,
+            peak_mb=peak_mb,
+            matches_per_row=matches / rows,
+            duckdb_rules=duckdb_rules,
+            duckdb_seconds=duckdb_seconds,
+            duckdb_peak_mb=duckdb_peak_mb,
             checked=len(chosen),
             equal=equal,
-            speedup=(rules / own.seconds) / (rival.rules / rival.seconds) if rival.rules else None,
+            speedup=(rules / seconds) / (duckdb_rules / duckdb_seconds) if duckdb_rules else None,
             problem=None if equal else "rows of the sample; please report this",
         )
 
@@ -122,25 +116,21 @@ def tables(_plan: FilesPlan, rows: Sequence[FilesResult]) -> Iterator[ResultTabl
     yield ResultTable(title, rows, shown_columns(FilesResult), is_list=True)
 
 
-def _run(arguments: list[str], text: str = "") -> _Process:
-    """Run Python with some arguments; return its output, seconds and peak memory."""
-    start = perf_counter()
-    with TemporaryDirectory(prefix="cbnet-") as folder:
-        given = Path(folder) / "input"
-        given.write_text(text)
-        with given.open() as file:
-            process = subprocess.Popen(
-                [sys.executable, *arguments], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-        peak = 0.0
-        while process.poll() is None:
-            peak = max(peak, _peak_mb(process.pid))
-            sleep(_POLL)
-        seconds = perf_counter() - start
-        output, errors = process.communicate()
+def _match(rules: Path, data: Path, output: Path) -> tuple[int, float, float]:
+    """Run `cbnet match`; return the number of matches, its seconds and its peak memory."""
+    command = [sys.executable, "-m", "cbnet", "match", "--rules", str(rules), str(data), "-o", str(output), "--json"]
+    start, peak = perf_counter(), 0.0
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None:
+        peak = max(peak, _peak_mb(process.pid))
+        sleep(_POLL)
+    seconds = perf_counter() - start
+    printed, errors = process.communicate()
     if process.returncode:
-        raise CbnetError(f"{' '.join(arguments[:3])} failed: {errors.strip() or output.strip()}")
-    return _Process(output, seconds, peak)
+        raise CbnetError(f"cbnet match failed: {errors.strip() or printed.strip()}")
+    return json.loads(printed)["matches"], seconds, peak
 
 
 def _peak_mb(pid: int) -> float:

@@ -1,1 +1,1 @@
-"""Benchmarks of live networks of router processes, beside a broker."""
+"""Benchmarks of live networks of router processes."""

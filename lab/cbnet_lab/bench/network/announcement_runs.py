@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
 
 from cbnet.errors import CbnetError
-from cbnet.network import MemoryClient, MemoryNetwork, ProcessNetwork, Settings, Status, connect, statuses
-from cbnet.network.client.load_clients import Order, PublishTiming
+from cbnet.network import MemoryClient, MemoryNetwork, ProcessNetwork, Settings, Status, connect
+from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Subscribed
-from cbnet_lab.bench.cpu import cpu_of, used_since
-from cbnet_lab.bench.network.announcements import AnnouncementCost, AnnouncementRun, Spread
-from cbnet_lab.bench.network.delivery_check import DeliveryCheck, check_deliveries
-from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
+from cbnet_lab.bench.cpu import cpu_meter
+from cbnet_lab.bench.network.throughput import statuses_of
+from cbnet_lab.bench.network.traffic import DeliveryCheck
+from cbnet_lab.bench.result_table import FLAT, flat
 
 if TYPE_CHECKING:
     from cbnet.network import Client, Subscription
@@ -39,6 +39,49 @@ _ANNOUNCEMENTS = ("Announce", "AnnounceAck")
 Deliveries = list[tuple[int, int]]  # client, message
 
 
+@dataclass(frozen=True)
+class AnnouncementCost:
+    """Announcement traffic until all subscriptions were confirmed."""
+
+    frames: int  # of announcements, between routers
+    filters_sent: int  # in these frames
+    bytes: int  # between routers
+
+    def __sub__(self, other: AnnouncementCost) -> AnnouncementCost:
+        """Return the cost since `other`."""
+        sent = self.filters_sent - other.filters_sent
+        return AnnouncementCost(self.frames - other.frames, sent, self.bytes - other.bytes)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The smallest, median and largest of some values."""
+
+    min: float
+    median: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of these values."""
+        return cls(*np.percentile(values, (0, 50, 100)).tolist())
+
+
+@dataclass(frozen=True)
+class AnnouncementRun:
+    """The measurements of a run."""
+
+    seconds: float  # until all subscriptions were confirmed
+    cpu_s: float
+    cpu_max_s: float  # of the busiest process
+    simulated_s: float | None  # of the simulated clock
+    cost: AnnouncementCost = field(metadata=FLAT)
+    held: Spread = field(metadata=flat("held_"))  # different filters, of a router
+    rss_mb: Spread = field(metadata=flat("rss_mb_"))  # of a process
+    check: DeliveryCheck = field(metadata=FLAT)
+    reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
+
+
 # --- in processes
 
 
@@ -52,13 +95,13 @@ def measure_processes(
         network.wait(_START)
         _settle(network)
         clients = [stack.enter_context(connect(str(address))) for address in network.addresses.values()]
-        before = _cost(_statuses(network))
+        before = _cost(statuses_of(network, _START))
         report(f"announcing {traffic.filters:,} filters")
         with ThreadPoolExecutor(len(clients)) as threads:
-            start, used = time.perf_counter(), cpu_of(network.pids.values())
+            start, cpu_since = time.perf_counter(), cpu_meter(list(network.pids.values()))
             subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
-            seconds, cpu = time.perf_counter() - start, used_since(used, network.pids.values())
-        after = _statuses(network)
+            seconds, cpu = time.perf_counter() - start, cpu_since()
+        after = statuses_of(network, _START)
         reconnects = sum(client.reconnects for client in clients)
         memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in network.pids.values()]
         report(f"publishing {len(traffic.contents):,} messages")
@@ -71,7 +114,7 @@ def measure_processes(
         cpu_max_s=max(cpu),
         simulated_s=None,
         cost=_cost(after) - before,
-        held=Spread.of([status.filters for status in after.values()]),
+        held=Spread.of([status.filters for status in after]),
         rss_mb=Spread.of(memory),
         check=_check(traffic, expected, deliveries),
         reconnects=reconnects,
@@ -81,7 +124,7 @@ def measure_processes(
 def _settle(network: ProcessNetwork) -> None:
     """Wait until no router keeps an earlier version of the topology, whose trees it would announce on, too."""
     end = time.monotonic() + _START
-    while any(status.versions > 1 for status in _statuses(network).values()):
+    while any(status.versions > 1 for status in statuses_of(network, _START)):
         if time.monotonic() > end:
             raise CbnetError(f"routers that keep earlier versions of the topology after {_START:g} s")
         time.sleep(_STEP * 10)
@@ -108,18 +151,13 @@ def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> De
     return received
 
 
-def _cost(found: Mapping[str, Status]) -> AnnouncementCost:
+def _cost(found: Sequence[Status]) -> AnnouncementCost:
     """Return the announcement traffic of the routers so far."""
-    counters = sum((Counter(status.counters) for status in found.values()), Counter[str]())
-    sent = sum(peer.sent for status in found.values() for peer in status.peers if peer.role == "router")
-    return AnnouncementCost(counters[Event.ANNOUNCES_SENT], counters[Event.FILTERS_SENT], sent)
-
-
-def _statuses(network: ProcessNetwork) -> dict[str, Status]:
-    found = statuses(network.addresses, timeout=_START)
-    if len(found) < len(network.addresses):
-        raise CbnetError(f"no answer from routers {', '.join(sorted(network.addresses.keys() - found.keys()))}")
-    return found
+    frames, filters = (
+        sum(status.counters.get(event, 0) for status in found) for event in (Event.ANNOUNCES_SENT, Event.FILTERS_SENT)
+    )
+    sent = sum(peer.sent for status in found for peer in status.peers if peer.role == "router")
+    return AnnouncementCost(frames, filters, sent)
 
 
 # --- in memory
@@ -176,6 +214,4 @@ def _is_confirmed(client: MemoryClient) -> bool:
 
 def _check(traffic: Traffic, expected: ExpectedDeliveries, deliveries: Deliveries) -> DeliveryCheck:
     subscribers, numbers = np.array(deliveries, np.int64).reshape(-1, 2).T
-    nothing = np.zeros(len(numbers))
-    received = ReceivedDeliveries(PublishTiming(0, 1, 0.0), subscribers, numbers, nothing, nothing.astype(np.int64))
-    return check_deliveries(Order(0, len(traffic.contents)), expected, received)
+    return expected.check(Order(0, len(traffic.contents)), subscribers, numbers)

@@ -15,15 +15,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.topology import Graph, topology
-from cbnet_lab.bench.network.delivery_check import DeliveryCheck
+from cbnet_lab.bench.network.announcement_runs import (
+    AnnouncementCost,
+    AnnouncementRun,
+    measure_in_memory,
+    measure_processes,
+)
 from cbnet_lab.bench.network.filter_population import filter_population
 from cbnet_lab.bench.network.traffic import expected_deliveries
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
@@ -31,50 +34,6 @@ from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
 if TYPE_CHECKING:
     from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.plans import AnnouncementsPlan
-    from cbnet_lab.bench.routing import Routing
-
-
-@dataclass(frozen=True)
-class AnnouncementCost:
-    """Announcement traffic until all subscriptions were confirmed."""
-
-    frames: int  # of announcements, between routers
-    filters_sent: int  # in these frames
-    bytes: int  # between routers
-
-    def __sub__(self, other: AnnouncementCost) -> AnnouncementCost:
-        """Return the cost since `other`."""
-        sent = self.filters_sent - other.filters_sent
-        return AnnouncementCost(self.frames - other.frames, sent, self.bytes - other.bytes)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The smallest, median and largest of some values."""
-
-    min: float
-    median: float
-    max: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """Return the spread of these values."""
-        return cls(*np.percentile(values, (0, 50, 100)).tolist())
-
-
-@dataclass(frozen=True)
-class AnnouncementRun:
-    """The measurements of a run."""
-
-    seconds: float  # until all subscriptions were confirmed
-    cpu_s: float
-    cpu_max_s: float  # of the busiest process
-    simulated_s: float | None  # of the simulated clock
-    cost: AnnouncementCost = field(metadata=FLAT)
-    held: Spread = field(metadata=flat("held_"))  # different filters, of a router
-    rss_mb: Spread = field(metadata=flat("rss_mb_"))  # of a process
-    check: DeliveryCheck = field(metadata=FLAT)
-    reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
 
 
 @dataclass(frozen=True)
@@ -104,39 +63,31 @@ class AnnouncementResult:
 
 def run(plan: AnnouncementsPlan, report: Report) -> Iterator[AnnouncementResult]:
     """Subscribe at every router, wait for all confirmations, and check deliveries; for each population and routing."""
+    graph, measure = topology(plan.topology, plan.seed), measure_in_memory if plan.memory else measure_processes
     for population in plan.population:
+        report("generating filters and messages")
+        traffic = filter_population(population, len(graph), plan.filters, plan.messages, plan.seed)
+        report("computing the expected deliveries")
+        expected = expected_deliveries(traffic)
+        report("computing the cost of flooding")
+        clients = [[filter for text in texts for filter in parse(text)] for texts in traffic.subscribers]
+        flooding, held = flooding_cost(graph, clients)
         for routing in plan.trees:
-            yield _measured(plan, population, routing, report)
-
-
-def _measured(plan: AnnouncementsPlan, population: str, routing: Routing, report: Report) -> AnnouncementResult:
-    from cbnet_lab.bench.network.announcement_runs import measure_in_memory, measure_processes
-
-    graph = topology(plan.topology, plan.seed)
-    report("generating filters and messages")
-    traffic = filter_population(population, len(graph), plan.filters, plan.messages, plan.seed)
-    report("computing the expected deliveries")
-    expected = expected_deliveries(traffic)
-    measure = measure_in_memory if plan.memory else measure_processes
-    measured = measure(graph, routing, traffic, expected, report)
-    report("computing the cost of flooding")
-    clients = [[filter for text in texts for filter in parse(text)] for texts in traffic.subscribers]
-    flooding, held = flooding_cost(graph, clients)
-    return AnnouncementResult(
-        topology=plan.topology,
-        routers=len(graph),
-        links=graph.edge_count,
-        trees=str(routing),
-        population=population,
-        filters=plan.filters,
-        distinct=len({_encoded(filter) for filters in clients for filter in filters}),
-        seed=plan.seed,
-        memory=plan.memory,
-        messages=plan.messages,
-        measured=measured,
-        flooding=flooding,
-        flooding_held=held,
-    )
+            yield AnnouncementResult(
+                topology=plan.topology,
+                routers=len(graph),
+                links=graph.edge_count,
+                trees=str(routing),
+                population=population,
+                filters=plan.filters,
+                distinct=len({_encoded(filter) for filters in clients for filter in filters}),
+                seed=plan.seed,
+                memory=plan.memory,
+                messages=plan.messages,
+                measured=measure(graph, routing, traffic, expected, report),
+                flooding=flooding,
+                flooding_held=held,
+            )
 
 
 def tables(

@@ -20,12 +20,12 @@ from cbnet.language.relations.covering import FilterAnalysis, satisfiable
 from cbnet.pipeline.population.default_models import default_models
 from cbnet.pipeline.population.user_sets import user_sets
 from cbnet_lab.bench.matching.oracle import Oracle
-from cbnet_lab.bench.network.traffic import Traffic, disjunctions
+from cbnet_lab.bench.network.traffic import Traffic
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload import filters as filter_table
 
-POPULATIONS = ("random", "covered", "tags")
 _COVERED = 0.3  # of the filters
+_PER_SUBSCRIPTION = 50  # filters
 _SETS_PER_USER = 67  # on average
 _MIN_COMBINED, _MAX_COMBINED = 1, 3  # filters that a message is made from
 
@@ -35,17 +35,17 @@ def filter_population(kind: str, clients: int, filters: int, messages: int, seed
     if kind not in POPULATIONS:
         raise InputError(f"unknown population {kind!r}", hint=f"use one of {', '.join(POPULATIONS)}")
     total = clients * filters
-    if kind == "tags":
-        all_filters = _tags(total, seed)
-    elif kind == "random":
-        all_filters = _random(total, seed)
-    else:
-        all_filters = _covered(total, seed)
+    all_filters = POPULATIONS[kind](total, seed)
     random = Random(f"{kind} {seed}")
     random.shuffle(all_filters)
-    own = [all_filters[client::clients] for client in range(clients)]
+    own = [_predicates(all_filters[client::clients]) for client in range(clients)]
     contents = [_content(random, all_filters) for _ in range(messages)]
-    return Traffic(kind, [disjunctions(list(map(str, each))) for each in own], contents, total)
+    return Traffic(kind, own, contents, total)
+
+
+def _predicates(filters: Sequence[Filter]) -> list[str]:
+    firsts = range(0, len(filters), _PER_SUBSCRIPTION)
+    return [" or ".join(map(str, filters[first : first + _PER_SUBSCRIPTION])) for first in firsts]
 
 
 def _random(count: int, seed: int) -> list[Filter]:
@@ -69,6 +69,9 @@ def _tags(count: int, seed: int) -> list[Filter]:
     _, sets = user_sets(default_models(["web"])["web"], seed, 0, np.arange(count), 1 + _SETS_PER_USER)
     rows = sets.to_lists()[:count]
     return [Filter((), [f"t{tag}" for tag in row]) for row in rows]
+
+
+POPULATIONS = {"random": _random, "covered": _covered, "tags": _tags}
 
 
 def _content(random: Random, filters: Sequence[Filter]) -> dict[str, Any]:

@@ -1,17 +1,17 @@
 """Publisher and subscriber processes of a load test, separate from the routers.
 
-The clients are those of a network; `broker_load` has those of a broker. One process publishes; the others receive and
-count deliveries in shared memory, so that the publisher can limit the number of messages in flight: time spent in
-queues is not measured.
+One process publishes; the others receive and count deliveries in shared memory, so that the publisher can limit the
+number of messages in flight: time spent in queues is not measured.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,6 @@ _START_TIMEOUT = 900.0  # seconds
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds
 
-Subscriber = TypeVar("Subscriber")
-Role = Callable[..., None]  # the function of a process; its last arguments are `tally`, `next_command` and `answer`
-
 
 @dataclass(frozen=True)
 class ReceivedDeliveries:
@@ -39,7 +36,6 @@ class ReceivedDeliveries:
     numbers: np.ndarray[Any, np.dtype[np.int64]]
     milliseconds: np.ndarray[Any, np.dtype[np.float64]]
     at: np.ndarray[Any, np.dtype[np.int64]]  # ns
-    lost: int = 0  # deliveries that routers report as dropped
     reconnects: int = 0  # of clients
 
     @property
@@ -48,35 +44,17 @@ class ReceivedDeliveries:
         end = max(self.published.ended, int(self.at.max()) if len(self.at) else 0)
         return (end - self.published.began) / 1e9
 
+    def percentiles(self, *percents: float) -> list[float | None]:
+        """Return percentiles of the milliseconds; None if nothing was delivered."""
+        return np.percentile(self.milliseconds, percents).tolist() if len(self.at) else [None] * len(percents)
+
 
 class LoadProcesses:
     """One publishing process and several receiving ones."""
 
-    def __init__(self, publisher: tuple[Role, Sequence[Any]], receivers: Sequence[tuple[Role, Sequence[Any]]]) -> None:
-        """Prepare the processes; they run importable functions, given with their first arguments."""
-        self._roles = [*((role, (*arguments, index)) for index, (role, arguments) in enumerate(receivers)), publisher]
-        self._shared = SPAWN.RawArray("q", len(receivers))
-        self._tally = DeliveryCount(self._shared)
-        self._workers: list[WorkerProcess] = []
-
-    def __enter__(self) -> Self:
-        try:
-            for role, arguments in self._roles:
-                self._workers.append(WorkerProcess("a client process", _run, role, arguments, self._shared))
-            for worker in self._workers:
-                worker.receive(_START_TIMEOUT)
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop all processes."""
-        for worker in self._workers:
-            worker.close()
+    def __init__(self, workers: Sequence[WorkerProcess], tally: DeliveryCount) -> None:
+        """Use running processes, the last of which publishes; tally: of their deliveries."""
+        self._workers, self._tally = workers, tally
 
     @property
     def pids(self) -> tuple[int, list[int]]:
@@ -85,11 +63,7 @@ class LoadProcesses:
         return publishing, receiving
 
     def run(
-        self,
-        order: Order,
-        expected: int,
-        meanwhile: Callable[[], None] = lambda: None,
-        quiet: float = _QUIET,
+        self, order: Order, expected: int, meanwhile: Callable[[], None] = lambda: None, quiet: float = _QUIET
     ) -> ReceivedDeliveries:
         """Publish, wait for `expected` deliveries, and return them.
 
@@ -119,26 +93,26 @@ class LoadProcesses:
             time.sleep(0.02)
 
 
+@contextmanager
 def network_load(
     routers: Sequence[str], publish_at: Sequence[str], traffic: Traffic, expected: ExpectedDeliveries, payload: int,
     processes: int,
-) -> LoadProcesses:  # fmt: skip
-    """Return the clients of a network: subscribers round-robin over routers and processes, and publishers.
+) -> Iterator[LoadProcesses]:  # fmt: skip
+    """Run the clients of a network: subscribers round-robin over routers and processes, and publishers.
 
     routers, publish_at: addresses.
     """
     subscribers = [(number, routers[number % len(routers)], own) for number, own in enumerate(traffic.subscribers)]
-    publisher = (_in_event_loop, (publish, publish_at, traffic.contents, expected.deliveries, payload))
-    return LoadProcesses(publisher, [(_in_event_loop, (receive, share)) for share in shares(subscribers, processes)])
-
-
-def shares(subscribers: Sequence[Subscriber], processes: int) -> list[Sequence[Subscriber]]:
-    """Return the subscribers of each process."""
-    return [subscribers[index::processes] for index in range(min(processes, len(subscribers)))]
-
-
-def _in_event_loop(role: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-    run(role(*arguments))
+    receivers = range(min(processes, len(subscribers)))
+    roles: list[tuple[Any, ...]] = [(receive, subscribers[index::processes], index) for index in receivers]
+    roles.append((publish, publish_at, traffic.contents, expected.deliveries, payload))
+    shared = SPAWN.RawArray("q", len(receivers))
+    with ExitStack() as stack:
+        started = [WorkerProcess("a client process", _run, shared, *role) for role in roles]
+        workers = [stack.enter_context(closing(worker)) for worker in started]
+        for worker in workers:
+            worker.receive(_START_TIMEOUT)
+        yield LoadProcesses(workers, DeliveryCount(shared))
 
 
 def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> ReceivedDeliveries:
@@ -147,14 +121,11 @@ def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> Receiv
 
     stamps = np.concatenate([np.frombuffer(each.stamps, ">u8") for each in reports]).astype(np.int64).reshape(-1, 2)
     at = joined("at")
-    lost = sum(each.lost for each in reports)
     reconnects = published.reconnects + sum(each.reconnects for each in reports)
-    return ReceivedDeliveries(
-        published, joined("subscribers"), stamps[:, 0], (at - stamps[:, 1]) / 1e6, at, lost, reconnects
-    )
+    return ReceivedDeliveries(published, joined("subscribers"), stamps[:, 0], (at - stamps[:, 1]) / 1e6, at, reconnects)
 
 
-def _run(pipe: Connection, role: Role, arguments: Sequence[Any], shared: Any) -> None:
+def _run(pipe: Connection, shared: Any, role: Callable[..., Any], *arguments: Any) -> None:
     """Run a role in this process until it ends."""
 
     def next_command() -> Any:
@@ -163,4 +134,4 @@ def _run(pipe: Connection, role: Role, arguments: Sequence[Any], shared: Any) ->
         except (EOFError, OSError):  # the parent has ended, or closed the pipe
             return "end"
 
-    role(*arguments, DeliveryCount(shared), next_command, pipe.send)
+    run(role(*arguments, DeliveryCount(shared), next_command, pipe.send))

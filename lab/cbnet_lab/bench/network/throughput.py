@@ -7,23 +7,22 @@ expected ones, computed by the reference matcher.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cbnet.errors import CbnetError
-from cbnet.network import ProcessNetwork, statuses
+from cbnet.network import ProcessNetwork, Status, statuses
 from cbnet.network.client.load_clients import Order
+from cbnet.network.link.counters import Event, drops
 from cbnet.topology import topology
-from cbnet_lab.bench.cpu import cpu_of, used_since
-from cbnet_lab.bench.network.delivery_check import check_deliveries, expected_count
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.network.load_processes import network_load
-from cbnet_lab.bench.network.run_result import SPEED, Cpu, RunResult, run_result
 from cbnet_lab.bench.network.traffic import (
+    DeliveryCheck,
     ExpectedDeliveries,
     Traffic,
     expected_deliveries,
-    keyed_traffic,
     mixed_traffic,
 )
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, percent, ratio
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from cbnet_lab.bench.network.load_processes import LoadProcesses
     from cbnet_lab.bench.plans import NetworkBenchPlan
 
-CONTENTS = 1_000  # distinct messages, published in turn
+_CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two
 _WARM = 200  # messages before anything is measured
 _LOAD = 0.5  # of full speed, the default rate
@@ -42,6 +41,7 @@ _START = 60.0  # timeout for the routers to connect, in seconds
 PATIENT = 30.0  # seconds of silence before a link is declared dead: long, because a busy machine is not a broken link
 _PUBLISHERS = 4  # routers where messages are published
 _LATE_MS = 100.0  # lag of the publisher that is reported
+_MIN_CPU_SECONDS = 0.2  # below, the resolution of a hundredth per process is too coarse
 
 
 @dataclass(frozen=True)
@@ -61,39 +61,61 @@ class ThroughputResult:
     checked: int  # contents matched by the reference
     contents: int
     run: str
-    measured: RunResult = field(metadata=FLAT)
+    rate: float | None
+    messages: int
+    check: DeliveryCheck = field(metadata=FLAT)
+    seconds: float  # until the last delivery
+    messages_per_s: float
+    deliveries_per_s: float
+    p50_ms: float | None  # latencies from publish to delivery; None if nothing was delivered
+    p95_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    late_ms: float  # maximum lag of the publisher behind its rate
+    cpu_publisher_s: float
+    cpu_receivers_s: Sequence[float]  # by process
+    cpu_servers_s: Sequence[float]  # by router
+    matches: int  # of a message and a table, in all routers
+    matching_s: float | None  # None if no match was timed
+    matching_share: float | None  # of the routers' processor time; None if that was too short to measure
+    changes: int  # records installed: links or predicates changed, which voids the delivery guarantee
+    reconnects: int  # of clients, whose messages in flight are lost
+    dropped: Mapping[str, int]  # messages dropped by routers, by reason
 
     @property
     def problem(self) -> str | None:
         """The wrong deliveries, if there are any."""
-        return self.measured.problem and f"{self.topology}, {self.run}: {self.measured.problem}"
+        return self.check.problem and f"{self.topology}, {self.run}: {self.check.problem}"
 
 
-def traffic_of(plan: NetworkBenchPlan) -> Traffic:
-    """Return the subscriptions and messages of the clients."""
-    if plan.mix == "equality":
-        return keyed_traffic("equality", plan.subscribers * plan.filters, plan.subscribers, CONTENTS)
-    return mixed_traffic("2002", plan.subscribers, plan.filters, CONTENTS, plan.seed)
+@dataclass(frozen=True)
+class _Meter:
+    """A running network with its clients, measured run by run."""
 
+    plan: NetworkBenchPlan
+    name: str
+    network: ProcessNetwork
+    load: LoadProcesses
+    expected: ExpectedDeliveries
 
-def run(plan: NetworkBenchPlan, report: Report) -> Iterator[ThroughputResult]:
-    """Measure each network: at full speed, then at a rate."""
-    for name in plan.graphs or _DEFAULT:
-        yield from _measured(plan, name, report)
-
-
-def _measured(plan: NetworkBenchPlan, name: str, report: Report) -> Iterator[ThroughputResult]:
-    graph = topology(name, plan.seed)
-    report("generating predicates and messages")
-    traffic = traffic_of(plan)
-    report("computing the expected deliveries")
-    expected = expected_deliveries(traffic)
-
-    def result(run: str, measured: RunResult) -> ThroughputResult:
+    def measure(self, run: str, order: Order) -> ThroughputResult:
+        """Carry out an order and measure it."""
+        plan, (publishing, receiving), servers = self.plan, self.load.pids, list(self.network.pids.values())
+        before, cpu = counters_of(self.network), cpu_meter([publishing, *receiving, *servers])
+        received = self.load.run(order, int(self.expected.required(order).sum()))
+        publisher_s, *others_s = cpu()
+        servers_s = others_s[len(receiving) :]
+        counters = counters_of(self.network)
+        counters.subtract(before)
+        check = self.expected.check(order, received.subscribers, received.numbers)
+        latencies = received.percentiles(50, 95, 99, 100)
+        # Routers time some of their matches.
+        timed, timed_s = counters[Event.MATCHES_TIMED], counters[Event.MATCHES_TIMED_NS] / 1e9
+        matching_s = timed_s * counters[Event.MATCHES] / timed if timed else None
         return ThroughputResult(
-            topology=name,
-            routers=len(graph),
-            links=graph.edge_count,
+            topology=self.name,
+            routers=len(servers),
+            links=len(self.network.links),
             trees=str(plan.routing),
             predicates=plan.mix,
             subscribers=plan.subscribers,
@@ -101,28 +123,81 @@ def _measured(plan: NetworkBenchPlan, name: str, report: Report) -> Iterator[Thr
             payload=plan.payload,
             window=plan.window,
             seed=plan.seed,
-            checked=expected.checked,
-            contents=len(traffic.contents),
+            checked=self.expected.checked,
+            contents=len(self.expected.counts),
             run=run,
-            measured=measured,
+            rate=order.rate,
+            messages=order.count,
+            check=check,
+            seconds=received.seconds,
+            messages_per_s=order.count / received.seconds,
+            deliveries_per_s=check.deliveries / received.seconds,
+            p50_ms=latencies[0],
+            p95_ms=latencies[1],
+            p99_ms=latencies[2],
+            max_ms=latencies[3],
+            late_ms=received.published.late * 1000,
+            cpu_publisher_s=publisher_s,
+            cpu_receivers_s=others_s[: len(receiving)],
+            cpu_servers_s=servers_s,
+            matches=counters[Event.MATCHES],
+            matching_s=matching_s,
+            matching_share=matching_share(matching_s, servers_s),
+            changes=counters[Event.RECORDS_INSTALLED],
+            reconnects=received.reconnects,
+            dropped={reason: count for reason, count in drops(counters).items() if count},
         )
 
-    with ProcessNetwork.of(graph, dead=PATIENT, silence=2 * PATIENT, **plan.routing.settings) as network:
-        report(f"{name}: starting routers")
-        network.wait(_START)
-        addresses = [str(address) for address in network.addresses.values()]
-        report(f"{name}: starting clients")
-        publish_at = addresses[:: max(1, len(addresses) // _PUBLISHERS)]
-        with network_load(addresses, publish_at, traffic, expected, plan.payload, plan.processes) as load:
-            meter = NetworkMeter.of_network(network, load, expected)
-            meter.run(Order(0, _WARM, window=plan.window))
-            report(f"{name}: messages at full speed")
-            full = meter.run(Order(_WARM, plan.messages, window=plan.window))
-            yield result("full speed", full)
-            rate = plan.rate or max(1.0, full.messages_per_s * _LOAD)
-            report(f"{name}: {rate:,.0f} messages per second")
-            count = max(1, min(plan.messages, int(rate * _MAX_PACED)))
-            yield result("at a rate", meter.run(Order(_WARM + plan.messages, count, rate)))
+
+def matching_share(seconds: float | None, servers: Sequence[float]) -> float | None:
+    """Return the share of matching in the routers' processor time, or None if that was too short to measure."""
+    used = sum(servers)
+    return seconds / used if seconds is not None and used >= _MIN_CPU_SECONDS else None
+
+
+def statuses_of(network: ProcessNetwork, timeout: float = 10.0) -> list[Status]:
+    """Return the status of all running routers."""
+    running = {name: address for name, address in network.addresses.items() if name not in network.exit_codes}
+    found = statuses(running, timeout=timeout)
+    if len(found) < len(running):
+        raise CbnetError(f"no answer from routers {', '.join(sorted(running.keys() - found.keys()))}")
+    return [*found.values()]
+
+
+def counters_of(network: ProcessNetwork) -> Counter[str]:
+    """Return the sum of the counters of all running routers."""
+    return sum((Counter(status.counters) for status in statuses_of(network)), Counter[str]())
+
+
+def traffic_of(plan: NetworkBenchPlan) -> Traffic:
+    """Return the subscriptions and messages of the clients."""
+    return mixed_traffic(plan.mix, plan.subscribers, plan.filters, _CONTENTS, plan.seed)
+
+
+def run(plan: NetworkBenchPlan, report: Report) -> Iterator[ThroughputResult]:
+    """Measure each network: at full speed, then at a rate."""
+    report("generating predicates and messages")
+    traffic = traffic_of(plan)
+    report("computing the expected deliveries")
+    expected = expected_deliveries(traffic)
+    for name in plan.graphs or _DEFAULT:
+        graph = topology(name, plan.seed)
+        with ProcessNetwork.of(graph, dead=PATIENT, silence=2 * PATIENT, **plan.routing.settings) as network:
+            report(f"{name}: starting routers")
+            network.wait(_START)
+            addresses = [str(address) for address in network.addresses.values()]
+            report(f"{name}: starting clients")
+            publish_at = addresses[:: max(1, len(addresses) // _PUBLISHERS)]
+            with network_load(addresses, publish_at, traffic, expected, plan.payload, plan.processes) as load:
+                meter = _Meter(plan, name, network, load, expected)
+                meter.measure("warm-up", Order(0, _WARM, window=plan.window))
+                report(f"{name}: messages at full speed")
+                full = meter.measure("full speed", Order(_WARM, plan.messages, window=plan.window))
+                yield full
+                rate = plan.rate or max(1.0, full.messages_per_s * _LOAD)
+                report(f"{name}: {rate:,.0f} messages per second")
+                count = max(1, min(plan.messages, int(rate * _MAX_PACED)))
+                yield meter.measure("at a rate", Order(_WARM + plan.messages, count, rate))
 
 
 def tables(plan: NetworkBenchPlan, rows: Sequence[ThroughputResult]) -> Iterator[str | ResultTable[ThroughputResult]]:
@@ -133,72 +208,35 @@ def tables(plan: NetworkBenchPlan, rows: Sequence[ThroughputResult]) -> Iterator
     processes = f"1 publishing process, {plan.processes} receiving"
     yield f"{processes}; at full speed at most {plan.window:,} deliveries in flight\n"
     named: dict[str, Cell[ThroughputResult]] = {"topology": "topology", "run": "run"}
-    yield ResultTable("Speed, and latency from publish to delivery", rows, named | SPEED)
+    yield ResultTable("Speed, and latency from publish to delivery", rows, {
+        **named,
+        "messages": "messages",
+        "messages/s": "messages_per_s",
+        "deliveries/s": "deliveries_per_s",
+        "p50 ms": "p50_ms",
+        "p95 ms": "p95_ms",
+        "p99 ms": "p99_ms",
+        "max ms": "max_ms",
+        "server µs / message": lambda row: sum(row.cpu_servers_s) / row.messages * 1e6,
+    })  # fmt: skip
     yield ResultTable("CPU seconds, and the share of matching in the routers' time", rows, {
         **named,
         "publisher": "cpu_publisher_s",
-        "receivers": lambda row: sum(row.measured.cpu.receivers_s),
-        "routers": lambda row: sum(row.measured.cpu.servers_s),
-        "busiest router": lambda row: max(row.measured.cpu.servers_s, default=None),
-        "µs / match": lambda row: ratio(row.measured.matching_s, (row.measured.matches or 0) / 1e6),
-        "matching": lambda row: percent(row.measured.matching_share),
+        "receivers": lambda row: sum(row.cpu_receivers_s),
+        "routers": lambda row: sum(row.cpu_servers_s),
+        "busiest router": lambda row: max(row.cpu_servers_s, default=None),
+        "µs / match": lambda row: ratio(row.matching_s, row.matches / 1e6),
+        "matching": lambda row: percent(row.matching_share),
     })  # fmt: skip
     oracle = "the reference" if first.checked == first.contents else "a table checked against the reference"
     for row in rows:
-        yield from _checked(row, oracle)
-
-
-def _checked(row: ThroughputResult, oracle: str) -> Iterator[str]:
-    measured = row.measured
-    summary = f"{row.topology}, {row.run}: {measured.check.deliveries:,} of {measured.check.expected:,} deliveries"
-    if measured.problem is None:
-        yield f"{summary}, each exactly once, as in {oracle}."
-    else:
-        yield f"{summary}, WRONG: {measured.problem}; dropped: {dict(measured.dropped) or 'nothing'}."
-    if measured.changes or measured.reconnects:
-        changes = f"{measured.changes:,} records changed, {measured.reconnects:,} clients reconnected"
-        yield f"  Meanwhile {changes}: a peer timed out, and messages in flight may be missed."
-    if measured.rate is not None and measured.late_ms > _LATE_MS:
-        yield f"  Publisher lag: up to {measured.late_ms / 1000:.1f} s; the machine is busy."
-
-
-class NetworkMeter:
-    """Runs orders through a network or a broker and measures them."""
-
-    def __init__(
-        self,
-        load: LoadProcesses,
-        expected: ExpectedDeliveries,
-        servers: Callable[[], Sequence[int]],
-        counters: Callable[[], Counter[str]] = Counter,
-    ) -> None:
-        """Measure `load`; `servers` returns the server processes, `counters` their counters."""
-        self._load = load
-        self._expected = expected
-        self._servers = servers
-        self._counters = counters
-
-    @classmethod
-    def of_network(cls, network: ProcessNetwork, load: LoadProcesses, expected: ExpectedDeliveries) -> NetworkMeter:
-        """Return a meter of router processes."""
-        return cls(load, expected, lambda: list(network.pids.values()), lambda: counters_of(network))
-
-    def run(self, order: Order) -> RunResult:
-        """Execute an order and measure it."""
-        publishing, receiving = self._load.pids
-        servers = self._servers()
-        before, used = self._counters(), cpu_of([publishing, *receiving, *servers])
-        received = self._load.run(order, expected_count(order, self._expected))
-        cpu = Cpu(sum(used_since(used, [publishing])), used_since(used, receiving), used_since(used, servers))
-        counters = self._counters()
-        counters.subtract(before)
-        return run_result(order, check_deliveries(order, self._expected, received), received, cpu, counters)
-
-
-def counters_of(network: ProcessNetwork) -> Counter[str]:
-    """Return the sum of the counters of all running routers."""
-    running = {name: address for name, address in network.addresses.items() if name not in network.exit_codes}
-    found = statuses(running, timeout=10.0)
-    if len(found) < len(running):
-        raise CbnetError(f"no answer from routers {', '.join(sorted(running.keys() - found.keys()))}")
-    return sum((Counter(status.counters) for status in found.values()), Counter[str]())
+        summary = f"{row.topology}, {row.run}: {row.check.deliveries:,} of {row.check.expected:,} deliveries"
+        if row.check.problem is None:
+            yield f"{summary}, each exactly once, as in {oracle}."
+        else:
+            yield f"{summary}, WRONG: {row.check.problem}; dropped: {dict(row.dropped) or 'nothing'}."
+        if row.changes or row.reconnects:
+            changes = f"{row.changes:,} records changed, {row.reconnects:,} clients reconnected"
+            yield f"  Meanwhile {changes}: a peer timed out, and messages in flight may be missed."
+        if row.rate is not None and row.late_ms > _LATE_MS:
+            yield f"  Publisher lag: up to {row.late_ms / 1000:.1f} s; the machine is busy."

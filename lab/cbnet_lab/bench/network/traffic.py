@@ -1,8 +1,4 @@
-"""Subscriptions and messages of the network benchmarks, and the expected deliveries.
-
-mixed_traffic     predicates and messages of a workload mix of the papers
-keyed_traffic     N disjoint filters: every message matches exactly one of them
-"""
+"""Subscriptions and messages of the network benchmarks, the expected deliveries, and the check of those received."""
 
 from __future__ import annotations
 
@@ -17,13 +13,16 @@ from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.matching import Table, reference
+from cbnet_lab.bench.matching.oracle import Oracle
+from cbnet_lab.workload import as_messages, messages, mix
+from cbnet_lab.workload import filters as table_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from cbnet.network.client.load_clients import Order
+
 _MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference, at up to 4 µs each
-_MAX_PER_SUBSCRIPTION = 50  # filters in a subscription of keyed traffic
-VENUES = ("XNYS", "XNAS", "XLON")
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,32 @@ class Traffic:
         return [(subscriber, text) for subscriber, own in enumerate(self.subscribers) for text in own]
 
 
+def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed: int) -> Traffic:
+    """Return the traffic of a workload mix of the papers, with `filters` filters per subscriber."""
+    parameters = mix(name, filters=subscribers * filters, interfaces=subscribers, messages=contents, seed=seed)
+    predicates = Oracle(table_of(parameters)).all_predicates()
+    texts = [[str(predicates[subscriber])] for subscriber in sorted(predicates)]
+    return Traffic(f"predicates of the [{name}] mix", texts, as_messages(messages(parameters)), subscribers * filters)
+
+
+@dataclass(frozen=True)
+class DeliveryCheck:
+    """Deliveries compared with the expected ones."""
+
+    expected: int  # deliveries
+    deliveries: int  # expected ones that arrived
+    missing: int
+    twice: int  # surplus copies of expected deliveries
+    spurious: int  # to clients that did not subscribe to it
+
+    @property
+    def problem(self) -> str | None:
+        """The wrong deliveries, if there are any."""
+        if not (self.missing or self.twice or self.spurious):
+            return None
+        return f"{self.missing:,} missing, {self.twice:,} duplicate, {self.spurious:,} spurious"
+
+
 @dataclass(frozen=True)
 class ExpectedDeliveries:
     """How often a message of each content must reach each subscriber."""
@@ -54,54 +79,25 @@ class ExpectedDeliveries:
         found: list[int] = self.counts.sum(axis=1).tolist()
         return found
 
+    def required(self, order: Order) -> NDArray[np.int64]:
+        """Return how often each message of an order must reach each subscriber."""
+        contents = np.arange(order.first, order.first + order.count) % len(self.counts)
+        return self.counts[contents].astype(np.int64)
 
-def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed: int) -> Traffic:
-    """Return the traffic of a mix, with `filters` filters per subscriber."""
-    from cbnet_lab.bench.matching.oracle import Oracle
-    from cbnet_lab.workload import as_messages, messages, mix
-    from cbnet_lab.workload import filters as table_of
-
-    parameters = mix(name, filters=subscribers * filters, interfaces=subscribers, messages=contents, seed=seed)
-    predicates = Oracle(table_of(parameters)).all_predicates()
-    texts = [[str(predicates[subscriber])] for subscriber in sorted(predicates)]
-    return Traffic(f"predicates of the [{name}] mix", texts, as_messages(messages(parameters)), subscribers * filters)
-
-
-def keyed_traffic(kind: str, filters: int, subscribers: int, contents: int) -> Traffic:
-    """Return traffic whose filters test one value (`equality`) or the same by other operators (`full`)."""
-    filter_texts = [_equality(key) if kind == "equality" else _full(key) for key in range(filters)]
-    own = [filter_texts[subscriber::subscribers] for subscriber in range(subscribers)]
-    texts = [disjunctions(each) for each in own]
-    steps = [round(step * filters / contents) % filters for step in range(contents)]
-    return Traffic(kind, texts, [content_of(key) for key in steps], filters)
-
-
-def content_of(key: int) -> dict[str, Any]:
-    """Return the message of keyed traffic that only the filter of this key matches."""
-    return {"symbol": f"s{key:06d}.eq", "price": key + 0.5, "volume": 100 + key % 900, "venue": VENUES[key % 3]}
-
-
-def _equality(key: int) -> str:
-    return f'symbol = "{content_of(key)["symbol"]}"'
-
-
-def _full(key: int) -> str:
-    """Return a filter of several constraints; its operators depend on the key."""
-    forms = (
-        f'price >= {key} and price < {key + 1} and volume > 50 and venue ^= "X"',
-        f'symbol ^= "s{key:06d}." and price > 0 and volume != 17',
-        f'symbol = "s{key:06d}.eq" and price <= {key + 1} and venue *= "X"',
-        f'symbol = "s{key:06d}.eq" and volume >= 100 and volume < 1000 and venue != "XPAR"',
-    )
-    return forms[key % len(forms)]
-
-
-def disjunctions(filters: Sequence[str]) -> list[str]:
-    """Return the filters as predicates of several filters each."""
-    return [
-        " or ".join(filters[first : first + _MAX_PER_SUBSCRIPTION])
-        for first in range(0, len(filters), _MAX_PER_SUBSCRIPTION)
-    ]
+    def check(self, order: Order, subscribers: NDArray[np.int64], numbers: NDArray[np.int64]) -> DeliveryCheck:
+        """Compare the deliveries of an order: the subscriber, and the number of the message, of each."""
+        required = self.required(order)
+        delivered = np.zeros_like(required)
+        inside = (numbers >= order.first) & (numbers < order.first + order.count)
+        np.add.at(delivered, (numbers[inside] - order.first, subscribers[inside]), 1)
+        surplus = np.maximum(delivered - required, 0)
+        return DeliveryCheck(
+            int(required.sum()),
+            int(np.minimum(required, delivered).sum()),
+            int(np.maximum(required - delivered, 0).sum()),
+            int(surplus[required > 0].sum()),
+            int(surplus[required == 0].sum() + np.sum(~inside)),  # also messages of another order
+        )
 
 
 def expected_deliveries(traffic: Traffic) -> ExpectedDeliveries:

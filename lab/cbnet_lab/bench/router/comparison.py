@@ -7,18 +7,19 @@ delivery is reported, and its server is not measured again in this case.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
+import psutil
 
 from cbnet_lab.bench.bench_input import Report
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, cell, ratio
-from cbnet_lab.bench.router.cases import Case, chosen_cases
 from cbnet_lab.bench.router.generators import Generators
-from cbnet_lab.bench.router.load import Load, Until
+from cbnet_lab.bench.router.load import Case, Load, chosen_cases
 from cbnet_lab.bench.router.rivals import RivalServer, start_rivals
 from cbnet_lab.bench.router.servers import SERVERS, chosen_servers
 
@@ -119,45 +120,42 @@ def run(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
     """Measure all servers in each case; they run until the iterator ends or is closed."""
     cases, servers = chosen_cases(plan.cases), chosen_servers(plan.servers)
     with ExitStack() as stack:
-        generators = stack.enter_context(Generators())
         shared: list[RivalServer] = []  # by the cases without servers of their own
         for case in cases:
-            if case.has_own_servers:
-                with ExitStack() as own:
-                    rivals = start_rivals(own, case, servers, plan.filters, plan.seed, report)
-                    yield from _case_results(case, plan, rivals, generators, report)
-            else:
-                shared = shared or start_rivals(stack, case, servers, plan.filters, plan.seed, report)
-                yield from _case_results(case, plan, shared, generators, report)
+            with ExitStack() as own:
+                if case.has_own_servers:
+                    rivals = start_rivals(own, case, servers, plan, report)
+                else:
+                    rivals = shared = shared or start_rivals(stack, case, servers, plan, report)
+                generators = own.enter_context(closing(Generators(case, plan.seed)))
+                yield from _case_results(case, plan, rivals, generators, report)
 
 
 def _case_results(
     case: Case, plan: RouterPlan, rivals: Sequence[RivalServer], generators: Generators, report: Report
 ) -> Iterator[CaseResult]:
-    load, until = replace(case.load, seed=plan.seed), Until(plan.messages, plan.seconds)
     for rival in rivals:
         report(f"{case.name}: connecting clients of {rival.key}")
-        generators.open(rival.key, *rival.targets, load, has_probe=case.has_probe)
+        generators.open(rival.key, *rival.targets)
     rounds: dict[str, list[Round]] = {rival.key: [] for rival in rivals}
     for number in range(plan.rounds):
         for rival in rivals:
             report(f"{case.name}: round {number + 1} of {plan.rounds}, {rival.key}")
             own = rounds[rival.key]
             if not any(each.problem for each in own):
-                own.append(_round(rival, case, until, generators))
+                own.append(_round(rival, plan, generators))
     for rival in rivals:
-        memory = rival.megabytes()
-        generators.close(rival.key, has_probe=case.has_probe)
+        memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in rival.pids]
         yield case_result(case, rival, rounds[rival.key], memory)
 
 
-def _round(rival: RivalServer, case: Case, until: Until, generators: Generators) -> Round:
-    before = rival.cpu()
-    sent, received, latencies = generators.run(rival.key, until, has_probe=case.has_probe)
-    cpu = [(after - then) / 1000 for after, then in zip(rival.cpu(), before, strict=True)]
-    seconds = (received.ended - sent.began) / 1e9
+def _round(rival: RivalServer, plan: RouterPlan, generators: Generators) -> Round:
+    cpu = cpu_meter(rival.pids)
+    sent, received, latencies = generators.run(rival.key, plan.messages, plan.seconds)
+    used = [1e6 * each for each in cpu()]
+    seconds = (received.at - sent.at) / 1e9
     problems = filter(None, (sent.problem, received.problem, rival.check_holder()))
-    return Round(sent.messages, received.deliveries, seconds, cpu, latencies, "; ".join(problems) or None)
+    return Round(sent.messages, received.messages, seconds, used, latencies, "; ".join(problems) or None)
 
 
 def tables(plan: RouterPlan, rows: Sequence[CaseResult]) -> Iterator[str | ResultTable[CaseResult]]:

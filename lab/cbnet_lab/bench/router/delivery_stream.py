@@ -57,7 +57,7 @@ class DeliveryStream:
             self._filled += received
             if self._filled >= _MIN_PIECE:
                 self.check()
-            if not self.link.is_tls:
+            if not self.link.is_tls:  # the selector reports the rest; TLS may keep it
                 break
         return total
 

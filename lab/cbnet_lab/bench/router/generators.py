@@ -1,100 +1,232 @@
-"""The processes that generate load, apart from the servers and from the process that measures."""
+"""Load generators: publishers, receivers and probes, in processes apart from the servers and from the measurement.
+
+Frames are encoded in advance, and many are sent in one write. All deliveries are counted and checked.
+"""
 
 from __future__ import annotations
 
+import select
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, Self
+from typing import Any
+
+import numpy as np
 
 from cbnet.errors import CbnetError
-from cbnet_lab.bench.router.load import Load, LoadProgress, Received, SentLoad, Target, Until
-from cbnet_lab.bench.router.probe import PROBE, Probe
-from cbnet_lab.bench.router.publisher import Publisher
-from cbnet_lab.bench.router.receiver import Receiver
+from cbnet_lab.bench.router.delivery_stream import DeliveryStream
+from cbnet_lab.bench.router.load import Case, Load, LoadProgress, Target
+from cbnet_lab.bench.router.message_pool import STAMP_BYTES
+from cbnet_lab.bench.router.raw_link import RawLink
+from cbnet_lab.bench.router.wire_formats import FORMATS
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
-Latencies = Sequence[int]  # ns, of the probe's messages
+PROBE = Load(batch=1, channel="ZZ")
+_PROBE_INTERVAL = 0.002  # seconds between two messages of the probe
+_PROBE_TIMEOUT = 20.0  # seconds to wait for the last ones
+_PAUSE = 0.0002  # poll interval of a publisher while the window is full, in seconds
+_STALL = 20.0  # seconds without a delivery
+_DISCARD_EVERY = 16  # writes of a publisher on a link
+_TICK = 0.002  # seconds without data after which a receiver checks all that arrived
+_SETTLE = 0.02  # seconds of silence after the last expected delivery, to catch surplus ones
+_QUIET = 10.0  # seconds without a delivery before the wait for missing ones ends
 
 
-class Generator(Protocol):
-    """One side of the load on a server."""
+@dataclass(frozen=True)
+class Transfer:
+    """What one side has done in a run."""
 
-    def close(self) -> None:
-        """Close all connections."""
-
-
-class GeneratorProcess:
-    """A process that holds generators by key, and calls their methods."""
-
-    def __init__(self, kind: Callable[..., Generator], shared: Any) -> None:
-        """Start the process; kind: the class of its generators."""
-        self._worker = WorkerProcess("a load generator", _serve, kind, shared)
-        self.result, self.close = self._worker.receive, self._worker.close
-
-    def begin(self, key: str, method: str, *arguments: Any) -> None:
-        """Begin a call, whose result `result` waits for; "open" creates a generator."""
-        self._worker.send((key, method, arguments))
+    messages: int  # published, or deliveries received
+    at: int  # ns of the monotonic clock, when publishing began, or of the last delivery
+    problem: str | None = None  # why fewer were sent than ordered, or the first wrong delivery
 
 
-class Generators:
-    """A publishing, a receiving and a probing process; a context manager."""
+class Publisher:
+    """Publishes messages to one server, on one or more connections in turn."""
 
-    def __init__(self) -> None:
-        shared = SPAWN.RawArray("q", 2)
-        self._progress = LoadProgress(shared)
-        self._receiver = GeneratorProcess(Receiver, shared)
-        self._publisher = GeneratorProcess(Publisher, shared)
-        self._probe = GeneratorProcess(Probe, shared)
+    def __init__(self, target: Target, load: Load, progress: LoadProgress) -> None:
+        format, pool = FORMATS[target.format](load.channel), load.pool()
+        self._load, self._progress = load, progress
+        frames = b"".join(format.publication(content.tobytes()) for content in pool.contents)
+        self._frames = np.frombuffer(bytearray(frames), np.uint8).reshape(len(pool), -1)
+        first = format.publication(pool.contents[0].tobytes())
+        start = first.index(pool.contents[0].tobytes()) + pool.stamp.start
+        self._stamps = self._frames[:, start : start + STAMP_BYTES]
+        self._links = []
+        for index in range(load.publishers):
+            link = RawLink(target.port, target.authority)
+            self._links.append(link)
+            format.open_publisher(link, index)
+            link.end_greeting()
+        self._next = 0  # stamp
+        self._writes = 0
 
-    def __enter__(self) -> Self:
-        return self
+    def run(self, messages: int | None, seconds: float) -> Transfer:
+        """Publish a number of messages, in whole batches; None: as many as the time allows."""
+        first, began = self._next, time.monotonic_ns()
+        problem = None
+        try:
+            while not self._progress.is_aborted:
+                sent = self._next - first
+                if sent >= messages if messages is not None else time.monotonic_ns() >= began + seconds * 1e9:
+                    break
+                self._wait(sent + self._load.batch - self._load.window)
+                self.write(self._load.batch)
+        except (CbnetError, OSError) as error:
+            problem = str(error)
+        self._progress.total = self._next - first
+        return Transfer(self._next - first, began, problem)
 
-    def __exit__(self, *_: object) -> None:
-        for process in (self._publisher, self._receiver, self._probe):
-            process.close()
+    def write(self, batch: int) -> None:
+        """Publish the next messages in one write."""
+        row = self._next % len(self._frames)
+        stamps = np.arange(self._next, self._next + batch, dtype=">u8")
+        self._stamps[row : row + batch] = stamps.view(np.uint8).reshape(batch, STAMP_BYTES)
+        link = self._links[self._writes % len(self._links)]
+        link.send(self._frames[row : row + batch].data.cast("B"))
+        self._next += batch
+        self._writes += 1
+        if self._writes // len(self._links) % _DISCARD_EVERY == 0:
+            link.discard()
 
-    def open(self, key: str, publish_at: Target, subscribe_at: Target, load: Load, *, has_probe: bool) -> None:
-        """Connect the clients of a load: first all subscribers."""
-        self._call(self._receiver, key, "open", subscribe_at, load)
-        self._call(self._publisher, key, "open", publish_at, load)
-        if has_probe:
-            self._call(self._probe, key, "open", publish_at, replace(PROBE, seed=load.seed))
-
-    def run(self, key: str, until: Until, *, has_probe: bool) -> tuple[SentLoad, Received, Latencies]:
-        """Publish, and wait for all deliveries."""
-        self._progress.reset()
-        self._receiver.begin(key, "run")
-        if has_probe:
-            self._probe.begin(key, "run")
-        self._publisher.begin(key, "run", until)
-        sent: SentLoad = self._publisher.result()
-        received: Received = self._receiver.result()
-        return sent, received, self._probe.result() if has_probe else ()
-
-    def close(self, key: str, *, has_probe: bool) -> None:
-        """Disconnect the clients of a load."""
-        for process in (self._publisher, self._receiver, *([self._probe] if has_probe else [])):
-            self._call(process, key, "close")
-
-    def _call(self, process: GeneratorProcess, key: str, method: str, *arguments: Any) -> None:
-        process.begin(key, method, *arguments)
-        process.result()
+    def _wait(self, received: int) -> None:
+        """Wait until every subscriber has received so many messages of this run."""
+        since, seen = time.monotonic(), self._progress.received
+        while seen < received and not self._progress.is_aborted:
+            time.sleep(_PAUSE)
+            before, seen = seen, self._progress.received
+            if seen > before:
+                since = time.monotonic()
+            elif time.monotonic() - since > _STALL:
+                raise CbnetError(f"no message has been delivered for {_STALL:g} s")
 
 
-def _serve(pipe: Connection, kind: Callable[..., Generator], shared: Any) -> None:
-    """Carry out calls until the other end of the pipe closes."""
-    generators: dict[str, Generator] = {}
+class Receiver:
+    """Subscribers of one server, whose deliveries are counted and checked."""
+
+    def __init__(self, target: Target, load: Load, progress: LoadProgress) -> None:
+        format, pool = FORMATS[target.format](load.channel), load.pool()
+        self._progress = progress
+        self._poll = select.epoll()
+        self._streams: dict[int, DeliveryStream] = {}
+        for index in range(load.subscribers):
+            link = RawLink(target.port, target.authority)
+            self._streams[link.fileno()] = DeliveryStream(link, format, pool, load.publishers)
+            format.open_subscriber(link, index)
+            link.end_greeting()
+            self._poll.register(link.fileno(), select.EPOLLIN)
+
+    @property
+    def streams(self) -> list[DeliveryStream]:
+        """The deliveries to each subscriber."""
+        return list(self._streams.values())
+
+    def run(self) -> Transfer:
+        """Receive all messages of a run."""
+        before = {stream: stream.count for stream in self._streams.values()}
+        try:
+            ended = self._receive(before)
+        except (CbnetError, OSError) as error:
+            self._progress.is_aborted = True
+            return Transfer(0, time.monotonic_ns(), str(error))
+        deliveries = sum(stream.count - count for stream, count in before.items())
+        expected = max(0, self._progress.total) * len(before)
+        problem = None if deliveries == expected else f"{deliveries:,} deliveries, {expected:,} expected"
+        return Transfer(deliveries, ended, problem)
+
+    def _receive(self, before: dict[DeliveryStream, int]) -> int:
+        """Receive until all messages have arrived, or nothing arrives; return the time of the last delivery."""
+        last = time.monotonic_ns()
+        while True:
+            for file, _ in self._poll.poll(_TICK):
+                if self._streams[file].receive():
+                    last = time.monotonic_ns()
+            silent = (time.monotonic_ns() - last) / 1e9
+            if silent >= _TICK:
+                for stream in before:
+                    stream.check()
+            self._progress.received = arrived = min(stream.count - count for stream, count in before.items())
+            if silent > (_SETTLE if 0 <= self._progress.total <= arrived else _QUIET):
+                return last
+
+
+class Probe:
+    """A client that sends a message every 2 ms beside the load, and waits for it.
+
+    Messages are sent at fixed times, whether or not the ones before have arrived, so that a stall counts for all.
+    """
+
+    def __init__(self, target: Target, load: Load, progress: LoadProgress) -> None:
+        self._progress = progress  # of the load beside
+        self._receiver = Receiver(target, load, progress)
+        self._publisher = Publisher(target, load, progress)
+
+    def run(self) -> list[int]:
+        """Send messages as long as the load is published; return the latency of each in ns."""
+        (stream,) = self._receiver.streams
+        sent_at: list[int] = []
+        latencies: list[int] = []
+        before, due = stream.count, time.monotonic()
+        poll = select.poll()
+        poll.register(stream.link, select.POLLIN)
+        while (is_sending := self._progress.total < 0 or not sent_at) or len(latencies) < len(sent_at):
+            if is_sending and time.monotonic() >= due:
+                sent_at.append(time.monotonic_ns())
+                self._publisher.write(1)
+                due += _PROBE_INTERVAL
+            elif time.monotonic() > due + _PROBE_TIMEOUT or self._progress.is_aborted:
+                break
+            wait = due - time.monotonic() if is_sending else _PROBE_INTERVAL
+            if poll.poll(max(0.0, wait) * 1000) and stream.receive():
+                now = time.monotonic_ns()
+                stream.check()
+                latencies += [now - sent for sent in sent_at[len(latencies) : stream.count - before]]
+        return latencies
+
+
+def serve(pipe: Connection, kind: Callable[..., Publisher | Receiver | Probe], progress: LoadProgress) -> None:
+    """Open and run generators, each with a key, until the pipe closes."""
+    generators: dict[str, Any] = {}
     while True:
-        key, method, arguments = pipe.recv()
+        key, method, *arguments = pipe.recv()
+        answer: Any = None
         try:
             if method == "open":
-                generators[key] = kind(*arguments, LoadProgress(shared))
-                answer = None
+                generators[key] = kind(*arguments, progress)
             else:
-                answer = getattr(generators[key], method)(*arguments)
-                if method == "close":
-                    del generators[key]
+                answer = generators[key].run(*arguments)
         except (CbnetError, OSError) as error:
             answer = CbnetError(str(error))
         pipe.send(answer)
+
+
+class Generators:
+    """The processes that generate the load of a case: receiving, publishing, and probing if it has a probe."""
+
+    def __init__(self, case: Case, seed: int) -> None:
+        self._load, self._probe_load = replace(case.load, seed=seed), replace(PROBE, seed=seed)
+        self._progress = SPAWN.RawValue(LoadProgress)
+        kinds = (Receiver, Publisher, Probe) if case.has_probe else (Receiver, Publisher)
+        self._processes = [WorkerProcess("a load generator", serve, kind, self._progress) for kind in kinds]
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in self._processes:
+            process.close()
+
+    def open(self, key: str, publish_at: Target, subscribe_at: Target) -> None:
+        """Connect the clients of a server: first all subscribers."""
+        loads = ((subscribe_at, self._load), (publish_at, self._load), (publish_at, self._probe_load))
+        for process, (target, load) in zip(self._processes, loads, strict=False):
+            process.call((key, "open", target, load))
+
+    def run(self, key: str, messages: int | None, seconds: float) -> tuple[Transfer, Transfer, Sequence[int]]:
+        """Publish, and wait for all deliveries; return both sides, and the probe's latencies in ns."""
+        receiver, publisher, *probes = self._processes
+        self._progress.reset()
+        for process in (receiver, *probes):
+            process.send((key, "run"))
+        sent: Transfer = publisher.call((key, "run", messages, seconds))
+        received: Transfer = receiver.receive()
+        return sent, received, probes[0].receive() if probes else ()

@@ -1,10 +1,13 @@
-"""The load of one case: clients, messages, and limits of messages in flight."""
+"""Cases of the router benchmark: clients, messages, and limits of messages in flight; and the progress of a run."""
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Final
 
+from cbnet.errors import InputError
 from cbnet_lab.bench.result_table import HIDDEN
 from cbnet_lab.bench.router.message_pool import MessagePool
 
@@ -14,7 +17,7 @@ _SUBSCRIBER_WINDOW = 8 << 20  # bytes in flight to one subscriber: half of what 
 _WINDOW = 16 << 20  # bytes in flight to all subscribers
 _MAX_WINDOW = 10_000  # messages
 _OVERHEAD = 60  # bytes of a delivery besides its payload
-_ABORTED = 1 << 62
+_USUAL = 10_000  # filters, at most, of cases with servers of their own
 
 
 @dataclass(frozen=True)
@@ -50,66 +53,61 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Until:
-    """The end of a run: a number of messages, in whole batches, or seconds."""
+class Case:
+    """A load on every server."""
 
-    messages: int | None
-    seconds: float
+    name: str
+    text: str
+    load: Load
+    is_tls: bool = False
+    is_transit: bool = False  # subscribers are at a second router
+    has_probe: bool = False  # latency is measured beside the load
 
+    @property
+    def has_own_servers(self) -> bool:
+        """Whether the servers of the other cases cannot be used."""
+        return self.is_tls or self.is_transit
 
-@dataclass(frozen=True)
-class SentLoad:
-    """Messages published in a run."""
-
-    messages: int
-    began: int  # ns of the monotonic clock
-    problem: str | None = None  # why fewer were sent than ordered
-
-
-@dataclass(frozen=True)
-class Received:
-    """Deliveries of a run."""
-
-    deliveries: int
-    ended: int  # ns of the monotonic clock, at the last one
-    problem: str | None = None  # the first wrong delivery
+    def filters(self, chosen: Sequence[int]) -> list[int]:
+        """Return the numbers of filters to measure: with servers of its own, only the greatest usual one."""
+        if not self.has_own_servers:
+            return list(chosen)
+        return [max((count for count in chosen if count <= _USUAL), default=min(chosen))]
 
 
-class LoadProgress:
-    """Memory shared by the generators of a run."""
+CASES: Final = {
+    case.name: case
+    for case in (
+        Case("fanout-1", "1 subscriber, 500 messages in a write", Load()),
+        Case("fanout-10", "10 subscribers, 100 messages in a write", Load(subscribers=10, batch=100)),
+        Case("fanout-100", "100 subscribers, 20 messages in a write", Load(subscribers=100, batch=20)),
+        Case("payload-10k", "10,000 bytes of payload, 20 messages in a write", Load(payload=10_000, batch=20)),
+        Case("publishers-20", "20 publishers in turn, one message in a write", Load(publishers=20, batch=1)),
+        Case("probe", "as fanout-1, with a message every 2 ms of another client", Load(), has_probe=True),
+        Case("tls", "as fanout-1, with TLS", Load(), is_tls=True),
+        Case("transit", "as fanout-1, with the subscriber at a second router", Load(), is_transit=True),
+    )
+}
 
-    def __init__(self, shared: Any) -> None:
-        """Use an array of two 64-bit numbers."""
-        self._shared = shared
+
+def chosen_cases(names: Sequence[str]) -> list[Case]:
+    """Return the cases of these names."""
+    for name in names:
+        if name not in CASES:
+            raise InputError(f"unknown case {name!r}", hint=f"use some of {', '.join(CASES)}")
+    return [CASES[name] for name in names]
+
+
+class LoadProgress(ctypes.Structure):
+    """Memory shared by the generators of a run.
+
+    received: messages that every subscriber has received.
+    total: messages of the run; -1 while they are being published.
+    is_aborted: whether the run must end, because its result is wrong.
+    """
+
+    _fields_ = (("received", ctypes.c_int64), ("total", ctypes.c_int64), ("is_aborted", ctypes.c_bool))
 
     def reset(self) -> None:
         """Begin a run."""
-        self._shared[:] = (0, -1)
-
-    @property
-    def received(self) -> int:
-        """Messages that every subscriber has received."""
-        return int(self._shared[0])
-
-    @received.setter
-    def received(self, count: int) -> None:
-        self._shared[0] = count
-
-    def abort(self) -> None:
-        """End the run: its result is wrong."""
-        self.received = _ABORTED
-
-    @property
-    def is_aborted(self) -> bool:
-        """Whether the run must end."""
-        return self.received == _ABORTED
-
-    @property
-    def total(self) -> int | None:
-        """Messages of the run; None while they are being published."""
-        total = int(self._shared[1])
-        return None if total < 0 else total
-
-    @total.setter
-    def total(self, count: int) -> None:
-        self._shared[1] = count
+        self.received, self.total, self.is_aborted = 0, -1, False

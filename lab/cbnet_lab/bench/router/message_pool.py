@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import chain
 from random import Random
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,46 +33,32 @@ _EQUAL = 0.9  # of the constraints on airlines are equalities, the others inequa
 _ORDERS = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}
 
 
-class Fare(NamedTuple):
-    """The attribute values of a message."""
-
-    dest: str
-    price: int
-    airline: str
-
-
 class MessagePool:
     """Different messages that are published in turn."""
 
     def __init__(self, count: int, payload: int, airline: str, seed: int) -> None:
         """Draw `count` messages of an airline with `payload` bytes of payload, the stamp included."""
         random = Random(f"{airline} {seed}")
-        self.fares = [Fare(_airport(random), random.randint(_MIN_PRICE, _MAX_PRICE), airline) for _ in range(count)]
-        self._filling = random.randbytes(payload - STAMP_BYTES)
-        self.payload = payload
+        self.attributes: list[dict[str, Any]] = [
+            {"dest": _code(random, 3), "price": random.randint(_MIN_PRICE, _MAX_PRICE), "airline": airline}
+            for _ in range(count)
+        ]
+        self._payload = bytes(STAMP_BYTES) + random.randbytes(payload - STAMP_BYTES)
 
     def __len__(self) -> int:
-        return len(self.fares)
+        return len(self.attributes)
 
     @cached_property
     def contents(self) -> Bytes2D:
         """The content of each message, with stamp 0: uint8[messages, bytes]."""
-        joined = b"".join(publication(fare._asdict(), self._payload)[_HEAD:-1] for fare in self.fares)
+        joined = b"".join(publication(each, self._payload)[_HEAD:-1] for each in self.attributes)
         return np.frombuffer(joined, np.uint8).reshape(len(self), -1)
 
     @property
     def stamp(self) -> slice:
         """The bytes of a content that hold its stamp."""
-        start = self.contents.shape[1] - self.payload
+        start = self.contents.shape[1] - len(self._payload)
         return slice(start, start + STAMP_BYTES)
-
-    def attributes(self) -> list[dict[str, Any]]:
-        """Return the attributes of each message."""
-        return [fare._asdict() for fare in self.fares]
-
-    @property
-    def _payload(self) -> bytes:
-        return bytes(STAMP_BYTES) + self._filling
 
 
 def publication(attributes: dict[str, Any], payload: bytes) -> bytes:
@@ -97,16 +83,17 @@ def subscriber_filter(airline: str, index: int) -> str:
 def random_filters(count: int, pools: Iterable[MessagePool], seed: int) -> Iterator[str]:
     """Yield different filters of three constraints on the attributes of the messages, none of which matches one."""
     random = Random(f"filters {seed}")
-    fares: dict[str, list[Fare]] = {}
-    for fare in chain.from_iterable(pool.fares for pool in pools):
-        fares.setdefault(fare.dest, []).append(fare)
+    fares: dict[str, list[dict[str, Any]]] = {}
+    for fare in chain.from_iterable(pool.attributes for pool in pools):
+        fares.setdefault(fare["dest"], []).append(fare)
     seen: set[str] = set()
     while len(seen) < count:
-        dest, airline = _airport(random), _airline(random)
+        dest, airline = _code(random, 3), _code(random, 2)
         order, limit = random.choice(tuple(_ORDERS)), random.randint(_MIN_PRICE, _MAX_PRICE)
         is_equal = random.random() < _EQUAL
         if any(
-            _ORDERS[order](fare.price, limit) and (fare.airline == airline) == is_equal for fare in fares.get(dest, ())
+            _ORDERS[order](fare["price"], limit) and (fare["airline"] == airline) == is_equal
+            for fare in fares.get(dest, ())
         ):
             continue
         text = f'dest = "{dest}" and price {order} {limit} and airline {"=" if is_equal else "!="} "{airline}"'
@@ -115,9 +102,5 @@ def random_filters(count: int, pools: Iterable[MessagePool], seed: int) -> Itera
             yield text
 
 
-def _airport(random: Random) -> str:
-    return "".join(random.choices(ascii_uppercase, k=3))
-
-
-def _airline(random: Random) -> str:
-    return "".join(random.choices(ascii_uppercase, k=2))
+def _code(random: Random, letters: int) -> str:
+    return "".join(random.choices(ascii_uppercase, k=letters))

@@ -25,7 +25,7 @@ class RawLink:
         self._context = None if authority is None else ssl.create_default_context(cafile=authority)
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._waste = bytearray(_DISCARD)
+        self._waste = memoryview(bytearray(_DISCARD))
 
     def fileno(self) -> int:
         """Return the file descriptor."""
@@ -76,23 +76,19 @@ class RawLink:
                 self._wait(select.POLLIN)
 
     def receive_into(self, space: memoryview) -> int:
-        """Receive the available bytes, as far as there is space; return their number."""
-        received = 0
-        while received < len(space):
-            try:
-                count = self.socket.recv_into(space[received:])
-            except (BlockingIOError, ssl.SSLWantReadError):
-                break
-            if not count:
-                raise CbnetError("the server closed a connection")
-            received += count
-            if not self.is_tls:  # the selector reports the rest; TLS may keep it
-                break
+        """Receive available bytes, with TLS of one record; return their number."""
+        try:
+            received = self.socket.recv_into(space)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return 0
+        if not received:
+            raise CbnetError("the server closed a connection")
         return received
 
     def discard(self) -> None:
         """Read and drop the available bytes, such as acknowledgements to a publisher."""
-        self.receive_into(memoryview(self._waste))
+        while self.receive_into(self._waste):
+            pass
 
     def close(self) -> None:
         """Close the connection."""

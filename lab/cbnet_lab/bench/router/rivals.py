@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-
-import psutil
+from typing import TYPE_CHECKING
 
 from cbnet.network.service.process_network import free_ports
 from cbnet_lab.bench.bench_input import Report
-from cbnet_lab.bench.router.cases import Case
-from cbnet_lab.bench.router.certificate import new_certificate
-from cbnet_lab.bench.router.load import Load, Target
+from cbnet_lab.bench.router.generators import PROBE
+from cbnet_lab.bench.router.load import Case, Load, Target
 from cbnet_lab.bench.router.message_pool import random_filters
-from cbnet_lab.bench.router.probe import PROBE
 from cbnet_lab.bench.router.raw_link import RawLink
-from cbnet_lab.bench.router.servers import SERVERS, Options, ServerKind
+from cbnet_lab.bench.router.servers import SERVERS, Options, ServerKind, new_certificate
 from cbnet_lab.bench.router.wire_formats import CbnetFormat
 from cbnet_lab.bench.server_process import ServerProcess
+
+if TYPE_CHECKING:
+    from cbnet_lab.bench.plans import RouterPlan
 
 _PER_SUBSCRIPTION = 50  # filters
 _SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a million
@@ -50,13 +49,10 @@ class RivalServer:
         )
         return first, last
 
-    def cpu(self) -> list[int]:
-        """Return the processor time of each server, in ns."""
-        return [server.cpu() for server in self.servers]
-
-    def megabytes(self) -> list[float]:
-        """Return the resident memory of each server."""
-        return [psutil.Process(server.pid).memory_info().rss / 1e6 for server in self.servers]
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the servers."""
+        return [server.pid for server in self.servers]
 
     def check_holder(self) -> str | None:
         """Return a problem if the client of the other filters has received anything."""
@@ -67,7 +63,7 @@ class RivalServer:
 
 
 def start_rivals(
-    stack: ExitStack, case: Case, servers: Sequence[str], filters: Sequence[int], seed: int, report: Report
+    stack: ExitStack, case: Case, servers: Sequence[str], plan: RouterPlan, report: Report
 ) -> list[RivalServer]:
     """Start the servers of a case, and of all similar ones; routers once for each number of filters."""
     certificate = None
@@ -77,33 +73,27 @@ def start_rivals(
     authority = None if certificate is None else certificate.file
     rivals = []
     for kind in (SERVERS[name] for name in servers if name == "cbnet" or not case.is_transit):
-        for count in case.filters(filters) if kind.name == "cbnet" else [None]:
+        for count in case.filters(plan.filters) if kind.name == "cbnet" else [None]:
             report(f"{case.name}: starting {kind.name}" + (f", {count:,} filters" if count else ""))
             started: list[ServerProcess] = []
             for port in free_ports(2 if case.is_transit else 1):
                 options = Options(port, certificate, started[0].port if started else None)
                 started.append(stack.enter_context(ServerProcess(kind.setup(options), port)))
-            last = Target(kind.name, started[-1].port, authority)
-            holder = hold_filters(stack, last, count - _SUBSCRIBERS, seed) if count else None
+            holder = None
+            if count is not None and count > _SUBSCRIBERS:
+                holder = _hold_filters(stack, started[-1].port, authority, count - _SUBSCRIBERS, plan.seed)
             rivals.append(RivalServer(kind, started, authority, count, holder))
     return rivals
 
 
-def hold_filters(stack: ExitStack, target: Target, count: int, seed: int) -> RawLink | None:
-    """Subscribe to random filters that no message matches, as a client of its own; not if there are none."""
-    if count <= 0:
-        return None
-    link = RawLink(target.port, target.authority)
+def _hold_filters(stack: ExitStack, port: int, authority: str | None, count: int, seed: int) -> RawLink:
+    """Subscribe to random filters that no message matches, as a client of its own."""
+    link = RawLink(port, authority)
     stack.callback(link.close)
-    client = CbnetFormat("")
-    reader = client.greet(link, "holder")
-    client.subscribe(link, reader, list(_predicates(count, seed)))
-    return link.end_greeting()
-
-
-def _predicates(count: int, seed: int) -> Iterator[str]:
     # The messages of all cases: smaller pools are the first messages of a larger one.
     pools = [Load(channel=channel, seed=seed).pool() for channel in (Load().channel, PROBE.channel)]
-    texts = random_filters(count, pools, seed)
-    while some := list(islice(texts, _PER_SUBSCRIPTION)):
-        yield " or ".join(some)
+    texts = list(random_filters(count, pools, seed))
+    predicates = [" or ".join(texts[n : n + _PER_SUBSCRIPTION]) for n in range(0, count, _PER_SUBSCRIPTION)]
+    client = CbnetFormat("")
+    client.subscribe(link, client.greet(link, "holder"), predicates)
+    return link.end_greeting()

@@ -9,17 +9,39 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version as package_version
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
 from cbnet.network.service.process_network import free_ports
-from cbnet_lab.bench.router.certificate import Certificate
 from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program
 
 # Silence is no failure here: clients wait, and are sent nothing, while others subscribe to a million filters. A ping,
 # after half an hour, was once taken for a message.
 _PATIENT = ("--set", "heartbeat=40000", "--set", "dead=80000", "--set", "silence=90000")
 ROUTER_NAMES = ("a", "b", "c")  # in a chain
+_OPENSSL = "openssl"
+
+
+class Certificate(NamedTuple):
+    """The files of a certificate, which clients trust, and of its key."""
+
+    file: str
+    key: str
+
+
+def new_certificate(folder: Path) -> Certificate:
+    """Create a self-signed certificate for 127.0.0.1 with an elliptic key, valid for a day."""
+    if shutil.which(_OPENSSL) is None:
+        raise InputError(f"TLS needs {_OPENSSL}, which is not installed", hint="leave out the case tls")
+    made = Certificate(str(folder / "certificate.pem"), str(folder / "key.pem"))
+    new_key = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1")
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+    command = [_OPENSSL, *new_key, *names, "-keyout", made.key, "-out", made.file]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise CbnetError(f"{_OPENSSL} failed: {ran.stderr.strip()}")
+    return made
 
 
 class Options(NamedTuple):

@@ -7,8 +7,8 @@ folder, so that a second run starts measuring at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -19,11 +19,13 @@ import pyarrow.parquet as pq
 
 from cbnet.errors import InputError
 from cbnet.matching import Table
+from cbnet.pipeline.ingest.readers import read
+from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.spark.session import borrowed_session
 from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
+from cbnet_lab.bench.result_table import ResultTable, ratio
 from cbnet_lab.bench.spark.match_rivals import RivalTime, compare
-from cbnet_lab.bench.spark.match_speed import KEY, Pass, bare_pass, read_kinds, same_answers, spark_pass, write_records
+from cbnet_lab.bench.spark.match_speed import KEY, Pass, bare_pass, same_answers, spark_pass, write_records
 from cbnet_lab.bench.timing import best_of_rounds
 from cbnet_lab.workload.standing_rules import Records, fitted_limit, standing_filters
 
@@ -48,7 +50,6 @@ class SpeedBound:
 
     two_processes: float  # speed-up of two independent processes over one
     checked: int  # matches compared individually
-    problem: str | None = field(default=None, metadata=HIDDEN)
 
 
 Result = Pass | SpeedBound | RivalTime
@@ -64,10 +65,8 @@ def run(plan: SparkPlan, report: Report) -> Iterator[Result]:
             yield from rivals(given, _MASTERS[-1], report)
 
 
-@contextmanager
-def _session(given: SparkPlan, master: str) -> Iterator[SparkSession]:
-    with borrowed_session("cbnet bench", master=master, conf=given.conf) as spark:
-        yield spark
+def _session(given: SparkPlan, master: str) -> AbstractContextManager[SparkSession]:
+    return borrowed_session("cbnet bench", master=master, conf=given.conf)
 
 
 def _folder(given: SparkPlan) -> Path:
@@ -76,16 +75,17 @@ def _folder(given: SparkPlan) -> Path:
 
 def _kinds(given: SparkPlan, master: str) -> list[pa.Table]:
     """Return the records of each kind, read by Spark once and kept in the folder."""
-    if given.flights is None and given.quotes is None:
+    paths = {"flights": given.flights, "stockquotes": given.quotes}  # by preset
+    files = {preset: _folder(given) / f"{preset}.parquet" for preset, path in paths.items() if path is not None}
+    if not files:
         raise InputError("no records to match", hint="give --flights, --quotes or both")
     _folder(given).mkdir(parents=True, exist_ok=True)
-    names = [name for name, path in (("flights", given.flights), ("quotes", given.quotes)) if path is not None]
-    files = [_folder(given) / f"{name}.parquet" for name in names]
-    if not all(file.exists() for file in files):
+    if not all(file.exists() for file in files.values()):
         with _session(given, master) as spark:
-            for file, kind in zip(files, read_kinds(spark, given.flights, given.quotes), strict=True):
-                pq.write_table(kind, file)
-    return [pq.read_table(file) for file in files]
+            for preset, file in files.items():
+                source = Source.of({"preset": preset, "path": paths[preset]})
+                pq.write_table(read(spark, source).rows.toArrow(), file)
+    return [pq.read_table(file) for file in files.values()]
 
 
 def _records(given: SparkPlan, kinds: list[pa.Table], count: int) -> Path:

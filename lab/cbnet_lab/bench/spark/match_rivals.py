@@ -10,7 +10,7 @@ Both must find the same matches as `match`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from cbnet.errors import CbnetError
 from cbnet.matching import Table
 from cbnet.pipeline.match.dataframe_matcher import match
 from cbnet.pipeline.spark.failures import SPARK_ERRORS
-from cbnet_lab.bench.result_table import HIDDEN
 from cbnet_lab.bench.spark.match_speed import KEY
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ _FILTERS, _RECORDS = "cbnet_bench_filters", "cbnet_bench_records"
 _WORDS = {"=": "eq", "<=": "le", ">=": "ge", "^=": "starts"}
 
 Rows = dict[int, list[tuple[str, str, str | int | float]]]  # filter -> name, op, value
+Method = Callable[["DataFrame"], "DataFrame"]  # from records to pairs of record and rule
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class RivalTime:
     seconds: float
     us_record: float | None = None  # None if it failed
     failure: str = ""  # why it has no result
-    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong answer ends the run
 
 
 def compare(
@@ -53,57 +52,50 @@ def compare(
 
     Records are numbered from 0. The rivals' matches must equal those of `match` on the same records.
     """
-    count = records.count()
-    rows_by_filter = _filters_of(filters)
-    table = Table.from_arrow(filters)
-    methods: dict[str, Callable[[DataFrame], DataFrame]] = {
+    count, rows_by_filter, table = records.count(), _filters_of(filters), Table.from_arrow(filters)
+
+    def measure(name: str, method: Method, some: int) -> tuple[RivalTime, tuple[int, int]]:
+        return _measure(name, method, records.where(f"{KEY} < {some}"), len(rows_by_filter), some)
+
+    def ours(rows: DataFrame) -> DataFrame:
+        return match(rows, table, key=KEY)
+
+    def rival(name: str, method: Method) -> RivalTime:
+        """Measure a rival on few records, then on as many as its budget allows."""
+        some = min(count, 1000)
+        measure(name, method, min(count, 100))
+        first, _ = measure(name, method, some)
+        some = min(count, max(some, int(some * budget / max(first.seconds, 1e-3))))
+        result, digest = measure(name, method, some)
+        if digest != measure(name, ours, some)[1]:
+            raise CbnetError(f"internal error: {name} and cbnet match differently; please report this")
+        return result
+
+    report(f"cbnet, {len(rows_by_filter):,} filters")
+    measure("cbnet", ours, min(count, 1000))
+    results = [measure("cbnet", ours, count)[0]]
+    methods: dict[str, Method] = {
         "join": lambda rows: _join(spark, rows, rows_by_filter),
         "case": lambda rows: _cases(rows, rows_by_filter),
     }
-    report(f"cbnet, {len(rows_by_filter):,} filters")
-    _measure(
-        "cbnet", lambda rows: match(rows, table, key=KEY), records.where(f"{KEY} < 1000"), len(rows_by_filter), 1000
-    )
-    results = [_measure("cbnet", lambda rows: match(rows, table, key=KEY), records, len(rows_by_filter), count)[0]]
     for name, method in methods.items():
         report(f"{name}, {len(rows_by_filter):,} filters")
         try:
-            results.append(_rival(name, method, records, table, (len(rows_by_filter), count), budget))
+            results.append(rival(name, method))
         except SPARK_ERRORS as error:
             results.append(RivalTime(name, len(rows_by_filter), 0, 0, 0.0, failure=_reason(str(error))))
     return results
 
 
-def _rival(
-    name: str,
-    method: Callable[[DataFrame], DataFrame],
-    records: DataFrame,
-    table: Table[int],
-    sizes: tuple[int, int],
-    budget: float,
-) -> RivalTime:
-    """Measure a rival on few records, then on as many as its budget allows."""
-    filters, count = sizes
-    some = min(count, 1000)
-    _measure(name, method, records.where(f"{KEY} < {min(count, 100)}"), filters, some)
-    first, _ = _measure(name, method, records.where(f"{KEY} < {some}"), filters, some)
-    some = min(count, max(some, int(some * budget / max(first.seconds, 1e-3))))
-    sample = records.where(f"{KEY} < {some}")
-    result, digest = _measure(name, method, sample, filters, some)
-    if digest != _measure(name, lambda rows: match(rows, table, key=KEY), sample, filters, some)[1]:
-        raise CbnetError(f"internal error: {name} and cbnet match differently; please report this")
-    return result
-
-
 def _measure(
-    method: str, work: Callable[[DataFrame], DataFrame], records: DataFrame, filters: int, count: int
+    name: str, method: Method, records: DataFrame, filters: int, count: int
 ) -> tuple[RivalTime, tuple[int, int]]:
     """Return the time of a method and a digest of its matches: their number and the sum of their hashes."""
     start = perf_counter()
     hashes = f"CAST(xxhash64({KEY}, rule) AS DECIMAL(38, 0))"
-    [row] = work(records).selectExpr("count(*)", f"coalesce(sum({hashes}), 0)").collect()
+    [row] = method(records).selectExpr("count(*)", f"coalesce(sum({hashes}), 0)").collect()
     seconds = perf_counter() - start
-    return RivalTime(method, filters, count, row[0], seconds, seconds / count * 1e6), (row[0], int(row[1]))
+    return RivalTime(name, filters, count, row[0], seconds, seconds / count * 1e6), (row[0], int(row[1]))
 
 
 def _reason(text: str) -> str:

@@ -6,7 +6,7 @@ In this process pyarrow reads the same Parquet files. Processor time is measured
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING
@@ -18,16 +18,13 @@ import pyarrow.parquet as pq
 
 from cbnet.errors import CbnetError
 from cbnet.matching import Table
-from cbnet.pipeline.ingest.readers import read
-from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.match.dataframe_matcher import match_shipped
 from cbnet.pipeline.match.match_counts import new_observation, observe_counts, observed_counts
 from cbnet.pipeline.match.shipped_tables import ship_tables
 from cbnet_lab.bench.cpu import process_tree_time
-from cbnet_lab.bench.result_table import HIDDEN
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 KEY = "id"
 WITHOUT_SPARK = "without Spark"
@@ -49,7 +46,6 @@ class Pass:
     encode_s: float
     kernel_s: float
     us_kernel: float  # per record
-    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong answer ends the run
 
     @property
     def per_second(self) -> float:
@@ -60,13 +56,6 @@ class Pass:
     def per_cpu_second(self) -> float:
         """Records per second of processor time of all processes."""
         return self.records / (self.java_s + self.python_s)
-
-
-def read_kinds(spark: SparkSession, flights: str | None, quotes: str | None) -> list[pa.Table]:
-    """Return the records of the traces, one table per kind."""
-    named = {"flights": flights, "stockquotes": quotes}
-    sources = [Source.of({"preset": preset, "path": path}) for preset, path in named.items() if path is not None]
-    return [read(spark, source).rows.toArrow() for source in sources]
 
 
 def write_records(kinds: list[pa.Table], count: int, folder: Path, seed: int = 0) -> None:
@@ -116,25 +105,19 @@ def _batches(records: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _columns(records: Path) -> list[str]:
-    first = next(iter(sorted(records.glob("*.parquet"))))
-    return [name for name in pq.read_schema(first).names if name != KEY]
+    return [name for name in pq.read_schema(min(records.glob("*.parquet"))).names if name != KEY]
 
 
 def same_answers(spark: SparkSession, records: Path, table: Path, count: int) -> int:
     """Check that matches on Spark equal those of the table; return how many were compared."""
-    file = sorted(records.glob("*.parquet"))[0]
+    file = min(records.glob("*.parquet"))
     frame = spark.read.parquet(str(file)).where(f"{KEY} < {count}")
-    found = _pairs_of(
-        match_shipped(frame, ship_tables(spark, table, filters=False), key=KEY, columns=_columns(records))
-    )
+    tables = ship_tables(spark, table, filters=False)
+    pairs = match_shipped(frame, tables, key=KEY, columns=_columns(records)).toArrow()
+    found = {*zip(pairs[KEY].to_pylist(), pairs["rule"].to_pylist(), strict=True)}
     rows = pq.read_table(file).slice(0, count).combine_chunks()
     answers = Table.open(table).match_frame(rows.drop_columns([KEY])).to_pylist()
     expected = {(key, interface) for key, row in zip(rows[KEY].to_pylist(), answers, strict=True) for interface in row}
     if found != expected:
         raise CbnetError("internal error: matches on Spark differ from those of the table; please report this")
     return len(expected)
-
-
-def _pairs_of(frame: DataFrame) -> set[tuple[int, int]]:
-    rows = frame.toArrow()
-    return {*zip(rows[KEY].to_pylist(), rows["rule"].to_pylist(), strict=True)}

@@ -13,9 +13,7 @@ _BENCH, _FAULTS = "cbnet_lab.bench", "cbnet_lab.faults"
 
 
 def _network_module(plan: plans.NetworkBenchPlan) -> str:
-    if plan.fail is not None:
-        return f"{_FAULTS}.failures"
-    return f"{_BENCH}.network.{'broker_comparison' if plan.broker else 'throughput'}"
+    return f"{_BENCH}.network.throughput" if plan.fail is None else f"{_FAULTS}.failures"
 
 
 bench = typer.Typer(
@@ -32,7 +30,7 @@ for command in (
     plan_command("router", plans.RouterPlan, f"{_BENCH}.router.comparison"),
     plan_command("door", fault_plans.DoorPlan, f"{_FAULTS}.door.trial"),
     plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged.comparison"),
-    plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client.client_speed"),
+    plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client_speed"),
     plan_command("churn", fault_plans.ChurnPlan, f"{_FAULTS}.churn.trial"),
     plan_command("announcements", plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),
     plan_command("month", fault_plans.MonthPlan, f"{_FAULTS}.runs"),

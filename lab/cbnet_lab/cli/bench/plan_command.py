@@ -2,7 +2,7 @@
 
 A benchmark is a module with these functions:
 
-    run(plan, report)      yields rows, each when it is measured; a row with a `problem` is a wrong answer
+    run(plan, report)      yields rows, each when it is measured; one whose `problem` is not None is a wrong answer
     tables(plan, rows)     yields what is shown to people: lines, and tables of the rows
     notes(plan)            yields notes before the run, such as rivals that are not installed; may be missing
     problems(plan, rows)   yields what is wrong, if it is not the problems of the rows; may be missing
@@ -100,7 +100,7 @@ def _run(benchmark: Any, plan: Any, as_json: bool) -> None:
     if hasattr(benchmark, "problems"):
         problems = [*benchmark.problems(plan, rows)]
     else:
-        problems = [row.problem for row in rows if row.problem is not None]
+        problems = [row.problem for row in rows if getattr(row, "problem", None) is not None]
     if problems:
         raise CbnetError(f"wrong answers: {'; '.join(problems)}")
 

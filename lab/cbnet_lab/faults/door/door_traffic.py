@@ -5,10 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from cbnet_lab.bench.network.traffic import VENUES, Traffic
+from cbnet_lab.bench.network.traffic import Traffic
 
 CONTENTS: Final = 500  # different messages
 _SYMBOLS: Final = [f"s{number:02d}.eq" for number in range(50)]
+_VENUES: Final = ("XNYS", "XNAS", "XLON")
 _TAGS: Final = ("bank", "energy", "tech", "eu", "us")
 _PRICES, _VOLUMES = 100, 1_000
 KINDS: Final = (
@@ -38,7 +39,7 @@ def _values(random: Random) -> dict[str, Any]:
     return {
         "low": low, "high": low + 5, "digit": random.randrange(10), "digit5": random.randrange(5),
         "symbol": symbols[0], "symbol2": symbols[1], "symbol3": symbols[2], "tag": tags[0], "tag2": tags[1],
-        "venue": random.choice(VENUES), "turnover": random.randrange(60, 95) * _PRICES * _VOLUMES // 100,
+        "venue": random.choice(_VENUES), "turnover": random.randrange(60, 95) * _PRICES * _VOLUMES // 100,
     }  # fmt: skip
 
 
@@ -47,7 +48,7 @@ def _content(random: Random) -> dict[str, Any]:
         "symbol": random.choice(_SYMBOLS),
         "price": random.randrange(_PRICES * 4) / 4,
         "volume": random.randrange(_VOLUMES),
-        "venue": random.choice(VENUES),
+        "venue": random.choice(_VENUES),
         "#": sorted(random.sample(_TAGS, random.randrange(4))),
     }
     if random.random() < 0.7:

@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.topology import topology
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.plan_options import routings
 from cbnet_lab.faults.month import MAX_RECOVERY, Month, month_schedule
 from cbnet_lab.faults.plans import MonthPlan
 
@@ -12,7 +12,7 @@ MINUTES = MonthPlan(topology="powerlaw:8", hours=0.03, rate=5)
 
 
 def run(plan, trees="1"):
-    months = [Month(plan, routing) for routing in Routing.from_text(trees)]
+    months = [Month(plan, routing) for routing in routings("--trees", trees)]
     return months, [month.run(lambda _: None) for month in months]
 
 

@@ -35,7 +35,7 @@ def delivery(stamp, number=None, members=None):
 
 
 def attributes(stamp):
-    return POOL.attributes()[stamp % 7]
+    return POOL.attributes[stamp % 7]
 
 
 def received(frames, size=1 << 20, publishers=1):

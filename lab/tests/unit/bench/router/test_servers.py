@@ -1,7 +1,6 @@
 """Command lines of the measured servers."""
 
-from cbnet_lab.bench.router.certificate import Certificate
-from cbnet_lab.bench.router.servers import SERVERS, Options
+from cbnet_lab.bench.router.servers import SERVERS, Certificate, Options
 
 SECURE = Certificate("/c.pem", "/k.pem")
 

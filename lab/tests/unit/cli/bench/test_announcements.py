@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-import cbnet_lab.bench.network.announcement_runs as runs
-from cbnet_lab.bench.network.delivery_check import DeliveryCheck
+from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries
 
 SMALL = ("--topology", "tree:5", "--filters", 20, "--messages", 40, "--memory")
 
@@ -33,7 +32,7 @@ def test_announcements_are_shown_to_people(cbnet, monkeypatch):
 
 
 def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
-    monkeypatch.setattr(runs, "check_deliveries", lambda *_: DeliveryCheck(10, 9, 1, 0, 0))
+    monkeypatch.setattr(ExpectedDeliveries, "check", lambda *_: DeliveryCheck(10, 9, 1, 0, 0))
     outcome = cbnet("bench", "announcements", *SMALL, "--population", "tags")
     assert outcome.code == 1
     assert "WRONG" in outcome.out

@@ -3,8 +3,8 @@
 import pytest
 
 from cbnet_lab.bench.router import comparison
-from cbnet_lab.bench.router.cases import CASES
 from cbnet_lab.bench.router.comparison import Round, case_result
+from cbnet_lab.bench.router.load import CASES
 from cbnet_lab.bench.router.rivals import RivalServer
 from cbnet_lab.bench.router.servers import SERVERS
 

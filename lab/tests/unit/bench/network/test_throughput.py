@@ -1,4 +1,4 @@
-from cbnet_lab.bench.network.run_result import matching_share
+from cbnet_lab.bench.network.throughput import matching_share
 
 
 def test_the_share_of_matching_is_that_of_all_routers():

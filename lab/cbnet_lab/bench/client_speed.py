@@ -1,33 +1,42 @@
 """Processor time of a client's process per message, for each method of publishing and receiving.
 
-A client is connected to a `ClientPeer`. Every message that the peer receives is checked; of those that the client
-receives, their number, and the content of all that it reads.
+A client is connected to a peer in place of a router, in a process of its own, so that only the client is measured.
+Every message that the peer receives is checked; of those that the client receives, their number, and the content of all
+that it reads.
 """
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
 
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_subscription import Delivery
 from cbnet.network.client.blocking.client import Client, connect
+from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Publish, Published, Subscribe, Subscribed
+from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.bench_input import Report
-from cbnet_lab.bench.client.peer import PAYLOAD, POOL, ClientPeer, content
-from cbnet_lab.bench.result_table import HIDDEN, ResultTable
-from cbnet_lab.bench.worker_process import SPAWN
+from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 if TYPE_CHECKING:
     from cbnet_lab.bench.plans import ClientsPlan
 
+_POOL = 500  # different messages
+_PAYLOAD = bytes(100)
+_READ = 1 << 18  # bytes
 _TIMEOUT = 60.0  # seconds; the peer may be slower than the client
-_CONTENTS = [content(number) for number in range(POOL)]
+_HELLO = Hello(low=3, high=3, role="router", name="peer", network="cbnet", life=1, link=1, scheme="multitree")
+_CONTENTS: list[dict[str, Any]] = [{"dest": "MXP", "price": number, "seat": f"s{number}"} for number in range(_POOL)]
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,6 @@ class ClientSpeed:
     messages: int
     cpu_us_per_message: float  # in the best round
     rounds_cpu_us_per_message: list[float]
-    problem: str | None = field(default=None, metadata=HIDDEN)  # a wrong message ends the run
 
 
 def run(plan: ClientsPlan, report: Report) -> Iterator[ClientSpeed]:
@@ -64,9 +72,9 @@ def tables(plan: ClientsPlan, rows: Sequence[ClientSpeed]) -> Iterator[ResultTab
 
 def _round(executor: Executor, run: Callable[[str, int], float], messages: int, expected: int) -> float:
     """Return the µs of processor time per message; expected: messages that the client publishes."""
-    with ClientPeer(messages) as peer:
-        seconds = executor.submit(run, peer.address, messages).result()
-        published = peer.published()
+    with closing(WorkerProcess("the peer of the client", _serve, messages)) as peer:
+        seconds = executor.submit(run, f"127.0.0.1:{peer.receive()}", messages).result()
+        published = peer.receive()
     if published != expected:
         raise CbnetError(f"the client published {published:,} messages instead of {expected:,}")
     return 1e6 * seconds / messages
@@ -87,15 +95,15 @@ def _run_async(work: Callable[[AsyncClient, int], Any], address: str, messages: 
 
 async def _publish_async(client: AsyncClient, messages: int) -> None:
     for number in range(messages - 1):
-        await client.publish(_CONTENTS[number % POOL], PAYLOAD, timeout=_TIMEOUT)
-    await client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+        await client.publish(_CONTENTS[number % _POOL], _PAYLOAD, timeout=_TIMEOUT)
+    await client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
 
 
 async def _publish_many_async(client: AsyncClient, messages: int) -> None:
-    for first in range(0, messages - 1, POOL):
-        count = min(POOL, messages - 1 - first)
-        await client.publish_many(_CONTENTS[:count], [PAYLOAD] * count, timeout=_TIMEOUT)
-    await client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+    for first in range(0, messages - 1, _POOL):
+        count = min(_POOL, messages - 1 - first)
+        await client.publish_many(_CONTENTS[:count], [_PAYLOAD] * count, timeout=_TIMEOUT)
+    await client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
 
 
 async def _iterate_async(client: AsyncClient, messages: int) -> None:
@@ -128,15 +136,15 @@ def _run(work: Callable[[Client, int], None], address: str, messages: int) -> fl
 
 def _publish(client: Client, messages: int) -> None:
     for number in range(messages - 1):
-        client.publish(_CONTENTS[number % POOL], PAYLOAD, timeout=_TIMEOUT)
-    client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+        client.publish(_CONTENTS[number % _POOL], _PAYLOAD, timeout=_TIMEOUT)
+    client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
 
 
 def _publish_many(client: Client, messages: int) -> None:
-    for first in range(0, messages - 1, POOL):
-        count = min(POOL, messages - 1 - first)
-        client.publish_many(_CONTENTS[:count], [PAYLOAD] * count, timeout=_TIMEOUT)
-    client.publish(content(messages - 1), PAYLOAD, wait=True, timeout=_TIMEOUT)
+    for first in range(0, messages - 1, _POOL):
+        count = min(_POOL, messages - 1 - first)
+        client.publish_many(_CONTENTS[:count], [_PAYLOAD] * count, timeout=_TIMEOUT)
+    client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
 
 
 def _iterate(client: Client, messages: int) -> None:
@@ -158,7 +166,7 @@ def _batches(client: Client, messages: int, *, is_read: bool) -> None:
 def _check(deliveries: list[Delivery], first: int) -> None:
     """Read messages: they must be those from the number `first` on."""
     for number, delivery in enumerate(deliveries, first):
-        if delivery.message["price"] != number % POOL:
+        if delivery.message["price"] != number % _POOL:
             raise CbnetError(f"message {number:,} is {delivery.message}")
 
 
@@ -174,3 +182,60 @@ WAYS: Final[dict[tuple[str, str], Callable[[str, int], float]]] = {
     ("batches, counted", "asyncio"): partial(_run_async, partial(_batches_async, is_read=False)),
     ("batches, counted", "synchronous"): partial(_run, partial(_batches, is_read=False)),
 }
+
+
+# --- the peer
+
+
+def _serve(pipe: Connection, messages: int) -> None:
+    """Serve one client, and deliver messages to it if it subscribes.
+
+    Send the port to the pipe, and the number of messages that the client has published, when it closes its connection.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pipe.send(listener.getsockname()[1])
+        link, _ = listener.accept()
+    link.settimeout(_TIMEOUT)
+    link.sendall(encode(_HELLO))
+    published = 0
+    for frame in _frames(link):
+        if isinstance(frame, Publish):
+            if (frame.attributes, frame.payload) != (_CONTENTS[published % _POOL], _PAYLOAD):
+                raise CbnetError("it received another message than was published")
+            published += 1
+            if frame.wants_answer:
+                link.sendall(encode(Published(frame.number)))
+        elif isinstance(frame, Subscribe):
+            blocks = _deliveries(frame.id, messages)  # all encoded before the client is measured
+            link.sendall(encode(Subscribed(frame.id, True, 1, [])))
+            for block in blocks:
+                link.sendall(block)
+    pipe.send(published)
+
+
+def _frames(link: socket.socket) -> Iterator[Frame]:
+    """Yield the frames of the client; answer its pings."""
+    reader = FrameReader()
+    while data := _received(link):
+        for frame in reader.feed(data):
+            if isinstance(frame, Ping):
+                link.sendall(encode(Pong(frame.number)))
+            else:
+                yield frame
+
+
+def _received(link: socket.socket) -> bytes:
+    """Return bytes; none at the end. A client that has its answer may close without reading the last pong."""
+    try:
+        return link.recv(_READ)
+    except ConnectionResetError:
+        return b""
+
+
+def _deliveries(subscription: int, messages: int) -> list[bytes]:
+    """Return the frames of all messages, in blocks."""
+    frames = [
+        encode(Deliver([subscription], "peer", 1, number + 1, _CONTENTS[number % _POOL], [], _PAYLOAD))
+        for number in range(messages)
+    ]
+    return [b"".join(frames[first : first + _POOL]) for first in range(0, messages, _POOL)]
