@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from cbnet.routing.sizing.advantage import expected
 from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.y2006.advantage_metrics import general_metrics
-from cbnet_lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, advantages_in_bits, general_advantages
+from cbnet_lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, general_advantages
 
 _ZOOM = 0.1  # of nk / |M|, the range of the second graph
 _READING_LABELS = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
@@ -54,11 +52,9 @@ def _charts(rows: Rows, parameters: Figure5Parameters2006) -> dict[str, list[Row
         for label in _READING_LABELS.values()
         for count in GENERAL_COUNTS
     ]
-    bits = advantages_in_bits(pa.Table.from_pylist(rows["advantages"]))
     return {
         "figure-5": [*points, *closed],
         "figure-5-zipf": [row for row in points if row["distribution"] == "zipf" and row["ratio"] <= _ZOOM],
-        "figure-5-bits": _points(bits.to_pylist()),
     }
 
 
