@@ -59,7 +59,7 @@ SetProgress: TypeAlias = Callable[[int, int], None]  # sets done, sets in total
 
 
 def specific_advantages(
-    scenarios: Sequence[str] = tuple(SCENARIOS),
+    scenarios: Sequence[str] = (),
     *,
     sets: int = 100,
     max_predicates: int = 10_000,
@@ -71,12 +71,13 @@ def specific_advantages(
 ) -> pa.Table:
     """Return α in the specific model, for up to `max_predicates` predicates, by both rules.
 
+    scenarios: names; all by default.
     processes: None for one per core, if the work is worth it.
     terms: a file of terms and counts, readable on all executors; None for the built-in ones.
     spark: draws the sets on a cluster instead of in processes.
     """
     _check_sets(sets)
-    scenarios = [*dict.fromkeys(scenarios)]  # a set must not be counted twice
+    scenarios = [*dict.fromkeys(scenarios or SCENARIOS)]  # a set must not be counted twice
     for scenario in scenarios:
         if scenario not in SCENARIOS:
             raise InputError(f"unknown scenario {scenario!r}", hint=f"use one of {', '.join(SCENARIOS)}")
