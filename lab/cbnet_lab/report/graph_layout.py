@@ -18,22 +18,18 @@ from cbnet.topology import Graph, distances
 
 Positions: TypeAlias = NDArray[np.float64]  # float64[n, 2]
 
-MAX_NODES = 500
+_MAX_NODES = 500
 _STEPS = 200
-
-
-def check_drawable(graph: Graph) -> None:
-    """Raise an error if a graph is too large to be drawn legibly."""
-    if len(graph) > MAX_NODES:
-        raise InputError(f"cannot draw {len(graph):,} nodes: the limit is {MAX_NODES}")
 
 
 def layout(graph: Graph) -> Positions:
     """Return a position for each node; neighbours are about 1 apart."""
-    check_drawable(graph)
+    if len(graph) > _MAX_NODES:  # more would not be legible
+        raise InputError(f"cannot draw {len(graph):,} nodes: the limit is {_MAX_NODES}")
     if len(graph) == 1:
         return np.zeros((1, 2))
-    hops = _hops(graph)
+    unit = replace(graph, weights=np.ones_like(graph.weights))
+    hops = distances(unit, range(len(graph))).astype(np.float64)
     weights = np.where(hops > 0, hops, np.inf) ** -2.0
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=0)) - weights)
     positions: Positions = _first(hops)
@@ -41,11 +37,6 @@ def layout(graph: Graph) -> Positions:
         positions = np.matmul(inverse, _pull(positions, hops, weights))
     width, height = np.ptp(positions, axis=0)
     return positions if width >= height else positions[:, ::-1]
-
-
-def _hops(graph: Graph) -> Positions:
-    unit = replace(graph, weights=np.ones_like(graph.weights))
-    return distances(unit, range(len(graph))).astype(np.float64)
 
 
 def _first(hops: Positions) -> Positions:
