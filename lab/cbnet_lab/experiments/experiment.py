@@ -25,9 +25,8 @@ import pyarrow as pa
 
 from cbnet.processors import available_processors
 from cbnet_lab.experiments.chart_definition import ChartDefinition
-from cbnet_lab.experiments.claim import Finding, claims
+from cbnet_lab.experiments.claim import Finding, claims, judge
 from cbnet_lab.experiments.curves import Metrics, Row, as_table
-from cbnet_lab.experiments.judge import judge
 from cbnet_lab.report.chart import Chart
 from cbnet_lab.report.page import Grid
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims
-from cbnet_lab.experiments.judge import finding_by_tests
+from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims, finding_by_tests
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.page import Cell, Grid, Page, Section
 

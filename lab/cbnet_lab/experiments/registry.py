@@ -5,47 +5,27 @@ The experiment "2002-figure-7a" is the `EXPERIMENT` of the module `y2002.figure_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 
 from cbnet.errors import InputError
 from cbnet_lab.experiments.experiment import Experiment, declarations
 
-
-class Experiments(Mapping[str, Experiment]):
-    """Experiments by name."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = tuple(names)
-
-    def __getitem__(self, name: str) -> Experiment:
-        if name not in self._names:
-            raise KeyError(name)
-        experiment: Experiment = import_module(f"cbnet_lab.experiments.{_module(name)}").EXPERIMENT
-        return experiment
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+EXPERIMENTS = tuple(name for name in declarations() if name != "shared")
 
 
-EXPERIMENTS = Experiments([name for name in declarations() if name != "shared"])
+def load_experiment(name: str) -> Experiment:
+    """Return the experiment of a name in `EXPERIMENTS`."""
+    year, _, stem = name.partition("-")
+    experiment: Experiment = import_module(f"cbnet_lab.experiments.y{year}.{stem.replace('-', '_')}").EXPERIMENT
+    return experiment
 
 
 def select_experiments(names: Sequence[str]) -> list[Experiment]:
     """Return the experiments with these names or prefixes, such as "2014"; all without any."""
-    for name in names:
-        if not any(_matches(experiment, name) for experiment in EXPERIMENTS):
+    chosen = {name: [each for each in EXPERIMENTS if each == name or each.startswith(f"{name}-")] for name in names}
+    for name, found in chosen.items():
+        if not found:
             raise InputError(f"no experiment {name!r}", hint="see `cbnet lab reproduce --list`")
-    return [EXPERIMENTS[each] for each in EXPERIMENTS if not names or any(_matches(each, name) for name in names)]
-
-
-def _matches(experiment: str, name: str) -> bool:
-    return experiment == name or experiment.startswith(f"{name}-")
-
-
-def _module(name: str) -> str:
-    year, _, stem = name.partition("-")
-    return f"y{year}.{stem.replace('-', '_')}"
+    every = {each for found in chosen.values() for each in found}
+    return [load_experiment(each) for each in EXPERIMENTS if each in every or not names]

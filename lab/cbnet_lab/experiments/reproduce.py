@@ -30,6 +30,7 @@ from cbnet.processors import available_processors
 from cbnet_lab.experiments.claim import Finding
 from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Scale, Tables
 from cbnet_lab.experiments.fingerprint import code_fingerprint, commit, fingerprint, input_fingerprint
+from cbnet_lab.experiments.registry import EXPERIMENTS, load_experiment
 from cbnet_lab.report.chart import Chart, png, svg
 from cbnet_lab.report.page import Grid
 
@@ -87,6 +88,13 @@ def stored_outcome(experiment: Experiment, out: Path) -> ExperimentOutcome | Non
     if manifest["parameters"] != _plain(experiment.scales[scale]):  # another version; its tables may differ too
         return None
     return _outcome(experiment, manifest, _read(out / experiment.name, manifest), scale, reused=True)
+
+
+def stored_outcomes(out: Path, known: Sequence[ExperimentOutcome] = ()) -> list[ExperimentOutcome]:
+    """Return known outcomes, and the stored ones of other experiments, in the order of the papers."""
+    outcomes = {outcome.experiment.name: outcome for outcome in known}
+    all_outcomes = (outcomes.get(name) or stored_outcome(load_experiment(name), out) for name in EXPERIMENTS)
+    return [outcome for outcome in all_outcomes if outcome is not None]
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

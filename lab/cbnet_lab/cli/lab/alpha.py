@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cbnet.cli.console import plural, progress_bar
 from cbnet.errors import InputError
@@ -20,12 +19,7 @@ from cbnet_lab.experiments.curves import Row, grouped
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-class AdvantageModel(StrEnum):
-    """The models of [2006 §4]."""
-
-    general = "general"
-    specific = "specific"
+Model: TypeAlias = Literal["general", "specific"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +29,7 @@ class AdvantagePlan:
     Example: cbnet lab alpha specific --scenario uniform-50 --sets 20 --max-predicates 1000
     """
 
-    model: AdvantageModel | None = option(
+    model: Model | None = option(
         None, "", "general (sets of messages) or specific (predicates); both by default.", name=""
     )
     scenario: tuple[str, ...] = option(
@@ -52,26 +46,27 @@ class AdvantagePlan:
     seed: int = seed()
 
     def __post_init__(self) -> None:
-        if self.model is AdvantageModel.general and (self.scenario or self.terms or self.max_predicates):
+        if self.model == "general" and (self.scenario or self.terms or self.max_predicates):
             problem = "the general model has no --scenario, --terms or --max-predicates"
             raise InputError(problem, hint="leave them out, or use `specific`")
-        if self.model is AdvantageModel.specific and self.bits:
+        if self.model == "specific" and self.bits:
             problem = "the specific model has no --bits: its size is a number of constraints"
             raise InputError(problem, hint="use `general`")
 
 
 def _measure(plan: AdvantagePlan, as_json: bool) -> None:
-    from cbnet_lab.experiments.registry import EXPERIMENTS
+    from cbnet_lab.experiments.registry import load_experiment
     from cbnet_lab.experiments.y2006.monte_carlo import advantages_in_bits
 
-    for model in [*AdvantageModel][::-1] if plan.model is None else [plan.model]:
+    models: tuple[Model, ...] = ("specific", "general") if plan.model is None else (plan.model,)
+    for model in models:
         table = _advantages(plan, model)
-        name = "2006-figures-6-7" if model is AdvantageModel.specific else "2006-figure-5"
-        findings = EXPERIMENTS[name].findings({"advantages": table}, None)  # the paper's are in messages
-        if plan.bits and model is AdvantageModel.general:
+        name = "2006-figures-6-7" if model == "specific" else "2006-figure-5"
+        findings = load_experiment(name).findings({"advantages": table}, None)  # the paper's are in messages
+        if plan.bits and model == "general":
             table = advantages_in_bits(table)
         measured = table.to_pylist()
-        rows = [{"model": model.value, **row} for row in (*measured, *map(asdict, findings))]
+        rows = [{"model": model, **row} for row in (*measured, *map(asdict, findings))]
         print_results(rows, _tables(measured), as_json=as_json, tight=True)
         if not as_json:
             print_findings(findings, "Claims of the paper")
@@ -80,7 +75,7 @@ def _measure(plan: AdvantagePlan, as_json: bool) -> None:
 alpha = plan_function("alpha", AdvantagePlan, _measure)
 
 
-def _advantages(plan: AdvantagePlan, model: AdvantageModel) -> pa.Table:
+def _advantages(plan: AdvantagePlan, model: Model) -> pa.Table:
     """Return α in a model, measured here, or on Spark with --master or --remote."""
     from cbnet_lab.experiments.y2006 import monte_carlo
 
@@ -93,9 +88,9 @@ def _advantages(plan: AdvantagePlan, model: AdvantageModel) -> pa.Table:
         task = bar.add_task(f"{model} model", total=None)
         run: dict[str, Any] = {"seed": plan.seed, "spark": spark}
         run["progress"] = lambda done, total: bar.update(task, completed=done, total=total)
-        if model is AdvantageModel.general:
+        if model == "general":
             return monte_carlo.general_advantages(monte_carlo.UNIVERSES, sets=plan.sets or 10, **run)
-        sizes = {"sets": plan.sets or 100, "max_predicates": plan.max_predicates or 10_000}
+        sizes: dict[str, Any] = {"sets": plan.sets or 100, "max_predicates": plan.max_predicates or 10_000}
         return monte_carlo.specific_advantages(plan.scenario, **sizes, terms=plan.terms, **run)
 
 

@@ -74,11 +74,9 @@ def _pipeline_manifests(folder: Path) -> dict[str, dict[str, Any]]:
 def _write_reproduction(results: Path, output: Path) -> None:
     """Write the Markdown pages of the stored results of `cbnet lab reproduce`, of whatever version; run nothing."""
     from cbnet_lab.experiments.markdown_pages import write_pages
-    from cbnet_lab.experiments.registry import EXPERIMENTS
-    from cbnet_lab.experiments.reproduce import stored_outcome
+    from cbnet_lab.experiments.reproduce import stored_outcomes
 
-    stored = [stored_outcome(EXPERIMENTS[name], results) for name in EXPERIMENTS]
-    outcomes = [outcome for outcome in stored if outcome is not None]
+    outcomes = stored_outcomes(results)
     if not outcomes:
         hint = "give the folder of `cbnet lab reproduce` or `cbnet pipeline run`"
         raise InputError("no results in this folder", hint=hint, file=str(results))

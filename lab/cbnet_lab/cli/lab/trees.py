@@ -65,7 +65,7 @@ def _show(plan: TreesPlan, as_json: bool) -> None:
 
 def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Finding]:
     """Return the findings about the claims that a survey can decide, with ties broken as in all our results."""
-    from cbnet_lab.experiments.registry import EXPERIMENTS
+    from cbnet_lab.experiments.registry import load_experiment
     from cbnet_lab.experiments.y2014.figure_5 import interface_rows
     from cbnet_lab.experiments.y2014.link_load import load_rows
 
@@ -76,7 +76,7 @@ def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Fin
     tables = {"graph": [size], "interfaces": interface_rows(rows), "load": load_rows(rows)}
     arrow = {name: as_table(each) for name, each in tables.items()}
     names = ("2014-figure-5", "2014-link-load")
-    return [finding for name in names for finding in EXPERIMENTS[name].findings(arrow, None)]
+    return [finding for name in names for finding in load_experiment(name).findings(arrow, None)]
 
 
 trees = plan_function("trees", TreesPlan, _show)

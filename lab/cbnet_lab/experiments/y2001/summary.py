@@ -11,8 +11,14 @@ from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.bench.timing import cpu_seconds_of
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, medians, ratio, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, MatchMethod, TimedComparison, TimedParameters
-from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
+from cbnet_lab.experiments.timing import (
+    COUNTING,
+    PIVOT,
+    MatchMethod,
+    TimedComparison,
+    TimedParameters,
+    with_unknown_attributes,
+)
 from cbnet_lab.workload import Forwarding2001
 
 _OFF = MatchMethod("counting, no short-circuit", short_circuit=False)

@@ -10,8 +10,14 @@ import numpy as np
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TimedComparison, TimedParameters
-from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
+from cbnet_lab.experiments.timing import (
+    COUNTING,
+    PIVOT,
+    SELECTIVE,
+    TimedComparison,
+    TimedParameters,
+    with_unknown_attributes,
+)
 from cbnet_lab.workload import Forwarding2002
 
 _INTERFACES = 20

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -30,6 +30,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.relations.constraint_group import Rules
 from cbnet.processors import available_processors
 from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
+from cbnet_lab.experiments.curves import Row, grouped
 from cbnet_lab.workload.checks import check_at_least
 from cbnet_lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
 from cbnet_lab.workload.vocabulary.terms import terms as read_terms
@@ -53,6 +54,8 @@ SCHEMA = pa.schema(
     + [("sets", pa.int64())]
 )
 
+Points: TypeAlias = dict[int, Row]  # number of predicates -> percentiles
+AdvantageCurves: TypeAlias = Mapping[tuple[str, str], Points]  # by scenario and rule
 Curves: TypeAlias = dict[str, list[float]]  # rule -> α for each number of predicates
 Task: TypeAlias = tuple[str, Callable[[], Curves]]  # a scenario, and the function that draws one set of it
 SetProgress: TypeAlias = Callable[[int, int], None]  # sets done, sets in total
@@ -129,6 +132,14 @@ def advantages_in_bits(table: pa.Table) -> pa.Table:
         # Percentiles stay percentiles: α in bits never falls as α rises.
         row |= {name: in_bits(row[name], row["predicates"], universe // SHARE, universe) for name in PERCENTILES}
     return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def advantage_curves(rows: list[Row]) -> AdvantageCurves:
+    """Return the rows of a table by scenario and rule, and by number of predicates."""
+    return {
+        (scenario, rule): {row["predicates"]: row for row in group}
+        for (scenario, rule), group in grouped(rows, "scenario", "rule").items()
+    }
 
 
 def counts_up_to(largest: int) -> tuple[int, ...]:
