@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import plural, print_json, progress_bar, results_console
+from cbnet.cli.console import StepReport, plural, print_json, results_console, step_progress
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
@@ -18,10 +18,8 @@ from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 from cbnet_lab.experiments.experiment import Scale
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from cbnet_lab.experiments.claim import Finding
-    from cbnet_lab.experiments.experiment import Experiment, ExperimentContext
+    from cbnet_lab.experiments.experiment import Experiment
     from cbnet_lab.experiments.reproduce import ExperimentOutcome
 
 _MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "unmeasured": "magenta", "open": "dim"}
@@ -71,12 +69,12 @@ def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
     output = plan.output
     if output is None:
         raise InputError("no output folder given", hint="give --output FOLDER")
-    from cbnet_lab.experiments.experiment import ExperimentContext
     from cbnet_lab.experiments.reproduce import stored_outcomes
 
-    with progress_bar() as bar, _spark(plan) as spark:
-        context = ExperimentContext(plan.seed, plan.topology, plan.traces, progress=_part(bar), spark=spark)
-        outcomes = _run(experiments, plan.scale, output, context, bar, as_json=as_json)
+    outcomes = []
+    for outcome in _outcomes(plan, experiments, output):
+        outcomes.append(outcome)
+        _print_outcome(outcome, as_json=as_json)
     findings = _write(stored_outcomes(output, outcomes), output)
     if not as_json:
         _print_summary(findings, output)
@@ -88,51 +86,23 @@ def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
 reproduce = plan_function("reproduce", ReproductionPlan, _reproduce)
 
 
-def _run(
-    experiments: Sequence[Experiment],
-    scale: Scale,
-    output: Path,
-    context: ExperimentContext,
-    bar: Progress,
-    *,
-    as_json: bool,
-) -> list[ExperimentOutcome]:
+def _outcomes(plan: ReproductionPlan, experiments: Sequence[Experiment], output: Path) -> Iterator[ExperimentOutcome]:
+    """Yield the outcome of each experiment; show its progress until then."""
+    from cbnet_lab.experiments.experiment import ExperimentContext
     from cbnet_lab.experiments.reproduce import reproduce as run_all
 
-    outcomes = []
-    whole = bar.add_task("experiments", total=len(experiments))
-
-    def started(experiment: Experiment) -> None:
-        bar.update(whole, description=experiment.name)
-        context.progress(1, 1, "")  # hides the bar of the previous experiment's part
-
-    for outcome in run_all(experiments, scale, output, context, started):
-        bar.advance(whole)
-        outcomes.append(outcome)
-        with _hidden(bar):
-            _print_outcome(outcome, as_json=as_json)
-    return outcomes
-
-
-@contextmanager
-def _hidden(bar: Progress) -> Iterator[None]:
-    """Hide the bars while a line is printed."""
-    if bar.disable:
-        yield
-        return
-    bar.stop()
-    yield
-    bar.start()
-
-
-def _part(bar: Progress) -> Callable[[int, int, str], None]:
-    """Return a function that shows the progress of a part of an experiment."""
-    part = bar.add_task("", total=None, visible=False)
+    report: StepReport
 
     def show(done: int, total: int, what: str) -> None:
-        bar.update(part, completed=done, total=total, description=f"  {what}", visible=done < total)
+        report(f"{what} ({done:,} of {total:,})")
 
-    return show
+    with _spark(plan) as spark:
+        context = ExperimentContext(plan.seed, plan.topology, plan.traces, progress=show, spark=spark)
+        running = run_all(experiments, plan.scale, output, context)
+        for _ in experiments:
+            with step_progress() as report:
+                outcome = next(running)
+            yield outcome
 
 
 @contextmanager
