@@ -39,8 +39,7 @@ class TreesPlan:
 
     topology: str = option(..., "GRAPH", GRAPH, name="--topology -t", shown=False)
     k: str = option("1,8,16,32,64,128", "K,...", "Numbers of trees, separated by commas.")
-    sources: int = option(50, "N", "Number of random nodes per selection to measure paths from.")
-    exact: bool = option(False, "", "Measure paths from all nodes.", name="--exact")
+    sources: int = option(50, "N", "Number of random nodes per selection to measure paths from, at most all.")
     selections: int = option(20, "N", "Number of random selections of roots.")
     ties: str = option(
         "smallest,random", "RULE,...", "Tie-breaking rules, separated by commas: smallest, random or fresh."
@@ -105,9 +104,9 @@ def _survey(graph: Graph, ks: list[int], rules: list[Ties], plan: TreesPlan) -> 
     from cbnet.cli.console import progress_bar
     from cbnet.topology.survey.survey import survey
 
-    sources, selections = None if plan.exact else plan.sources, plan.selections
+    sources, selections = plan.sources, plan.selections
     with progress_bar() as bar:
-        task = bar.add_task("trees", total=len(rules) * selections * min(sources or len(graph), len(graph)))
+        task = bar.add_task("trees", total=len(rules) * selections * min(sources, len(graph)))
         return survey(
             graph, ks, ties=rules, sources=sources, selections=selections, seed=plan.seed,
             done=lambda: bar.advance(task),
