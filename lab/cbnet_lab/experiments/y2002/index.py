@@ -55,6 +55,7 @@ def _numbers(parameters: IndexParameters, _: ExperimentContext) -> Iterator[Row]
                 "output": work["constraints"],
                 "comparisons": work["comparisons"],
                 "rank_steps": work["rank_steps"],
+                "steps": work["comparisons"] + work["rank_steps"],
             }
 
 
@@ -121,7 +122,8 @@ def _search(size: int, rows: list[Row]) -> Row:
 
 def _trie(rows: list[Row]) -> Metrics:
     """Return the nodes that strings visit over l (log2 N + l), and the exponents of l and N."""
-    nodes = _nodes(rows)
+    groups = grouped(rows, "strings", "length")
+    nodes = {key: float(np.mean([row["nodes"] for row in group])) for key, group in groups.items()}
     shares = {(n, length): each / (length * (log2(n) + length)) for (n, length), each in nodes.items()}
     sizes, lengths = (sorted({key[place] for key in nodes}) for place in (0, 1))
     return {
@@ -131,25 +133,5 @@ def _trie(rows: list[Row]) -> Metrics:
     }  # fmt: skip
 
 
-def _nodes(rows: list[Row]) -> dict[tuple[int, int], float]:
-    """Return the mean number of nodes by strings in the index and length of the string."""
-    groups = grouped(rows, "strings", "length")
-    return {(n, length): float(np.mean([row["nodes"] for row in group])) for (n, length), group in groups.items()}
-
-
-def _charts(rows: Rows, _: IndexParameters) -> dict[str, list[Row]]:
-    return {
-        "strings": [
-            {"table": f"{n:,} strings", "length": length, "nodes": nodes}
-            for (n, length), nodes in _nodes(rows["strings"]).items()
-        ],
-        "numbers": [
-            {"table": f"{row['constraints']:,} constraints", "output": row["output"]}
-            | {"comparisons": row["comparisons"] + row["rank_steps"]}
-            for row in rows["numbers"]
-        ],
-    }
-
-
 _TABLES = {"numbers": _numbers, "strings": _strings, "united": _united}
-EXPERIMENT = experiment("2002-index", IndexParameters, _TABLES, _metrics, _charts)
+EXPERIMENT = experiment("2002-index", IndexParameters, _TABLES, _metrics)

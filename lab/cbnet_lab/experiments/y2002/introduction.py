@@ -114,7 +114,6 @@ def _charts(rows: Rows, _: IntroductionParameters) -> dict[str, list[Row]]:
             for key, of_table in grouped(rows["matched"], "filters", "c_l", "c_h").items()
             for (count,), group in sorted(grouped(of_table, "matched").items())
         ],
-        "time-by-share": [{**row, "share": 100 * row["matched"] / _INTERFACES} for row in rows["shared"]],
     }
 
 

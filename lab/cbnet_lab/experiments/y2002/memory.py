@@ -15,8 +15,6 @@ from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 from cbnet_lab.experiments.timing import interfaces_label
 from cbnet_lab.workload import Forwarding2002, filters
 
-_SMALL = 1000  # filters; in a smaller table the names take most bytes
-
 
 @dataclass(frozen=True)
 class MemoryParameters2002:
@@ -51,8 +49,4 @@ def _metrics(rows: Rows, _: MemoryParameters2002) -> Metrics:
     return {"filters": filters, "sizes": sizes, "counting": where(sizes, engine="counting")}
 
 
-def _charts(rows: Rows, _: MemoryParameters2002) -> dict[str, list[Row]]:
-    return {"memory": [row for row in rows["sizes"] if row["filters"] >= _SMALL]}
-
-
-EXPERIMENT = experiment("2002-memory", MemoryParameters2002, {"sizes": _sizes}, _metrics, _charts)
+EXPERIMENT = experiment("2002-memory", MemoryParameters2002, {"sizes": _sizes}, _metrics)

@@ -128,12 +128,4 @@ def _first_below(points: Points, name: str) -> float | None:
     return None
 
 
-def _charts(rows: Rows, _: Figures6And7Parameters) -> dict[str, list[Row]]:
-    labelled = [
-        {**row, "of": f"{row['scenario'].replace('-', ', ')} names, {row['rule']}"} for row in rows["advantages"]
-    ]
-    kinds = {"figure-6": "zipf", "figure-7": "uniform"}
-    return {name: [row for row in labelled if row["scenario"].startswith(kind)] for name, kind in kinds.items()}
-
-
-EXPERIMENT = experiment("2006-figures-6-7", Figures6And7Parameters, _run, _metrics, _charts)
+EXPERIMENT = experiment("2006-figures-6-7", Figures6And7Parameters, _run, _metrics)
