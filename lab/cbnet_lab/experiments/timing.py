@@ -29,7 +29,7 @@ from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.bench.timing import cpu_of_turns
 from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.workload import Forwarding2001, Forwarding2002, WorkloadParameters, as_messages
+from cbnet_lab.workload import Forwarding2001, Forwarding2002, as_messages
 
 _CHECKED = 3  # messages per run that are checked against the reference
 _UNKNOWN = "in no filter: "  # prefix of the names that no filter has
@@ -149,6 +149,11 @@ class TimedParameters:
     seconds: float = 0.02
 
 
+def generated(mix: Forwarding2001 | Forwarding2002, context: ExperimentContext) -> BenchInput:
+    """Return filters and messages of a workload, drawn with the words and the seed of a run."""
+    return bench_input(replace(mix, dictionary=context.dictionary, seed=context.seed), lambda _: None)
+
+
 def sweep(
     cases: Sequence[tuple[Row, Forwarding2001 | Forwarding2002]],
     methods: Sequence[MatchMethod],
@@ -158,19 +163,13 @@ def sweep(
     """Yield the rows of each case, which is some labels and a workload."""
     for done, (labels, mix) in enumerate(cases):
         context.progress(done, len(cases), f"{mix.F:,} filters")
-        mix = replace(mix, dictionary=context.dictionary, seed=context.seed)
-        for row in timed(mix, methods, turns=parameters.turns, seconds=parameters.seconds):
+        for row in TimedComparison(generated(mix, context), methods).rows(parameters.turns, parameters.seconds):
             yield {**labels, **row}
 
 
 def interfaces_label(interfaces: int) -> str:
     """Return the label of a number of interfaces; 0 is one per filter."""
     return f"I = {interfaces:,}" if interfaces else CENTRAL
-
-
-def timed(parameters: WorkloadParameters, methods: Sequence[MatchMethod], *, turns: int, seconds: float) -> list[Row]:
-    """Return a row for each method and turn on a generated table."""
-    return TimedComparison(bench_input(parameters, lambda _: None), methods).rows(turns, seconds)
 
 
 def with_unknown_attributes(data: BenchInput, known: int) -> BenchInput:

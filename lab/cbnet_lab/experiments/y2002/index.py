@@ -14,9 +14,9 @@ from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines import counting
 from cbnet.matching.engines.registry import CountingMatcher
 from cbnet.matching.storage.columns import Columns, columns_of_filters
-from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope
 from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
+from cbnet_lab.experiments.timing import generated
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload.vocabulary.words import words
 
@@ -79,10 +79,7 @@ def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterato
 
 def _united(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the work on strings with one index for all operators, and with one index per operator."""
-    mix = Forwarding2002(
-        M=parameters.messages, F=parameters.filters, I=None, dictionary=context.dictionary, seed=context.seed
-    )
-    data = bench_input(mix, lambda _: None)
+    data = generated(Forwarding2002(M=parameters.messages, F=parameters.filters, I=None), context)
     compiled = CompiledTable.build(data.columns, "counting", reduce=False)
     for name, matcher in (("one", compiled.index), ("one per operator", _separate(compiled, data.columns))):
         offsets, targets, work = matcher.index.match_batch(compiled.encode(data.members), 0, len(data.members), 0)

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.timing import (
@@ -16,6 +15,7 @@ from cbnet_lab.experiments.timing import (
     SELECTIVE,
     TimedComparison,
     TimedParameters,
+    generated,
     with_unknown_attributes,
 )
 from cbnet_lab.workload import Forwarding2002
@@ -47,10 +47,9 @@ def _run(parameters: IntroductionParameters, context: ExperimentContext) -> Resu
     for done, (filters, c_l, c_h) in enumerate(parameters.tables):
         context.progress(done, len(parameters.tables) + 1, f"{filters:,} filters")
         mix = Forwarding2002(
-            M=parameters.messages, F=filters, I=_INTERFACES, c_l=c_l, c_h=c_h, a_l=_ATTRIBUTES, a_h=_ATTRIBUTES + 1,
-            dictionary=context.dictionary, seed=context.seed,
-        )  # fmt: skip
-        comparison = TimedComparison(bench_input(mix, lambda _: None), (COUNTING, SELECTIVE, PIVOT))
+            M=parameters.messages, F=filters, I=_INTERFACES, c_l=c_l, c_h=c_h, a_l=_ATTRIBUTES, a_h=_ATTRIBUTES + 1
+        )
+        comparison = TimedComparison(generated(mix, context), (COUNTING, SELECTIVE, PIVOT))
         times += [{"c_l": c_l, "c_h": c_h, **row} for row in comparison.rows(parameters.turns, parameters.seconds)]
         counts = np.diff(comparison.match(PIVOT).answer.offsets).tolist()
         matched += [{"filters": filters, "c_l": c_l, "c_h": c_h, "matched": count} for count in counts]
