@@ -28,9 +28,16 @@ import cbnet
 from cbnet.errors import CbnetError, InputError
 from cbnet.processors import available_processors
 from cbnet_lab.experiments.claim import Finding
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Input, Scale, Tables
+from cbnet_lab.experiments.experiment import (
+    EXPERIMENTS,
+    Experiment,
+    ExperimentContext,
+    Input,
+    Scale,
+    Tables,
+    load_experiment,
+)
 from cbnet_lab.experiments.fingerprint import code_fingerprint, commit, fingerprint, input_fingerprint
-from cbnet_lab.experiments.registry import EXPERIMENTS, load_experiment
 from cbnet_lab.report.chart import Chart, png, svg
 from cbnet_lab.report.page import Grid
 

@@ -149,6 +149,14 @@ class TimedParameters:
     seconds: float = 0.02
 
 
+@dataclass(frozen=True, kw_only=True)
+class SweepParameters(TimedParameters):
+    """Parameters of an experiment over tables of several sizes: filters, and interfaces (0: one per filter)."""
+
+    filters: tuple[int, ...]
+    interfaces: tuple[int, ...] = ()
+
+
 def generated(mix: Forwarding2001 | Forwarding2002, context: ExperimentContext) -> BenchInput:
     """Return filters and messages of a workload, drawn with the words and the seed of a run."""
     return bench_input(replace(mix, dictionary=context.dictionary, seed=context.seed), lambda _: None)

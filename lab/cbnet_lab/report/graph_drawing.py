@@ -2,18 +2,28 @@
 
 Readable up to about 100 nodes. A name that fits is drawn inside its circle, a longer one below it; every label lies
 inside the drawing. `graph.svg.jinja` has the shapes.
+
+Nodes that few hops separate are close to each other. The stress of a layout is the sum, over all pairs of nodes, of the
+squared difference between their distance in the plane and their hops in the graph, divided by the squared hops.
+Starting from principal components, each step moves all nodes to the minimum of a quadratic bound of the stress
+(majorization), so the stress never increases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from typing import TypeAlias
 from unicodedata import east_asian_width
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cbnet.topology import Graph
-from cbnet_lab.report.graph_layout import Positions, layout
+from cbnet.errors import InputError
+from cbnet.topology import Graph, distances
 from cbnet_lab.report.page import template
+
+Positions: TypeAlias = NDArray[np.float64]  # float64[n, 2]
 
 _COLOURS = {
     "source": "#b3261e",
@@ -22,6 +32,8 @@ _COLOURS = {
     "forwarder": "#8fb4e3",
     "node": "#eceff3",
 }
+_MAX_NODES = 500
+_STEPS = 200  # of the layout
 _MAX_WEIGHTED = 30  # nodes; larger graphs have no room for weights beside the links
 _MARGIN, _GAP = 30.0, 4.0
 _LINK_LENGTH, _MAX_SIDE = 72.0, 1400.0
@@ -106,3 +118,37 @@ def _letter_width(letter: str) -> float:
 def _printable(text: str) -> str:
     """Replace characters that XML cannot hold: control characters and lone surrogates."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def layout(graph: Graph) -> Positions:
+    """Return a position for each node; neighbours are about 1 apart."""
+    if len(graph) > _MAX_NODES:  # more would not be legible
+        raise InputError(f"cannot draw {len(graph):,} nodes: the limit is {_MAX_NODES}")
+    if len(graph) == 1:
+        return np.zeros((1, 2))
+    unit = replace(graph, weights=np.ones_like(graph.weights))
+    hops = distances(unit, range(len(graph))).astype(np.float64)
+    weights = np.where(hops > 0, hops, np.inf) ** -2.0
+    inverse = np.linalg.pinv(np.diag(weights.sum(axis=0)) - weights)
+    positions: Positions = _first(hops)
+    for _ in range(_STEPS):
+        positions = np.matmul(inverse, _pull(positions, hops, weights))
+    width, height = np.ptp(positions, axis=0)
+    return positions if width >= height else positions[:, ::-1]
+
+
+def _first(hops: Positions) -> Positions:
+    """Return the two principal components, with noise: leaves of one node would otherwise coincide."""
+    centred = hops**2 - (hops**2).mean(axis=0)
+    values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1, keepdims=True)))
+    plane: Positions = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
+    return plane + np.random.default_rng(0).normal(scale=0.01, size=(len(hops), 2))
+
+
+def _pull(positions: Positions, hops: Positions, weights: Positions) -> Positions:
+    """Return the sum of the forces on each node: every other node pulls or pushes it to its distance in hops."""
+    apart = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+    np.fill_diagonal(apart, 1.0)
+    forces = weights * hops / np.maximum(apart, 1e-9)
+    total: Positions = forces.sum(axis=1)[:, None] * positions - forces @ positions
+    return total

@@ -55,7 +55,7 @@ class AdvantagePlan:
 
 
 def _measure(plan: AdvantagePlan, as_json: bool) -> None:
-    from cbnet_lab.experiments.registry import load_experiment
+    from cbnet_lab.experiments.experiment import load_experiment
     from cbnet_lab.experiments.y2006.monte_carlo import advantages_in_bits
 
     models: tuple[Model, ...] = ("specific", "general") if plan.model is None else (plan.model,)

@@ -60,7 +60,7 @@ class ReproductionPlan:
 
 
 def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
-    from cbnet_lab.experiments.registry import select_experiments
+    from cbnet_lab.experiments.experiment import select_experiments
 
     experiments = select_experiments(plan.names)
     if plan.is_listed:

@@ -64,7 +64,7 @@ def _show(plan: TreesPlan, as_json: bool) -> None:
 
 def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Finding]:
     """Return the findings about the claims that a survey can decide, with ties broken as in all our results."""
-    from cbnet_lab.experiments.registry import load_experiment
+    from cbnet_lab.experiments.experiment import load_experiment
     from cbnet_lab.experiments.y2014.figure_5 import interface_rows
     from cbnet_lab.experiments.y2014.link_load import load_rows
 

@@ -6,8 +6,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet_lab.experiments.claim import claims
-from cbnet_lab.experiments.experiment import SCALES
-from cbnet_lab.experiments.registry import EXPERIMENTS, load_experiment, select_experiments
+from cbnet_lab.experiments.experiment import EXPERIMENTS, SCALES, load_experiment, select_experiments
 
 
 def test_each_claim_belongs_to_exactly_one_experiment_or_to_tests():
