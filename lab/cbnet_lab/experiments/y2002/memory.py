@@ -31,16 +31,12 @@ def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iter
             mix = Forwarding2002(F=count, I=interfaces or None, dictionary=context.dictionary, seed=context.seed)
             columns = columns_from_arrow(filters(mix))
             for engine in ENGINES:
+                with TemporaryDirectory(prefix="cbnet-") as folder:
+                    size = CompiledTable.build(columns, engine, reduce=False).save(Path(folder) / "table.cbt")
                 yield {
                     "case": interfaces_label(interfaces), "engine": engine, "filters": count,
-                    "constraints": len(columns.words),
-                    "bytes": _size(CompiledTable.build(columns, engine, reduce=False)),
+                    "constraints": len(columns.words), "bytes": size,
                 }  # fmt: skip
-
-
-def _size(compiled: CompiledTable) -> int:
-    with TemporaryDirectory(prefix="cbnet-") as folder:
-        return compiled.save(Path(folder) / "table.cbt")
 
 
 def _metrics(rows: Rows, _: MemoryParameters2002) -> Metrics:
