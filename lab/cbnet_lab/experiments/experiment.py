@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 import pyarrow as pa
 
 from cbnet.errors import InputError
+from cbnet.processors import available_processors
 from cbnet_lab.experiments.chart_definition import ChartDefinition
 from cbnet_lab.experiments.claim import Finding, claims, judge
 from cbnet_lab.experiments.curves import Metrics, Row, as_table
@@ -66,6 +67,7 @@ class ExperimentContext:
     """A graph of the Internet; None: a generated one."""
     traces: Path | None = None
     """A folder of user traces; None: models of users."""
+    processes: int = field(default_factory=available_processors)
     progress: Progress = _no_progress
     spark: Callable[[], SparkSession] = _start_spark
     """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""

@@ -41,7 +41,7 @@ class AdvantagePlan:
     bits: bool = option(
         False, "", "Measure α in bits, M(p) = min(|M|, |p| log |M|), instead of messages (general).", name="--bits"
     )
-    master: str | None = option(None, "URL", MASTER, shown="one process here; a master draws the sets on Spark")
+    master: str | None = option(None, "URL", MASTER, shown="processes here; a master draws the sets on Spark")
     remote: str | None = option(None, "URL", REMOTE, shown="SPARK_REMOTE")
     seed: int = seed()
 

@@ -33,7 +33,7 @@ class Figure5Parameters2006:
 
 def _run(parameters: Figure5Parameters2006, context: ExperimentContext) -> Results:
     table = general_advantages(
-        parameters.universes, sets=parameters.sets, seed=context.seed,
+        parameters.universes, sets=parameters.sets, seed=context.seed, processes=1,
         progress=lambda done, total: context.progress(done, total, "sets"),
         spark=context.spark() if parameters.spark else None,
     )  # fmt: skip

@@ -36,7 +36,7 @@ class Figures6And7Parameters:
 def _run(parameters: Figures6And7Parameters, context: ExperimentContext) -> Results:
     table = specific_advantages(
         sets=parameters.sets, max_predicates=parameters.max_predicates, terms=context.news_terms, seed=context.seed,
-        progress=lambda done, total: context.progress(done, total, "sets"),
+        processes=context.processes, progress=lambda done, total: context.progress(done, total, "sets"),
         spark=context.spark() if parameters.spark else None,
     )  # fmt: skip
     return {"advantages": table}

@@ -8,23 +8,27 @@ last one of `specific_advantages(["zipf-500"], max_predicates=100)` by the pairw
     zipf-500  pairwise  100         0.485  0.551  0.813  0.974  0.993  100
 
 A set of predicates is drawn once, and α is taken of its first one, two, five and so on. Each set has its own random
-stream, so results do not depend on whether the sets are drawn on Spark.
+stream, so results do not depend on the number of processes, nor on whether the sets are drawn on Spark.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from signal import SIG_IGN, SIGINT, signal
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
 from cbnet.language.relations.constraint_group import Rules
+from cbnet.processors import available_processors
 from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
 from cbnet_lab.experiments.curves import Row, grouped
 from cbnet_lab.workload.checks import check_at_least
@@ -42,6 +46,7 @@ SHARE = 100  # a predicate of the general model selects one message in 100 [§4.
 GENERAL_COUNTS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # nk is up to five times the universe
 MAX_SETS = 10_000
 MAX_PREDICATES = 1_000_000
+_SMALL = 100_000  # predicates in all sets; fewer take no longer than starting processes
 PERCENTILES = {"min": 0, "p5": 5, "p50": 50, "p95": 95, "max": 100}
 SCHEMA = pa.schema(
     [("scenario", pa.string()), ("rule", pa.string()), ("predicates", pa.int64())]
@@ -63,14 +68,16 @@ def specific_advantages(
     max_predicates: int = 10_000,
     terms: Path | None = None,
     seed: int = 0,
+    processes: int | None = None,
     progress: SetProgress | None = None,
     spark: SparkSession | None = None,
 ) -> pa.Table:
     """Return α in the specific model, for up to `max_predicates` predicates, by both rules.
 
     scenarios: names; all by default.
+    processes: None for one per core, if the work is worth it.
     terms: a file of terms and counts, readable on all executors; None for the built-in ones.
-    spark: draws the sets in parallel; None: one after the other.
+    spark: draws the sets on a cluster instead of in processes.
     """
     _check_sets(sets)
     scenarios = [*dict.fromkeys(scenarios or SCENARIOS)]  # a set must not be counted twice
@@ -88,7 +95,9 @@ def specific_advantages(
         for scenario in scenarios
         for number in range(sets)
     ]
-    return _percentiles(tasks, counts, spark, progress)
+    if spark is None and processes is None and len(tasks) * max_predicates < _SMALL:
+        processes = 1
+    return _percentiles(tasks, counts, _run_tasks(tasks, processes, spark), progress)
 
 
 def general_advantages(
@@ -96,6 +105,7 @@ def general_advantages(
     *,
     sets: int = 10,
     seed: int = 0,
+    processes: int | None = None,
     progress: SetProgress | None = None,
     spark: SparkSession | None = None,
 ) -> pa.Table:
@@ -111,7 +121,7 @@ def general_advantages(
         for messages in universes
         for number in range(sets)
     ]
-    return _percentiles(tasks, GENERAL_COUNTS, spark, progress)
+    return _percentiles(tasks, GENERAL_COUNTS, _run_tasks(tasks, processes, spark), progress)
 
 
 def advantages_in_bits(table: pa.Table) -> pa.Table:
@@ -157,27 +167,50 @@ def _check_sets(sets: int) -> None:
 
 
 def _percentiles(
-    tasks: Sequence[Task], counts: Sequence[int], spark: SparkSession | None, progress: SetProgress | None
+    tasks: Sequence[Task],
+    counts: Sequence[int],
+    results: Iterator[tuple[int, Curves]],
+    progress: SetProgress | None,
 ) -> pa.Table:
-    """Run the tasks, and return the percentiles over the sets of each scenario."""
+    """Return the percentiles over the sets of each scenario."""
+    curves: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for done, (number, result) in enumerate(results, 1):
+        for rule, curve in result.items():
+            curves[tasks[number][0], rule].append(curve)
+        if progress is not None:
+            progress(done, len(tasks))
+    rows: list[dict[str, Any]] = []
+    for scenario in dict.fromkeys(scenario for scenario, _ in tasks):
+        for rule in (rule for of, rule in curves if of == scenario):
+            values = np.percentile(curves[scenario, rule], list(PERCENTILES.values()), axis=0).T.tolist()
+            rows += [
+                {"scenario": scenario, "rule": rule, "predicates": count, "sets": len(curves[scenario, rule])}
+                | dict(zip(PERCENTILES, row, strict=True))
+                for count, row in zip(counts, values, strict=True)
+            ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _run_tasks(
+    tasks: Sequence[Task], processes: int | None, spark: SparkSession | None
+) -> Iterator[tuple[int, Curves]]:
+    """Yield the number and the result of each task, in any order."""
     functions = [function for _, function in tasks]
-    results: Iterable[Curves] = (function() for function in functions)
     if spark is not None:
         from cbnet.pipeline.spark.parallelism import run_tasks
 
-        results = run_tasks(spark, functions)
-    curves: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
-    for done, ((scenario, _), result) in enumerate(zip(tasks, results, strict=True), 1):
-        for rule, curve in result.items():
-            curves[scenario, rule].append(curve)
-        if progress is not None:
-            progress(done, len(tasks))
-    rows: list[Row] = []
-    for (scenario, rule), own in curves.items():
-        values = np.percentile(own, list(PERCENTILES.values()), axis=0).T.tolist()
-        rows += [
-            {"scenario": scenario, "rule": rule, "predicates": count, "sets": len(own)}
-            | dict(zip(PERCENTILES, row, strict=True))
-            for count, row in zip(counts, values, strict=True)
-        ]
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+        yield from enumerate(run_tasks(spark, functions))
+        return
+    workers = min(processes or available_processors(), len(tasks))
+    if workers == 1:
+        yield from ((number, function()) for number, function in enumerate(functions))
+        return
+    context = get_context("spawn")  # a fork would copy Arrow's threads in an unknown state
+    with ProcessPoolExecutor(workers, context, signal, (SIGINT, SIG_IGN)) as pool:
+        futures = {pool.submit(function): number for number, function in enumerate(functions)}
+        try:
+            yield from ((futures[future], future.result()) for future in as_completed(futures))
+        except BrokenExecutor:
+            raise CbnetError("a worker process died, probably out of memory; use fewer sets or predicates") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

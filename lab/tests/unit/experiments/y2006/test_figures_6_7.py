@@ -9,7 +9,7 @@ TINY = Figures6And7Parameters(sets=3, max_predicates=20)
 
 
 def test_small_run_leaves_claims_open():
-    tables = EXPERIMENT.run(TINY, ExperimentContext())
+    tables = EXPERIMENT.run(TINY, ExperimentContext(processes=1))
     assert tables["advantages"].schema == SCHEMA
     found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, TINY)}
     assert list(found) == [64, 65, 66, 67]

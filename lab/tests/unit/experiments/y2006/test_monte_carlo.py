@@ -51,7 +51,7 @@ def test_row_has_the_percentiles_over_the_sets(small):
 
 def test_repeated_scenario_is_run_once(small):
     assert specific_advantages(["uniform-50", "uniform-50"], sets=5, max_predicates=100, seed=4).equals(small)
-    assert general_advantages([100, 100], sets=1).equals(general_advantages([100], sets=1))
+    assert general_advantages([100, 100], sets=1, processes=1).equals(general_advantages([100], sets=1, processes=1))
 
 
 def test_progress_counts_sets_and_the_seed_changes_results(small):
@@ -65,7 +65,7 @@ def test_progress_counts_sets_and_the_seed_changes_results(small):
 
 
 def test_uniform_general_model_follows_the_closed_form():
-    table = general_advantages([1000], sets=40)
+    table = general_advantages([1000], sets=40, processes=1)
     assert table.schema == SCHEMA
     assert column(table, "uniform-1000", "distinct", "predicates") == list(GENERAL_COUNTS)
     for count, median in zip(GENERAL_COUNTS, column(table, "uniform-1000", "distinct", "p50"), strict=True):
