@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ def pipeline_page(out: str, manifests: Mapping[str, Manifest]) -> Page:
         f"{len(manifests)} stages in {out}, written from {times[0]} to {times[-1]}: {seconds:,.0f} s, "
         f"{size / _MIB:,.1f} MiB."
     ]
-    found = (make(manifests) for make in (_results, _sources, _yields, _models, _skew, _costs, _lineage))
+    found = (make(manifests) for make in (_results, _sources, _yields, _sets, _skew, _costs, _lineage))
     return Page(f"Pipeline run {out}", text, [section for section in found if section is not None])
 
 
@@ -87,7 +87,7 @@ def _yields(manifests: Mapping[str, Manifest]) -> Section | None:
     return Section("Descriptors", "descriptors", [], [Grid("Derived from traces", heads, rows)]) if rows else None
 
 
-def _models(manifests: Mapping[str, Manifest]) -> Section | None:
+def _sets(manifests: Mapping[str, Manifest]) -> Section | None:
     """Return the measures of traces, and those of as many users of the models fitted to them, or to other traces."""
     fits: dict[str, Manifest] = {
         f"{app} (held out)" if fit.get("held_out") else app: fit
@@ -101,9 +101,41 @@ def _models(manifests: Mapping[str, Manifest]) -> Section | None:
         for app, fit in fits.items()
         for row in fit["measures"]
     ]
+    sizes = _pairs(fits, "sizes", "size", lambda fit, count: count / fit["sets"])
+    growth = _pairs(fits, "vocabulary", "users", lambda _, count: count)
+    tags = _pairs(fits, "user_tags", "assigned", lambda _, count: count)
+    charts = [
+        Chart(
+            "set-sizes", "Share of sets by number of tags", sizes, "size", "value", "line", "which", "application",
+            "tags of a set", "share", y_log=True,
+        ),
+        Chart(
+            "vocabulary", "Different tags of the first users", growth, "users", "value", "line", "which", "application",
+            "users", "tags", x_log=True, y_log=True,
+        ),
+        Chart(
+            "user-tags", "Different tags of a user", tags, "assigned", "value", "line", "which", "application",
+            "tags assigned", "tags", x_log=True, y_log=True,
+        ),
+    ]  # fmt: skip
     heads = ["application", "measure", "trace", "synthetic", "difference"]
     text = ["Users of the traces, and as many of the models that were fitted to them, or to the others if held out."]
-    return Section("Models", "models", text, [Grid("Fit of the models", heads, measures)])
+    return Section("Sets and vocabulary", "sets", text, [Grid("Fit of the models", heads, measures)], charts)
+
+
+def _pairs(
+    fits: Mapping[str, Manifest], curve: str, x: str, value: Callable[[Manifest, int], float]
+) -> pa.Table:  # fmt: skip
+    """Return the points of a curve of all applications, of traces and models; zero has no logarithm."""
+    return pa.Table.from_pylist(
+        [
+            {"application": app, "which": which, x: point[x], "value": float(value(fit, point[which]))}
+            for app, fit in fits.items()
+            for which in ("trace", "synthetic")
+            for point in fit[curve]
+            if point[which] and point[x]
+        ]
+    )
 
 
 def _skew(manifests: Mapping[str, Manifest]) -> Section | None:
@@ -131,7 +163,11 @@ def _costs(manifests: Mapping[str, Manifest]) -> Section:
         for name, manifest in manifests.items()
     ]
     heads = ["stage", "rows", "MiB", "seconds", *(head for _, head, _ in _COSTS)]
-    return Section("Costs", "costs", [], [Grid("Costs by stage", heads, rows)])
+    seconds = pa.Table.from_pylist(
+        [{"stage": name, "seconds": manifest["seconds"]} for name, manifest in manifests.items()]
+    )
+    chart = Chart("seconds", "Seconds by stage", seconds, "stage", "seconds", "bars")
+    return Section("Costs", "costs", [], [Grid("Costs by stage", heads, rows)], [chart])
 
 
 def _lineage(manifests: Mapping[str, Manifest]) -> Section:

@@ -41,14 +41,15 @@ def _simulate(plan: SimulationPlan, as_json: bool) -> None:
     network = Network(graph, receivers, inputs.select_senders(graph, plan.senders, plan.source, plan.seed))
     rng = random.Random(f"sources {plan.seed}")
     traffic = [(rng.choice(network.senders), message) for message in _messages(plan, network)]
+    sources = [node for node, _ in traffic]
     if plan.pull:
         output.show_pulls(
             [_pull(plan, network, name, traffic) for name in _choices(plan.choice)], plan.topology, as_json
         )
         return
-    schemes = plan.build(network)
+    schemes = plan.build(network, sources)
     if plan.draw is not None:  # first, so that a drawing that cannot be written is known before a long run
-        output.draw_delivery(plan.draw, plan.build(network)[0], traffic)
+        output.draw_delivery(plan.draw, plan.build(network, sources)[0], traffic)
     if len(network) > _MAX_EXACT_NODES:
         print_note(f"state is estimated from {_SAMPLE_SIZE:,} routers, except for {' and '.join(_ALWAYS_EXACT)}")
     rows, wrong = [], []
@@ -125,7 +126,7 @@ def _pull(
     from cbnet.routing import Network
 
     nobody = Network(network.graph, {}, network.senders)
-    scheme = plan.multitree(nobody, network.predicates, choice)
+    scheme = plan.multitree(nobody, plan.popular(node for node, _ in traffic), network.predicates, choice)
     with progress_bar() as bar:
         return {"choice": choice, **sweep_pulls(scheme, bar.track(traffic, description=choice))}
 

@@ -65,9 +65,21 @@ def test_the_page_states_what_the_manifests_hold():
     assert cells(page, "Lineage")[2][:6] == ["models", "sets", "no", "seed = 7", "1", "0123456789ab"]
 
 
+def test_curves_of_traces_and_models_are_drawn_with_what_a_logarithm_allows():
+    (sets,) = (each for each in pipeline_page("out", RUN).sections if each.heading == "Sets and vocabulary")
+    sizes, growth, tags = (chart.table.to_pylist() for chart in sets.charts)
+    assert [(row["which"], row["size"], row["value"]) for row in sizes] == [
+        ("trace", 1, 0.75), ("trace", 2, 0.25), ("synthetic", 1, 0.5),
+    ]  # fmt: skip
+    assert [(row["which"], row["users"], row["value"]) for row in growth] == [
+        ("trace", 1, 1.0), ("trace", 4, 4.0), ("synthetic", 1, 2.0), ("synthetic", 4, 5.0),
+    ]  # fmt: skip
+    assert [(row["which"], row["assigned"], row["value"]) for row in tags] == [("trace", 2, 1.5), ("synthetic", 2, 1.0)]
+
+
 def test_a_trace_that_is_held_out_of_the_fit_is_marked():
     page = pipeline_page("out", {"fit": manifest("fit", {"fits": {"a": FIT, "b": {"held_out": True, **FIT}}})})
-    assert [row[0] for row in cells(page, "Models")] == ["a", "b (held out)"]
+    assert [row[0] for row in cells(page, "Sets and vocabulary")] == ["a", "b (held out)"]
 
 
 def test_a_run_without_traces_has_no_sections_about_them():

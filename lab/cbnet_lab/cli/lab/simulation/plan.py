@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,6 +28,7 @@ _EFFECTS = {
     "trees": ("multitree", "domains"),
     "root": ("multitree", "domains"),
     "commit": ("multitree", "domains"),
+    "producers": ("multitree",),
     "domains": ("domains",),
     "outside": ("domains",),
     "hashes": ("treeheader",),
@@ -56,7 +58,11 @@ class SimulationPlan:
     trees: int | None = option(None, "K", "multitree, domains: trees with random roots.", shown="1", least=1)
     root: tuple[str, ...] = option((), "NODE", "multitree, domains: root of a tree; repeatable.", shown=False)
     commit: str | None = option(
-        None, "NAME", "multitree, domains: how to choose a tree: random, flow, least or own.", shown="random"
+        None, "NAME", "multitree, domains: how to choose a tree: random, flow, least or own.",
+        shown="random; own with --producers",
+    )  # fmt: skip
+    producers: int | None = option(
+        None, "K", "multitree: trees rooted at the K nodes that send the most messages.", shown=False, least=1
     )
     pull: bool = option(
         False, "", "Send messages as requests to nodes whose rules are offers (multitree).", name="--pull"
@@ -90,6 +96,8 @@ class SimulationPlan:
             raise InputError("no receivers given", hint=hint)
         if self.choice is not None and not self.pull:
             raise InputError("--choice: for requests only", hint="add --pull")
+        if self.producers is not None and (self.trees is not None or self.root):
+            raise InputError("--producers gives the roots of the trees", hint="leave out --trees and --root")
         unused: dict[tuple[str, ...], list[str]] = {}
         for name, schemes in _EFFECTS.items():
             if getattr(self, name) not in (None, False, ()) and not set(schemes) & set(self.schemes):
@@ -102,14 +110,15 @@ class SimulationPlan:
             problem = f"{listed}: used by the schemes {' and '.join(schemes)} only"
             raise InputError(problem, hint="add one of them to --scheme")
 
-    def build(self, network: Network) -> list[Scheme]:
-        """Return the schemes."""
+    def build(self, network: Network, sources: Iterable[int] = ()) -> list[Scheme]:
+        """Return the schemes. sources: of all messages, of which --producers takes the most frequent."""
         from cbnet.routing import scheme
 
-        names = self.schemes
+        names, popular = self.schemes, self.popular(sources)
         kinds = {name: scheme(name) for name in names}  # raises an error for an unknown name before anything is built
         own: dict[str, Callable[[Network], Scheme]] = {
-            "drp": self._drp, "multitree": self.multitree, "domains": self._domains, "treeheader": self._tree_header,
+            "drp": self._drp, "multitree": lambda network: self.multitree(network, popular),
+            "domains": self._domains, "treeheader": self._tree_header,
         }  # fmt: skip
         return [(own.get(name) or kinds[name])(network) for name in names]
 
@@ -119,11 +128,18 @@ class SimulationPlan:
 
         return Drp(network, unicast(self.unicast or "shortest", network), partition=self.partition)
 
-    def multitree(self, network: Network, offers: Offers | None = None, choice: str = "nearest") -> MultiTree:
-        """Return trees with the given or random roots [2014 §3.1]."""
+    def popular(self, sources: Iterable[int]) -> list[int]:
+        """Return the most frequent sources of messages, as many as --producers; ties by id."""
+        return [node for node, _ in Counter(sorted(sources)).most_common(self.producers or 0)]
+
+    def multitree(
+        self, network: Network, popular: Sequence[int], offers: Offers | None = None, choice: str = "nearest"
+    ) -> MultiTree:
+        """Return trees rooted at popular producers, or else at the given or random roots [2014 §3.1]."""
         from cbnet.routing.multitree.multitree import MultiTree
 
-        roots, commit = self._roots(network.graph), self.commit or "random"
+        roots = list(popular) or self._roots(network.graph)
+        commit = self.commit or ("own" if popular else "random")
         return MultiTree(network, roots, offers=offers, commit=commit, choice=choice, seed=self.seed)
 
     def _domains(self, network: Network) -> Scheme:

@@ -490,6 +490,8 @@ def test_requests_are_answered_by_every_choice_of_a_holder(cbnet, files):
     [
         (("--choice", "least"), "--choice: for requests only; add --pull"),
         (("--pull", "--choice", "first"), "unknown choice 'first'"),
+        (("--producers", "2"), "used by the scheme multitree only"),
+        (("--scheme", "multitree", "--producers", "2", "--trees", "2"), "leave out --trees and --root"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(cbnet, files, options, problem):
@@ -501,7 +503,7 @@ def test_options_that_do_not_fit_are_refused(cbnet, files, options, problem):
 def test_tree_of_a_popular_producer_has_no_stretch(cbnet, files):
     """Its messages take its own tree of shortest paths [2014 §3.1]."""
     options = ("--source", "1", "--scheme", "multitree", "--json")
-    [own] = rows(cbnet(*given(files, "twelve", "four.toml", *options, "--root", "1", "--commit", "own")))
+    [own] = rows(cbnet(*given(files, "twelve", "four.toml", *options, "--producers", "1")))
     [other] = rows(cbnet(*given(files, "twelve", "four.toml", *options, "--root", "10")))
     assert own["stretch_max"] == 1.0 < other["stretch_max"]
 
