@@ -8,7 +8,7 @@ from cbnet.routing.schemes.drp import Drp
 from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
 from cbnet.routing.simulate.verdict import spurious_nodes
 from cbnet.topology import Graph
-from cbnet_lab.report import draw_graph
+from cbnet_lab.report.graph_drawing import draw_graph
 
 TWELVE = "1-5:1 1-6:4 5-9:2 6-9:2 9-10:2 7-10:4 6-7:3 2-6:1 2-3:2 3-4:6 4-7:1 7-8:2 7-11:1 8-12:3 11-12:2"
 RING = "1-2:3 2-3:2 3-4:2 4-1:2"

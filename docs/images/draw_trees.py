@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from cbnet.topology import Graph, shortest_path_tree
-from cbnet_lab.report import draw_graph
-from cbnet_lab.report.graph_layout import layout
+from cbnet_lab.report.graph_drawing import draw_graph, layout
 
 LINKS = "bc cg ch bf fj fk be ei ed da ij jk fg"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet_lab.workload import Forwarding2001, WorkloadParameters, as_messages, filters, messages, mix
-from cbnet_lab.workload.conditions import with_conditions
+from cbnet_lab.workload.filter_table import with_conditions
 from cbnet_lab.workload.settings import with_settings
 
 if TYPE_CHECKING:

@@ -76,17 +76,14 @@ class ChartDefinition:
                 row[name] = row[column] / (row[divisor] if isinstance(divisor, str) else divisor)
             row |= {name: render(template, row) for name, template in declared.get("labels", {}).items()}
         melt = declared.get("melt")
-        return kept if melt is None else melted(kept, melt["columns"], melt["value"], melt["label"])
-
-
-def melted(rows: Sequence[Row], columns: Mapping[str, str], value: str, label: str) -> list[Row]:
-    """Return a row for each row and column that has a value, with the label of the column."""
-    return [
-        {**row, label: text, value: row[column]}
-        for row in rows
-        for column, text in columns.items()
-        if row.get(column) is not None
-    ]
+        if melt is None:
+            return kept
+        return [
+            {**row, melt["label"]: text, melt["value"]: row[column]}
+            for row in kept
+            for column, text in melt["columns"].items()
+            if row.get(column) is not None
+        ]
 
 
 def _listed(values: Any) -> Sequence[Any]:

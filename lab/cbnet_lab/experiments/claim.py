@@ -9,18 +9,22 @@ holds, a reason.
     fails         a check is not met: our numbers contradict the claim
     unmeasured    the claim is about a size that this run did not reach; no extrapolation decides it
     open          an input is missing, or the experiment did not run
+
+Checks are tried in order. The first one that is not met decides the verdict; the reasons of later ones with the same
+verdict, and of unmet conditions that claims share, are added to its reason.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-from cbnet_lab.experiments.templates import render
+from cbnet_lab.experiments.curves import Metrics
+from cbnet_lab.experiments.templates import MissingValueError, look_up, render
 
 Verdict: TypeAlias = Literal["holds", "differs", "fails", "unmeasured", "open"]
 Missing: TypeAlias = Literal["run", "traces"]
@@ -33,6 +37,18 @@ VERDICTS: Mapping[Verdict, str] = {
     "open": "not decided",
 }
 _MISSING: Mapping[Missing, str] = {"run": "not run", "traces": "not run: needs --traces"}
+# operator -> test(value, threshold). Of a list of rows, the column of each row has to pass.
+OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": lambda value, threshold: value == threshold,
+    "<": lambda value, threshold: value < threshold,
+    "<=": lambda value, threshold: value <= threshold,
+    ">": lambda value, threshold: value > threshold,
+    ">=": lambda value, threshold: value >= threshold,
+    "between": lambda value, ends: ends[0] <= value <= ends[1],
+    "±": lambda value, about: abs(value - about[0]) <= about[1],
+    "±%": lambda value, about: abs(value - about[0]) <= about[1] * about[0],
+}
+_NEEDS_TRACES = "needs traces"
 
 
 @dataclass(frozen=True)
@@ -127,3 +143,47 @@ def claims() -> Mapping[int, Claim]:
 def _claim(row: dict[str, Any], shared: Mapping[str, Check]) -> Claim:
     checks = (shared[each] if isinstance(each, str) else Check(*each) for each in row.pop("checks", ()))
     return Claim(**row | {"checks": tuple(checks), "tests": tuple(row.pop("tests", ()))})
+
+
+def judge(claim: Claim, metrics: Metrics) -> Finding:
+    """Return the finding about a claim."""
+    try:
+        ours = render(claim.ours, metrics)
+    except MissingValueError:
+        ours = "none"
+    unmet = [(check, rows) for check in claim.checks if (rows := _unmet(check, metrics)) is not None]
+    if not unmet:
+        if claim.undecidable:
+            return Finding(claim.number, ours, "open", claim.undecidable, rule=claim.rule)
+        if claim.difference:
+            return Finding(claim.number, ours, "differs", claim.difference, rule=claim.rule)
+        return Finding(claim.number, ours, "holds", rule=claim.rule)
+    decisive = unmet[0][0].otherwise
+    reasons = [
+        render(check.reason, {**metrics, "unmet": rows}, missing="none")
+        for check, rows in unmet
+        if check.otherwise == decisive or check.is_shared
+    ]
+    if decisive == "differs" and claim.difference:
+        reasons.insert(0, claim.difference)
+    reason = "; ".join(dict.fromkeys(reasons))
+    if decisive == _NEEDS_TRACES:
+        return Finding(claim.number, "-", "open", reason, "traces", claim.rule)
+    return Finding(claim.number, ours, cast(Verdict, decisive), reason, rule=claim.rule)
+
+
+def finding_by_tests(claim: Claim) -> Finding:
+    """Return the finding about a claim that tests check."""
+    ours = f"checked by {', '.join(claim.tests)}"
+    return Finding(claim.number, ours, claim.verdict, claim.difference, rule=claim.rule)
+
+
+def _unmet(check: Check, metrics: Metrics) -> list[Any] | None:
+    """Return the rows that do not pass a check, none for a single value; None if the check is met."""
+    passes = OPERATORS[check.operator]
+    name, _, column = check.metric.partition(".")
+    if column and isinstance(metrics[name], list):
+        rows = [row for row in metrics[name] if row[column] is None or not passes(row[column], check.threshold)]
+        return rows or None
+    value = look_up(check.metric, metrics)
+    return None if value is not None and passes(value, check.threshold) else []

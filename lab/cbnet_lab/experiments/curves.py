@@ -81,6 +81,12 @@ def ratio(rows: Iterable[Row], over: str, under: str, value: str = "us") -> Inte
     return Interval.of(ratios)
 
 
+def gain(rows: Iterable[Row], over: str, under: str) -> Interval:
+    """Return the share of its time that method `over` saves in comparison with method `under`."""
+    share = ratio(rows, over, under)
+    return Interval(1 - share.middle, 1 - share.high, 1 - share.low)
+
+
 def slope(points: Mapping[float, float]) -> float:
     """Return the exponent of y in x: the slope of a line fitted to the points on log-log axes."""
     if len(points) < 2:

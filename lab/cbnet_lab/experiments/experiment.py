@@ -8,26 +8,27 @@ Metrics and charts are computed from the tables alone, so they need no new run.
                                  └──grids────► tables of the paper, ours beside it
 
 `experiments.toml` declares title, section, inputs, choices, scales and charts; the module of an experiment has the
-functions.
+functions. The experiment "2002-figure-7a" is the `EXPERIMENT` of the module `y2002.figure_7a`, imported on first use.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import pyarrow as pa
 
+from cbnet.errors import InputError
 from cbnet.processors import available_processors
 from cbnet_lab.experiments.chart_definition import ChartDefinition
-from cbnet_lab.experiments.claim import Finding, claims
+from cbnet_lab.experiments.claim import Finding, claims, judge
 from cbnet_lab.experiments.curves import Metrics, Row, as_table
-from cbnet_lab.experiments.judge import judge
 from cbnet_lab.report.chart import Chart
 from cbnet_lab.report.page import Grid
 
@@ -190,3 +191,23 @@ def _tuples(values: Any) -> Any:
     if isinstance(values, dict):
         return {name: _tuples(value) for name, value in values.items()}
     return tuple(map(_tuples, values)) if isinstance(values, list) else values
+
+
+EXPERIMENTS = tuple(name for name in declarations() if name != "shared")
+
+
+def load_experiment(name: str) -> Experiment:
+    """Return the experiment of a name in `EXPERIMENTS`."""
+    year, _, stem = name.partition("-")
+    experiment: Experiment = import_module(f"cbnet_lab.experiments.y{year}.{stem.replace('-', '_')}").EXPERIMENT
+    return experiment
+
+
+def select_experiments(names: Sequence[str]) -> list[Experiment]:
+    """Return the experiments with these names or prefixes, such as "2014"; all without any."""
+    chosen = {name: [each for each in EXPERIMENTS if each == name or each.startswith(f"{name}-")] for name in names}
+    for name, found in chosen.items():
+        if not found:
+            raise InputError(f"no experiment {name!r}", hint="see `cbnet lab reproduce --list`")
+    every = {each for found in chosen.values() for each in found}
+    return [load_experiment(each) for each in EXPERIMENTS if each in every or not names]

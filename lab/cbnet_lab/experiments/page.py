@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims
-from cbnet_lab.experiments.judge import finding_by_tests
+from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims, finding_by_tests
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.page import Cell, Grid, Page, Section
 
@@ -61,9 +60,11 @@ def reproduction_page(outcomes: Sequence[ExperimentOutcome]) -> Page:
         f"{summary(findings)} Verdicts are computed from the results of the run; every verdict other than "
         f"“{VERDICTS['holds']}” has its reason below it.",
     )
-    papers = [paper for paper in PAPERS if any(outcome.experiment.paper == paper for outcome in outcomes)]
-    sections = [_paper(paper, [each for each in outcomes if each.experiment.paper == paper]) for paper in papers]
-    return Page("The papers, reproduced", text, [_claims(findings, outcomes), *sections], _facts(outcomes))
+    sections = [_claims(findings, outcomes)]
+    for paper, title in PAPERS.items():
+        own = [experiment_section(each) for each in outcomes if each.experiment.paper == paper]
+        sections += [Section(f"[{paper}] {title}", f"paper-{paper}", sections=own)] if own else []
+    return Page("The papers, reproduced", text, sections, _facts(outcomes))
 
 
 def _facts(outcomes: Sequence[ExperimentOutcome]) -> dict[str, str]:
@@ -111,23 +112,9 @@ def _claim_row(claim: Claim, finding: Finding, experiment: str) -> list[Cell | s
         f"[{claim.paper} {claim.section}]",
         Cell(claim.statement, note=f"Ours: {claim.method}."),
         claim.value,
-        _ours_cell(finding),
-        _verdict_cell(finding),
+        Cell(finding.ours, note=f"Holds if: {finding.rule}." if finding.rule else ""),
+        Cell(finding.label, mark=finding.verdict, note=finding.reason),
     ]
-
-
-def _ours_cell(finding: Finding) -> Cell:
-    return Cell(finding.ours, note=f"Holds if: {finding.rule}." if finding.rule else "")
-
-
-def _verdict_cell(finding: Finding) -> Cell:
-    return Cell(finding.label, mark=finding.verdict, note=finding.reason)
-
-
-def _paper(paper: str, outcomes: Sequence[ExperimentOutcome]) -> Section:
-    return Section(
-        f"[{paper}] {PAPERS[paper]}", f"paper-{paper}", sections=[experiment_section(each) for each in outcomes]
-    )
 
 
 def experiment_section(outcome: ExperimentOutcome) -> Section:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, get_args
 
 import psutil
 import pyarrow as pa
@@ -28,13 +28,20 @@ import cbnet
 from cbnet.errors import CbnetError, InputError
 from cbnet.processors import available_processors
 from cbnet_lab.experiments.claim import Finding
-from cbnet_lab.experiments.experiment import Experiment, ExperimentContext, Scale, Tables
+from cbnet_lab.experiments.experiment import (
+    EXPERIMENTS,
+    Experiment,
+    ExperimentContext,
+    Input,
+    Scale,
+    Tables,
+    load_experiment,
+)
 from cbnet_lab.experiments.fingerprint import code_fingerprint, commit, fingerprint, input_fingerprint
 from cbnet_lab.report.chart import Chart, png, svg
 from cbnet_lab.report.page import Grid
 
 MANIFEST = "_cbnet.json"
-OnStart: TypeAlias = Callable[[Experiment], None]
 
 
 @dataclass(frozen=True)
@@ -52,23 +59,14 @@ class ExperimentOutcome:
 
 
 def reproduce(
-    experiments: Sequence[Experiment],
-    scale: Scale,
-    out: Path,
-    context: ExperimentContext,
-    on_start: OnStart | None = None,
+    experiments: Sequence[Experiment], scale: Scale, out: Path, context: ExperimentContext
 ) -> Iterator[ExperimentOutcome]:
-    """Run experiments, or read their stored results; yield the outcome of each.
-
-    on_start: called with each experiment before it runs.
-    """
+    """Run experiments, or read their stored results; yield the outcome of each."""
     _make_folder(out)
     inputs = {"topology": context.topology, "traces": context.traces}
     fingerprints = {name: input_fingerprint(path) for name, path in inputs.items() if path is not None}
     code = code_fingerprint()
     for experiment in experiments:
-        if on_start is not None:
-            on_start(experiment)
         planned = _planned(experiment, scale, context.seed, fingerprints, code)
         folder = out / experiment.name
         stored = read_manifest(folder)
@@ -87,6 +85,13 @@ def stored_outcome(experiment: Experiment, out: Path) -> ExperimentOutcome | Non
     if manifest["parameters"] != _plain(experiment.scales[scale]):  # another version; its tables may differ too
         return None
     return _outcome(experiment, manifest, _read(out / experiment.name, manifest), scale, reused=True)
+
+
+def stored_outcomes(out: Path, known: Sequence[ExperimentOutcome] = ()) -> list[ExperimentOutcome]:
+    """Return known outcomes, and the stored ones of other experiments, in the order of the papers."""
+    outcomes = {outcome.experiment.name: outcome for outcome in known}
+    all_outcomes = (outcomes.get(name) or stored_outcome(load_experiment(name), out) for name in EXPERIMENTS)
+    return [outcome for outcome in all_outcomes if outcome is not None]
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -132,13 +137,14 @@ def _attempt(
     return ExperimentOutcome(experiment, planned, findings, error=problem)
 
 
-def _with_declared_inputs(context: ExperimentContext, experiment: Experiment) -> ExperimentContext:
-    """Hide the other inputs: results that depended on them would be reused after they have changed."""
-    return replace(
-        context,
-        topology=context.topology if "topology" in experiment.inputs else None,
-        traces=context.traces if "traces" in experiment.inputs else None,
-    )
+def _own_context(context: ExperimentContext, experiment: Experiment) -> ExperimentContext:
+    """Return a context with the declared inputs only: results that used others would be reused after they changed."""
+
+    def progress(done: int, total: int, what: str) -> None:
+        context.progress(done, total, f"{experiment.name}: {what}")
+
+    others = {name: None for name in get_args(Input) if name not in experiment.inputs}
+    return replace(context, progress=progress, **others)
 
 
 def _run(
@@ -147,7 +153,7 @@ def _run(
     _make_folder(folder)
     (folder / MANIFEST).unlink(missing_ok=True)
     start = monotonic()
-    tables = experiment.run(experiment.scales[scale], _with_declared_inputs(context, experiment))
+    tables = experiment.run(experiment.scales[scale], _own_context(context, experiment))
     manifest = {**planned, "seconds": round(monotonic() - start, 1), "machine": machine()}
     files = {name: getattr(context, name) for name in experiment.inputs}
     manifest |= {"files": {name: None if path is None else path.name for name, path in files.items()}}

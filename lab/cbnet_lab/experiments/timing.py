@@ -14,6 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
 from cbnet.matching import reference
@@ -25,9 +29,10 @@ from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.bench.timing import cpu_of_turns
 from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.workload import Forwarding2001, Forwarding2002, WorkloadParameters
+from cbnet_lab.workload import Forwarding2001, Forwarding2002, as_messages
 
 _CHECKED = 3  # messages per run that are checked against the reference
+_UNKNOWN = "in no filter: "  # prefix of the names that no filter has
 _TRIED = 3_000  # filters that the reference tries per message, about; 30 µs each
 
 
@@ -144,6 +149,19 @@ class TimedParameters:
     seconds: float = 0.02
 
 
+@dataclass(frozen=True, kw_only=True)
+class SweepParameters(TimedParameters):
+    """Parameters of an experiment over tables of several sizes: filters, and interfaces (0: one per filter)."""
+
+    filters: tuple[int, ...]
+    interfaces: tuple[int, ...] = ()
+
+
+def generated(mix: Forwarding2001 | Forwarding2002, context: ExperimentContext) -> BenchInput:
+    """Return filters and messages of a workload, drawn with the words and the seed of a run."""
+    return bench_input(replace(mix, dictionary=context.dictionary, seed=context.seed), lambda _: None)
+
+
 def sweep(
     cases: Sequence[tuple[Row, Forwarding2001 | Forwarding2002]],
     methods: Sequence[MatchMethod],
@@ -153,8 +171,7 @@ def sweep(
     """Yield the rows of each case, which is some labels and a workload."""
     for done, (labels, mix) in enumerate(cases):
         context.progress(done, len(cases), f"{mix.F:,} filters")
-        mix = replace(mix, dictionary=context.dictionary, seed=context.seed)
-        for row in timed(mix, methods, turns=parameters.turns, seconds=parameters.seconds):
+        for row in TimedComparison(generated(mix, context), methods).rows(parameters.turns, parameters.seconds):
             yield {**labels, **row}
 
 
@@ -163,6 +180,18 @@ def interfaces_label(interfaces: int) -> str:
     return f"I = {interfaces:,}" if interfaces else CENTRAL
 
 
-def timed(parameters: WorkloadParameters, methods: Sequence[MatchMethod], *, turns: int, seconds: float) -> list[Row]:
-    """Return a row for each method and turn on a generated table."""
-    return TimedComparison(bench_input(parameters, lambda _: None), methods).rows(turns, seconds)
+def with_unknown_attributes(data: BenchInput, known: int) -> BenchInput:
+    """Return the input with messages of which at most `known` attributes have a name that filters use."""
+    names = data.messages.schema.names
+    order = np.random.default_rng(0).permutation(len(names))
+    columns = [data.messages.column(number) for number in range(len(names))]
+    rank = np.cumsum([columns[number].is_valid().to_numpy(zero_copy_only=False) for number in order], axis=0)
+    parts: list[tuple[str, pa.Array]] = []
+    for step, number in enumerate(order):
+        keeps = pa.array(rank[step] <= known)
+        column = columns[number]
+        parts.append((names[number], pc.if_else(keeps, column, pa.scalar(None, column.type))))
+        parts.append((_UNKNOWN + names[number], pc.if_else(keeps, pa.scalar(None, column.type), column)))
+    parts.sort(key=lambda part: part[0])
+    batch = pa.RecordBatch.from_arrays([column for _, column in parts], [name for name, _ in parts])
+    return replace(data, messages=batch, members=as_messages(batch), texts=[])

@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from cbnet_lab.report.chart_layers import ChartLayers
-
 if TYPE_CHECKING:
     import altair as alt
 
@@ -136,6 +134,8 @@ def _whole(chart: Chart) -> Spec:
 
 
 def _parts(chart: Chart, *, is_static: bool) -> Iterator[tuple[str, alt.LayerChart]]:
+    from cbnet_lab.report.chart_layers import ChartLayers  # loads Altair
+
     rows = _rows(chart)
     drawn = _thinned(chart, rows) if is_static else rows
     if chart.facet is None:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    import altair as alt
+import altair as alt
 
+if TYPE_CHECKING:
     from cbnet_lab.report.chart import Chart
 
 Row: TypeAlias = dict[str, Any]
@@ -38,8 +38,6 @@ class ChartLayers:
 
     def layered(self) -> alt.LayerChart:
         """Return the facet, without a size."""
-        import altair as alt
-
         chart = self._chart
         layers: list[Any] = [*getattr(self, f"_{chart.kind}")(), *self._references(), *self._published()]
         if self._clickable:
@@ -73,8 +71,6 @@ class ChartLayers:
         yield tick.encode(x=x, y=self._y(), tooltip=self._tooltip())
 
     def _references(self) -> Iterator[alt.Chart]:
-        import altair as alt
-
         for name, value in self._chart.references:
             base = alt.Chart(_inline([{"y": value, "name": name}]))
             y = alt.Y("y:Q", scale=self._scale("y"))
@@ -82,8 +78,6 @@ class ChartLayers:
 
     def _published(self) -> Iterator[alt.Chart]:
         """Yield the values of the paper: diamonds, and lines between the ends of ranges."""
-        import altair as alt
-
         chart = self._chart
         x = self._x(discrete=chart.kind in ("bars", "boxes"))
         own = [each for each in chart.published if each.facet in (None, self._facet)]
@@ -103,8 +97,6 @@ class ChartLayers:
 
     def _base(self, opacity: float = 1.0, *, beside: bool = False) -> alt.Chart:
         """Return a chart with the colours of the series; `beside` puts them side by side."""
-        import altair as alt
-
         series = self._chart.series
         if series is None:
             return alt.Chart().encode(color=alt.value(COLOURS[0]), opacity=alt.value(opacity))
@@ -119,16 +111,12 @@ class ChartLayers:
 
     def _picked(self) -> alt.Parameter:
         """Return the selection that a click on the legend makes: one series."""
-        import altair as alt
-
         return alt.selection_point(name="picked", fields=[str(self._chart.series)], bind="legend")
 
     def _between(self, low: str, high: str) -> dict[str, Any]:
         return {"y": self._y(low), "y2": f"{high}:Q"}
 
     def _x(self, *, discrete: bool = False) -> alt.X:
-        import altair as alt
-
         chart = self._chart
         is_number = all(isinstance(row[chart.x], int | float) for row in self._all)
         if discrete or not is_number:
@@ -139,13 +127,9 @@ class ChartLayers:
         return alt.X(f"{chart.x}:Q", scale=self._scale("x"), axis=self._axis("x"))
 
     def _y(self, column: str | None = None) -> alt.Y:
-        import altair as alt
-
         return alt.Y(f"{column or self._chart.y}:Q", scale=self._scale("y"), axis=self._axis("y"), stack=None)
 
     def _axis(self, side: Literal["x", "y"]) -> alt.Axis:
-        import altair as alt
-
         chart = self._chart
         title = (chart.x_title or chart.x) if side == "x" else (chart.y_title or chart.y)
         options: dict[str, Any] = {"values": self._log_ticks(side)} if self._is_log(side) else {"tickCount": 6}
@@ -166,8 +150,6 @@ class ChartLayers:
         return self._chart.x_log if side == "x" else self._chart.y_log
 
     def _scale(self, side: Literal["x", "y"]) -> alt.Scale:
-        import altair as alt
-
         values = self._values(side)
         if not values:
             return alt.Scale()
@@ -189,15 +171,13 @@ class ChartLayers:
         return [value for value in values if value > 0 or not self._is_log(side)]
 
     def _tooltip(self) -> list[alt.Tooltip]:
-        import altair as alt
-
         chart = self._chart
         titles = {chart.x: chart.x_title, chart.y: chart.y_title}
         named = [chart.series, chart.x, chart.y, *(name for pair in chart.bands for name in pair)]
         columns = list(dict.fromkeys(name for name in named if name is not None))
-        return [self._tooltip_field(name, titles.get(name) or name, alt) for name in columns]
+        return [self._tooltip_field(name, titles.get(name) or name) for name in columns]
 
-    def _tooltip_field(self, name: str, title: str, alt: Any) -> Any:
+    def _tooltip_field(self, name: str, title: str) -> alt.Tooltip:
         if any(isinstance(row[name], float) for row in self._all):
             return alt.Tooltip(f"{name}:Q", title=title, format=".4~g")
         is_number = all(isinstance(row[name], int) for row in self._all)

@@ -1,19 +1,29 @@
 """Drawings of a graph as SVG, with the delivery of a message on it.
 
 Readable up to about 100 nodes. A name that fits is drawn inside its circle, a longer one below it; every label lies
-inside the drawing.
+inside the drawing. `graph.svg.jinja` has the shapes.
+
+Nodes that few hops separate are close to each other. The stress of a layout is the sum, over all pairs of nodes, of the
+squared difference between their distance in the plane and their hops in the graph, divided by the squared hops.
+Starting from principal components, each step moves all nodes to the minimum of a quadratic bound of the stress
+(majorization), so the stress never increases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from html import escape
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TypeAlias
 from unicodedata import east_asian_width
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cbnet.topology import Graph
-from cbnet_lab.report.graph_layout import Positions, layout
+from cbnet.errors import InputError
+from cbnet.topology import Graph, distances
+from cbnet_lab.report.page import template
+
+Positions: TypeAlias = NDArray[np.float64]  # float64[n, 2]
 
 _COLOURS = {
     "source": "#b3261e",
@@ -22,9 +32,10 @@ _COLOURS = {
     "forwarder": "#8fb4e3",
     "node": "#eceff3",
 }
-_LINK, _HOP, _TEXT = "#c3c9d2", "#1f5fbf", "#1c2430"
+_MAX_NODES = 500
+_STEPS = 200  # of the layout
 _MAX_WEIGHTED = 30  # nodes; larger graphs have no room for weights beside the links
-_MARGIN, _LEGEND, _GAP = 30.0, 30.0, 4.0
+_MARGIN, _GAP = 30.0, 4.0
 _LINK_LENGTH, _MAX_SIDE = 72.0, 1400.0
 
 
@@ -45,76 +56,41 @@ def draw_graph(
     positions: a position for each node, with neighbours about 1 apart; None to compute a layout.
     """
     radius = max(8.0, 14.0 - len(graph) * 0.06)
-    drawing = _Drawing(graph, layout(graph) if positions is None else positions, radius)
-    groups: dict[str, Collection[int | None]] = {
-        "source": {source},
-        "interested": set(interested),
-        "spurious": set(spurious),
-        "forwarder": {w for _, w in hops},
-    }
+    size = min(12.0, radius)
+    names = [_printable(str(graph.name(u))) for u in range(len(graph))]
+    widths = np.array([_text_width(name, size) for name in names])
+    fits = widths <= 2 * radius
+    points = _scaled(layout(graph) if positions is None else positions, radius, float(np.median(widths)))
+    # Names at the left and right edge may reach further out than their circles.
+    left = max(_MARGIN, float((widths / 2 - points[:, 0]).max()) + _GAP)
+    points = points + np.array([left, _MARGIN])
+    right = max(points[:, 0].max() + _MARGIN, (points[:, 0] + widths / 2).max() + _GAP)
+    groups = {"source": {source}, "interested": interested, "spurious": spurious, "forwarder": {w for _, w in hops}}
     kinds = [kind for kind in groups if spurious or kind != "spurious"]
-    width, height = max(drawing.width, 40.0 + 100 * len(kinds)), drawing.height
-    lines = [
-        *drawing.links(), *drawing.hops(hops), *drawing.weights(), *drawing.nodes(groups), *_legend(height, kinds),
-    ]  # fmt: skip
-    return "\n".join([_head(title, width, height + _LEGEND), *lines, "</svg>", ""])
+    kind_of = [next((kind for kind in groups if u in groups[kind]), "node") for u in range(len(graph))]
+    is_weighted = len(graph) <= _MAX_WEIGHTED and not graph.is_unit
+    edges = list(graph.edges())
+    return template("report/graph.svg.jinja", {"px": lambda length: f"{length:.1f}"}).render(
+        title=_printable(title), width=max(right, 40.0 + 100 * len(kinds)), radius=radius, size=size, kinds=kinds,
+        height=points[:, 1].max() + _MARGIN + (0.0 if fits.all() else size), colours=_COLOURS,
+        links=[(points[u], points[v]) for u, v, _ in edges],
+        arrows=[_arrow(points[u], points[v], radius) for u, v in sorted(hops)],
+        weights=[(_beside(points[u], points[v]), f"{w / graph.scale:g}") for u, v, w in edges if is_weighted],
+        nodes=list(zip(points, names, kind_of, fits, strict=True)),
+    )  # fmt: skip
 
 
-class _Drawing:
-    """The parts of a drawing, one line of SVG each."""
+def _arrow(start: Positions, end: Positions, radius: float) -> tuple[Positions, Positions]:
+    """Return the ends of an arrow from rim to rim."""
+    step = (end - start) / max(1e-9, float(np.hypot(*(end - start))))
+    return start + step * radius, end - step * (radius + 5)
 
-    def __init__(self, graph: Graph, positions: Positions, radius: float) -> None:
-        self._graph = graph
-        self._radius = radius
-        self._font_size = min(12.0, radius)
-        self._names = [_printable(str(graph.name(u))) for u in range(len(graph))]
-        self._widths = np.array([_text_width(name, self._font_size) for name in self._names])
-        self._fits = self._widths <= 2 * radius
-        points = _scaled(positions, radius, float(np.median(self._widths)))
-        # Names at the left and right edge may reach further out than their circles.
-        left = max(_MARGIN, float((self._widths / 2 - points[:, 0]).max()) + _GAP)
-        self._points = points + np.array([left, _MARGIN])
-        self.width = max(self._points[:, 0].max() + _MARGIN, (self._points[:, 0] + self._widths / 2).max() + _GAP)
-        self.height = self._points[:, 1].max() + _MARGIN + (0.0 if self._fits.all() else self._font_size)
 
-    def links(self) -> Iterator[str]:
-        """Yield the links."""
-        for u, v, _ in self._graph.edges():
-            (x1, y1), (x2, y2) = self._points[u], self._points[v]
-            yield f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{_LINK}"/>'
-
-    def weights(self) -> Iterator[str]:
-        """Yield the weights beside the links, if there is room and not all are 1."""
-        if len(self._graph) > _MAX_WEIGHTED or self._graph.is_unit:
-            return
-        for u, v, weight in self._graph.edges():
-            start, end = self._points[u], self._points[v]
-            across = np.array([start[1] - end[1], end[0] - start[0]]) / max(1e-9, float(np.hypot(*(end - start))))
-            x, y = (start + end) / 2 + across * (-9 if across[1] > 0 else 9)  # above the link
-            yield _text(x, y + 4, f"{weight / self._graph.scale:g}", 10, "#6b7480")
-
-    def hops(self, hops: Collection[tuple[int, int]]) -> Iterator[str]:
-        """Yield an arrow for each hop, from rim to rim."""
-        for u, v in sorted(hops):
-            start, end = self._points[u], self._points[v]
-            step = (end - start) / max(1e-9, float(np.hypot(*(end - start))))
-            (x1, y1), (x2, y2) = start + step * self._radius, end - step * (self._radius + 5)
-            yield (
-                f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{_HOP}" '
-                f'stroke-width="2.4" marker-end="url(#arrow)"/>'
-            )
-
-    def nodes(self, groups: Mapping[str, Collection[int | None]]) -> Iterator[str]:
-        """Yield a circle and a name for each node."""
-        size = self._font_size
-        for u, (x, y) in enumerate(self._points):
-            kind = next((kind for kind in _COLOURS if u in groups.get(kind, ())), "node")
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{self._radius:.1f}" fill="{_COLOURS[kind]}" stroke="#7b8794"/>'
-            if self._fits[u]:
-                colour = "#ffffff" if kind in ("source", "interested") else _TEXT
-                yield _text(x, y + size * 0.36, self._names[u], size, colour)
-            else:
-                yield _text(x, y + self._radius + size, self._names[u], size, _TEXT, halo=True)
+def _beside(start: Positions, end: Positions) -> Positions:
+    """Return the place of a weight: the middle of a link, above it."""
+    across = np.array([start[1] - end[1], end[0] - start[0]]) / max(1e-9, float(np.hypot(*(end - start))))
+    place: Positions = (start + end) / 2 + across * (-9 if across[1] > 0 else 9) + np.array([0, 4])
+    return place
 
 
 def _scaled(positions: Positions, radius: float, name_width: float) -> Positions:
@@ -139,30 +115,40 @@ def _letter_width(letter: str) -> float:
     return 0.8 if letter.isupper() or not letter.isascii() else 0.65
 
 
-def _head(title: str, width: float, height: float) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" font-family="sans-serif" role="img">\n'
-        f"<title>{escape(_printable(title))}</title>\n"
-        f'<defs><marker id="arrow" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="4" markerHeight="4" orient="auto">'
-        f'<path d="M0 0L8 4L0 8z" fill="{_HOP}"/></marker></defs>\n'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>'
-    )
-
-
-def _legend(top: float, kinds: Collection[str]) -> Iterator[str]:
-    for number, kind in enumerate(kinds):
-        x = 20.0 + 100 * number
-        yield f'<circle cx="{x:.0f}" cy="{top + 12:.1f}" r="6" fill="{_COLOURS[kind]}" stroke="#7b8794"/>'
-        yield f'<text x="{x + 11:.0f}" y="{top + 16:.1f}" font-size="11" fill="{_TEXT}">{kind}</text>'
-
-
-def _text(x: float, y: float, text: str, size: float, colour: str, *, halo: bool = False) -> str:
-    outline = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if halo else ""
-    attributes = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" fill="{colour}"{outline} text-anchor="middle"'
-    return f"<text {attributes}>{escape(text)}</text>"
-
-
 def _printable(text: str) -> str:
     """Replace characters that XML cannot hold: control characters and lone surrogates."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def layout(graph: Graph) -> Positions:
+    """Return a position for each node; neighbours are about 1 apart."""
+    if len(graph) > _MAX_NODES:  # more would not be legible
+        raise InputError(f"cannot draw {len(graph):,} nodes: the limit is {_MAX_NODES}")
+    if len(graph) == 1:
+        return np.zeros((1, 2))
+    unit = replace(graph, weights=np.ones_like(graph.weights))
+    hops = distances(unit, range(len(graph))).astype(np.float64)
+    weights = np.where(hops > 0, hops, np.inf) ** -2.0
+    inverse = np.linalg.pinv(np.diag(weights.sum(axis=0)) - weights)
+    positions: Positions = _first(hops)
+    for _ in range(_STEPS):
+        positions = np.matmul(inverse, _pull(positions, hops, weights))
+    width, height = np.ptp(positions, axis=0)
+    return positions if width >= height else positions[:, ::-1]
+
+
+def _first(hops: Positions) -> Positions:
+    """Return the two principal components, with noise: leaves of one node would otherwise coincide."""
+    centred = hops**2 - (hops**2).mean(axis=0)
+    values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1, keepdims=True)))
+    plane: Positions = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
+    return plane + np.random.default_rng(0).normal(scale=0.01, size=(len(hops), 2))
+
+
+def _pull(positions: Positions, hops: Positions, weights: Positions) -> Positions:
+    """Return the sum of the forces on each node: every other node pulls or pushes it to its distance in hops."""
+    apart = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+    np.fill_diagonal(apart, 1.0)
+    forces = weights * hops / np.maximum(apart, 1e-9)
+    total: Positions = forces.sum(axis=1)[:, None] * positions - forces @ positions
+    return total

@@ -111,11 +111,11 @@ def html(page: Page) -> str:
 
 
 def template(name: str, filters: Mapping[str, Callable[..., object]], **values: object) -> Template:
-    """Return a template of the package, with filters and values of its own; HTML is escaped."""
+    """Return a template of the package, with filters and values of its own; values are escaped, but not in Markdown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("cbnet_lab", ""), autoescape=".html." in name, undefined=StrictUndefined,
+        loader=PackageLoader("cbnet_lab", ""), autoescape=".md." not in name, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters |= filters

@@ -7,10 +7,8 @@ parameters of [2006 §4.2] ─────────► predicates  an Arrow t
 
 from cbnet_lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
 from cbnet_lab.workload.filter_table import filters
-from cbnet_lab.workload.forwarding_2001 import Forwarding2001
-from cbnet_lab.workload.forwarding_2002 import Forwarding2002
+from cbnet_lab.workload.forwarding import MIXES, Forwarding2001, Forwarding2002, mix
 from cbnet_lab.workload.message_batch import as_messages, messages
-from cbnet_lab.workload.mixes import MIXES, mix
 from cbnet_lab.workload.scenario import Scenario, ValueDomain, WorkloadParameters
 
 __all__ = [

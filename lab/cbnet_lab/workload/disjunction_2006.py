@@ -13,12 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from cbnet.language.constraint import Op
 from cbnet_lab.workload.checks import OperatorShares, check_at_least, check_zipf
-from cbnet_lab.workload.distributions import Ranks, distinct, uniform, weighted, zipf_weights
+from cbnet_lab.workload.distributions import Ranks, uniform, weighted, zipf_weights
 from cbnet_lab.workload.filter_table import SCHEMA
 from cbnet_lab.workload.scenario import ValueDomain, draw_by_type
 from cbnet_lab.workload.vocabulary.terms import terms
@@ -41,14 +40,13 @@ class Disjunction2006:
     names: int = 500
     zipf: float = 0.0  # the exponent of D; 0 is uniform
     terms: Path | None = None  # a term file; None: the default list
-    distinct_names: bool = False  # in a filter
     seed: int = 0
     set: int = 0  # the index of a set; sets with the same seed differ
 
     def __post_init__(self) -> None:
         check_at_least(0, seed=self.seed, set=self.set)
         check_at_least(1, predicates=self.predicates)
-        check_at_least(len(_SIZES) if self.distinct_names else 2, names=self.names)
+        check_at_least(2, names=self.names)
         check_zipf(self.zipf)
 
 
@@ -65,7 +63,7 @@ def predicates(parameters: Disjunction2006) -> pa.Table:
     """Return predicates, an interface for each, as a table of filters."""
     rng = np.random.default_rng([parameters.seed, parameters.set])
     sizes = 1 + weighted(np.array(_SIZES))(rng, parameters.predicates)
-    names = _names(parameters, rng, sizes)
+    names = weighted(zipf_weights(parameters.names, parameters.zipf))(rng, int(sizes.sum()))
     types = (rng.permutation(parameters.names) % 2).astype(np.int32)[names]
     domains = _domains(parameters.terms)
     operators = draw_by_type(rng, types, [domain.draw_operator for domain in domains])
@@ -81,14 +79,6 @@ def predicates(parameters: Disjunction2006) -> pa.Table:
     }
     rest = {field.name: pa.nulls(len(filters), field.type) for field in SCHEMA if field.name not in columns}
     return pa.table(columns | rest, schema=SCHEMA)
-
-
-def _names(parameters: Disjunction2006, rng: Generator, sizes: Ranks) -> Ranks:
-    """Return the names of all constraints, by their rank."""
-    weights = zipf_weights(parameters.names, parameters.zipf)
-    if parameters.distinct_names:
-        return distinct(rng, weights, sizes.astype(np.int64))
-    return weighted(weights)(rng, int(sizes.sum()))
 
 
 def _domains(file: Path | None) -> tuple[ValueDomain, ValueDomain]:

@@ -41,11 +41,6 @@ def weighted(weights: Weights) -> Draw:
     return lambda rng, size: np.searchsorted(cumulated, rng.random(size), side="right").astype(np.int32)
 
 
-def equal_weights(count: int) -> Weights:
-    """Return the weights of the uniform distribution: float64[count]."""
-    return np.ones(count)
-
-
 def zipf_weights(count: int, exponent: float) -> Weights:
     """Return the weights of a Zipf distribution, 1 / rank^exponent: float64[count]."""
     return np.arange(1, count + 1, dtype=np.float64) ** -exponent

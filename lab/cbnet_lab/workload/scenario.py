@@ -7,7 +7,7 @@ change the filters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -15,13 +15,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from cbnet.errors import InputError
 from cbnet.language.constraint import Op
 from cbnet.language.values import Value
-from cbnet_lab.workload.checks import OperatorShares
+from cbnet_lab.workload.checks import OperatorShares, check_at_least, check_sizes
 from cbnet_lab.workload.distributions import Draw, Ranks, Weights, weighted
-from cbnet_lab.workload.spread import Spread
 
 Types: TypeAlias = NDArray[np.int32]  # indexes into `Scenario.domains`
+Spread: TypeAlias = Callable[[Generator], NDArray[np.int64]]  # filters of each interface: int64[I]
 _STREAMS = {"filters": 0, "messages": 1}
 
 
@@ -81,3 +82,27 @@ def draw_by_type(rng: Generator, types: Types, draws: Sequence[Draw]) -> Ranks:
         rows = np.flatnonzero(types == type)
         ranks[rows] = draw(rng, len(rows))
     return ranks
+
+
+def random_spread(interfaces: int | None, low: int, high: int) -> Spread:
+    """Return the spread that draws the filters of each interface from [low, high) [2002 §5.1]."""
+    if interfaces is None:
+        raise InputError("both I and F are missing", hint="set one of them, or both")
+    check_at_least(1, I=interfaces)
+    check_sizes(f"[f_l, f_h) = [{low}, {high})", range(low, high))
+    return lambda rng: rng.integers(low, high, size=interfaces)
+
+
+def fixed_spread(filters: int, interfaces: int | None) -> Spread:
+    """Return a spread of exactly `filters`: one for every interface, the rest dealt at random [2001 §4.1].
+
+    If `interfaces` is None there are as many interfaces as filters.
+    """
+    count = filters if interfaces is None else interfaces
+    check_at_least(1, F=filters, I=count)
+    if count > filters:
+        raise InputError(
+            f"I = {count:,} interfaces cannot share F = {filters:,} filters",
+            hint="every interface needs a filter: I must be at most F",
+        )
+    return lambda rng: 1 + np.bincount(rng.integers(count, size=filters - count), minlength=count)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cbnet_lab.workload import checks
 from cbnet_lab.workload.distributions import Draw, Ranks, Weights, weighted, zipf_weights
 from cbnet_lab.workload.filter_table import SCHEMA
-from cbnet_lab.workload.spread import fixed_spread
+from cbnet_lab.workload.scenario import fixed_spread
 
 _STREAMS = {"descriptors": 0, "messages": 1, "sets": 2}
 # The share of each size, 1 to 10, is this ratio times that of the size before, so the mean is 3.2: [2014 Table 1]

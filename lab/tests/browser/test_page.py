@@ -6,13 +6,13 @@ from itertools import combinations, pairwise
 import pyarrow as pa
 import pytest
 
+from cbnet_lab.cli.lab.report import rows_section
 from cbnet_lab.experiments.claim import VERDICTS, Finding, claims
 from cbnet_lab.experiments.experiment import Experiment
 from cbnet_lab.experiments.page import reproduction_page
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.chart import Chart, PublishedValue
 from cbnet_lab.report.page import Page, html
-from cbnet_lab.report.result_sections import rows_section
 
 TABLE = pa.table(
     {

@@ -62,6 +62,7 @@ class FibPlan:
 
 
 def _show(plan: FibPlan, as_json: bool) -> None:
+    from cbnet.topology import most_central
     from cbnet.topology import topology as load_graph
     from cbnet.topology.trees.roots import select_roots
 
@@ -72,7 +73,8 @@ def _show(plan: FibPlan, as_json: bool) -> None:
         entries = {"router": "all", "routers": len(graph), "trees": len(roots), **asdict(fibs.total())}
         print_results([entries], [_entries(entries, "all routers")], as_json=as_json, tight=True)
         return
-    router = _router(graph, plan.node)
+    is_central = plan.node == "central" and plan.node not in graph.names
+    router = most_central(graph) if is_central else graph.id(plan.node)
     rows = [row for tree, root in enumerate(roots) for row in _rows(fibs, graph, router, tree, graph.name(root))]
     entries = {"router": graph.name(router), "trees": len(roots), **asdict(fibs.entries(router))}
     neighbours = plural(len(graph.neighbours(router)), "neighbour")
@@ -107,13 +109,6 @@ def _fibs(graph: Graph, roots: list[int], rules: Path | None, descriptors: Path 
     raise InputError("no receivers given", hint="give exactly one of --rules FILE and --descriptors FILE")
 
 
-def _router(graph: Graph, name: str) -> int:
-    """Return the node of that name, or the most central node."""
-    from cbnet.topology import most_central
-
-    return most_central(graph) if name == "central" and name not in graph.names else graph.id(name)
-
-
 def _rows(fibs: Fibs, graph: Graph, router: int, tree: int, root: str | int) -> list[dict[str, Any]]:
     """Return the rows of [2014 Table 1] on a tree: of all interfaces, and of the largest one."""
     from cbnet.routing.sizing.fib_size import PAPER_BYTES, FibSize, largest
@@ -126,18 +121,13 @@ def _rows(fibs: Fibs, graph: Graph, router: int, tree: int, root: str | int) -> 
     rows = []
     for interface, neighbours in chosen.items():
         size = sum((sizes[w] for w in neighbours), FibSize())
-        compiled = _file_size(fibs, router, tree, neighbours) if neighbours else 0
+        with TemporaryDirectory() as folder:
+            compiled = fibs.table(router, tree, neighbours).save(Path(folder) / "table") if neighbours else 0
         rows.append(
             {"router": graph.name(router), "tree": tree + 1, "root": root, "interface": interface, **asdict(size),
              "bytes": PAPER_BYTES * size.kept, "compiled_bytes": compiled}
         )  # fmt: skip
     return rows
-
-
-def _file_size(fibs: Fibs, router: int, tree: int, neighbours: Collection[int]) -> int:
-    """Return the size of the compiled table file in bytes."""
-    with TemporaryDirectory() as folder:
-        return fibs.table(router, tree, neighbours).save(Path(folder) / "table")
 
 
 def _entries(entries: dict[str, Any], scope: str) -> ResultTable[dict[str, Any]]:

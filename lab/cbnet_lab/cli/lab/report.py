@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,9 +16,10 @@ from cbnet.errors import InputError
 from cbnet.files import read_text, unreadable, unwritable
 
 if TYPE_CHECKING:
-    from cbnet_lab.report.page import Page, Section
+    from cbnet_lab.report.page import Section
 
 _MAX_ROWS = 10_000  # of a Parquet file
+_MAX_SHOWN = 500  # rows of a table
 
 
 def report(
@@ -40,7 +41,7 @@ def report(
 
     Example: cbnet lab report simulated.jsonl -o report.html
     """
-    from cbnet_lab.report.page import Page
+    from cbnet_lab.report.page import Page, html
 
     if len(paths) == 1 and paths[0].is_dir():
         manifests = _pipeline_manifests(paths[0])
@@ -52,12 +53,6 @@ def report(
         page = pipeline_page(str(paths[0]), manifests)
     else:
         page = Page(title, [], [section for path in paths for section in _sections(path)])
-    _write(page, output)
-
-
-def _write(page: Page, output: Path) -> None:
-    from cbnet_lab.report.page import html
-
     try:
         output.write_text(html(page), encoding="utf-8")
     except OSError as error:
@@ -79,11 +74,9 @@ def _pipeline_manifests(folder: Path) -> dict[str, dict[str, Any]]:
 def _write_reproduction(results: Path, output: Path) -> None:
     """Write the Markdown pages of the stored results of `cbnet lab reproduce`, of whatever version; run nothing."""
     from cbnet_lab.experiments.markdown_pages import write_pages
-    from cbnet_lab.experiments.registry import EXPERIMENTS
-    from cbnet_lab.experiments.reproduce import stored_outcome
+    from cbnet_lab.experiments.reproduce import stored_outcomes
 
-    stored = [stored_outcome(EXPERIMENTS[name], results) for name in EXPERIMENTS]
-    outcomes = [outcome for outcome in stored if outcome is not None]
+    outcomes = stored_outcomes(results)
     if not outcomes:
         hint = "give the folder of `cbnet lab reproduce` or `cbnet pipeline run`"
         raise InputError("no results in this folder", hint=hint, file=str(results))
@@ -93,8 +86,7 @@ def _write_reproduction(results: Path, output: Path) -> None:
 
 
 def _sections(path: Path) -> Iterator[Section]:
-    from cbnet_lab.report.result_sections import rows_section
-
+    """Yield a section for each kind of rows in a file: a command may print several."""
     if path.is_dir():
         hint = "give a folder of `cbnet lab reproduce` or `cbnet pipeline run` alone"
         raise InputError("this is a folder, not a file of rows", hint=hint, file=str(path))
@@ -102,29 +94,34 @@ def _sections(path: Path) -> Iterator[Section]:
     if not rows:
         raise InputError("there are no rows", file=str(path))
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rows:  # a command may print several kinds of rows
+    for row in rows:
         groups.setdefault(tuple(row), []).append(row)
     for number, group in enumerate(groups.values(), 1):
         yield rows_section(str(path) if number == 1 else f"{path}, part {number}", group)
 
 
+def rows_section(name: str, rows: Sequence[dict[str, Any]]) -> Section:
+    """Return a section with a table of rows that have the same columns; name: their source, unique on the page."""
+    from cbnet_lab.report.page import Grid, Section, cell_text
+
+    cells = [[cell_text(value) for value in row.values()] for row in rows[:_MAX_SHOWN]]
+    text = [] if len(rows) <= _MAX_SHOWN else [f"The first {_MAX_SHOWN:,} of {len(rows):,} rows."]
+    anchor = "".join(char if char.isalnum() else "-" for char in name)
+    return Section(name, anchor, text, [Grid("All rows", [head.replace("_", " ") for head in rows[0]], cells)])
+
+
 def _json_rows(path: Path) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
-        if line.strip():
-            rows.append(_row(line, number, path))
+        try:
+            row = json.loads(line.strip() or "{}")
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            hint = "use the output of a command with --json"
+            raise InputError("this line is not a JSON object", hint=hint, file=str(path), line=number)
+        rows += [row] if row else []
     return rows
-
-
-def _row(line: str, number: int, path: Path) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        hint = "use the output of a command with --json"
-        raise InputError("this line is not a JSON object", hint=hint, file=str(path), line=number)
-    return row
 
 
 def _parquet_rows(path: Path) -> list[dict[str, Any]]:

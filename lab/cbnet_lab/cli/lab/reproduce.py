@@ -6,40 +6,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import plural, print_json, progress_bar, results_console
+from cbnet.cli.console import StepReport, plural, print_json, results_console, step_progress
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.bench.plan_options import MASTER, REMOTE, option, seed
 from cbnet_lab.bench.result_table import Cell, ResultTable
 from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.experiments.experiment import Scale
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from cbnet_lab.experiments.claim import Claim, Finding
-    from cbnet_lab.experiments.experiment import Experiment, ExperimentContext
+    from cbnet_lab.experiments.claim import Finding
+    from cbnet_lab.experiments.experiment import Experiment
     from cbnet_lab.experiments.reproduce import ExperimentOutcome
 
 _MARKS = {"holds": "green", "differs": "yellow", "fails": "red", "unmeasured": "magenta", "open": "dim"}
 
 
-class Scale(StrEnum):
-    """Size of the experiments."""
-
-    quick = "quick"
-    full = "full"
-    paper = "paper"
-
-
 # Spark's default of 200 shuffle partitions is too many for little data.
 _SPARK: dict[Scale, dict[str, str]] = {
-    Scale.quick: {"spark.sql.shuffle.partitions": "4"},
-    Scale.full: {"spark.sql.shuffle.partitions": "16"},
-    Scale.paper: {},
+    "quick": {"spark.sql.shuffle.partitions": "4"},
+    "full": {"spark.sql.shuffle.partitions": "16"},
+    "paper": {},
 }
 
 
@@ -54,7 +44,7 @@ class ReproductionPlan:
         (), "", "Experiments, or papers such as 2014; all by default.", name="", shown=False
     )
     scale: Scale = option(
-        Scale.quick, "", "quick takes minutes, full about an hour; paper uses the papers' ranges.", name="--scale"
+        "quick", "", "quick takes minutes, full about an hour; paper uses the papers' ranges.", name="--scale"
     )
     output: Path | None = option(
         None, "FOLDER", "Folder for tables, charts and the page.", name="--output -o", shown=False
@@ -70,7 +60,7 @@ class ReproductionPlan:
 
 
 def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
-    from cbnet_lab.experiments.registry import select_experiments
+    from cbnet_lab.experiments.experiment import select_experiments
 
     experiments = select_experiments(plan.names)
     if plan.is_listed:
@@ -79,12 +69,13 @@ def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
     output = plan.output
     if output is None:
         raise InputError("no output folder given", hint="give --output FOLDER")
-    from cbnet_lab.experiments.experiment import ExperimentContext
+    from cbnet_lab.experiments.reproduce import stored_outcomes
 
-    with progress_bar() as bar, _spark(plan) as spark:
-        context = ExperimentContext(plan.seed, plan.topology, plan.traces, progress=_part(bar), spark=spark)
-        outcomes = _run(experiments, plan.scale, output, context, bar, as_json=as_json)
-    findings = _write(_with_stored(outcomes, output), output)
+    outcomes = []
+    for outcome in _outcomes(plan, experiments, output):
+        outcomes.append(outcome)
+        _print_outcome(outcome, as_json=as_json)
+    findings = _write(stored_outcomes(output, outcomes), output)
     if not as_json:
         _print_summary(findings, output)
     failed = [outcome.experiment.name for outcome in outcomes if outcome.error is not None]
@@ -95,51 +86,23 @@ def _reproduce(plan: ReproductionPlan, as_json: bool) -> None:
 reproduce = plan_function("reproduce", ReproductionPlan, _reproduce)
 
 
-def _run(
-    experiments: Sequence[Experiment],
-    scale: Scale,
-    output: Path,
-    context: ExperimentContext,
-    bar: Progress,
-    *,
-    as_json: bool,
-) -> list[ExperimentOutcome]:
+def _outcomes(plan: ReproductionPlan, experiments: Sequence[Experiment], output: Path) -> Iterator[ExperimentOutcome]:
+    """Yield the outcome of each experiment; show its progress until then."""
+    from cbnet_lab.experiments.experiment import ExperimentContext
     from cbnet_lab.experiments.reproduce import reproduce as run_all
 
-    outcomes = []
-    whole = bar.add_task("experiments", total=len(experiments))
-
-    def started(experiment: Experiment) -> None:
-        bar.update(whole, description=experiment.name)
-        context.progress(1, 1, "")  # hides the bar of the previous experiment's part
-
-    for outcome in run_all(experiments, scale.value, output, context, started):
-        bar.advance(whole)
-        outcomes.append(outcome)
-        with _hidden(bar):
-            _print_outcome(outcome, as_json=as_json)
-    return outcomes
-
-
-@contextmanager
-def _hidden(bar: Progress) -> Iterator[None]:
-    """Hide the bars while a line is printed."""
-    if bar.disable:
-        yield
-        return
-    bar.stop()
-    yield
-    bar.start()
-
-
-def _part(bar: Progress) -> Callable[[int, int, str], None]:
-    """Return a function that shows the progress of a part of an experiment."""
-    part = bar.add_task("", total=None, visible=False)
+    report: StepReport
 
     def show(done: int, total: int, what: str) -> None:
-        bar.update(part, completed=done, total=total, description=f"  {what}", visible=done < total)
+        report(f"{what} ({done:,} of {total:,})")
 
-    return show
+    with _spark(plan) as spark:
+        context = ExperimentContext(plan.seed, plan.topology, plan.traces, progress=show, spark=spark)
+        running = run_all(experiments, plan.scale, output, context)
+        for _ in experiments:
+            with step_progress() as report:
+                outcome = next(running)
+            yield outcome
 
 
 @contextmanager
@@ -160,17 +123,6 @@ def _spark(plan: ReproductionPlan) -> Iterator[Callable[[], Any]]:
         yield start
 
 
-def _with_stored(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[ExperimentOutcome]:
-    """Return these outcomes and those of earlier runs in the folder, in the order of the papers."""
-    from cbnet_lab.experiments.registry import EXPERIMENTS
-    from cbnet_lab.experiments.reproduce import stored_outcome
-
-    by_name = {outcome.experiment.name: outcome for outcome in outcomes}
-    earlier = ((name, stored_outcome(EXPERIMENTS[name], output)) for name in EXPERIMENTS if name not in by_name)
-    by_name |= {name: outcome for name, outcome in earlier if outcome is not None}
-    return [by_name[name] for name in EXPERIMENTS if name in by_name]
-
-
 def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]:
     """Write the page and the findings, and return the findings."""
     import json
@@ -180,16 +132,12 @@ def _write(outcomes: Sequence[ExperimentOutcome], output: Path) -> list[Finding]
     from cbnet_lab.report.page import html
 
     findings = all_findings(outcomes)
-    rows = [{**_stated(claims()[finding.claim]), **asdict(finding)} for finding in findings]
+    stated = ("number", "paper", "section", "statement", "value", "method")
+    rows = [{name: getattr(claims()[each.claim], name) for name in stated} | asdict(each) for each in findings]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (output / "claims.jsonl").write_text("".join(lines), encoding="utf-8")
     (output / "report.html").write_text(html(reproduction_page(outcomes)), encoding="utf-8")
     return findings
-
-
-def _stated(claim: Claim) -> dict[str, Any]:
-    """Return the statement of a paper, and the method of our result."""
-    return {name: getattr(claim, name) for name in ("number", "paper", "section", "statement", "value", "method")}
 
 
 def print_findings(findings: Sequence[Finding], title: str = "") -> None:

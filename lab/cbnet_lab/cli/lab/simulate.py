@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from cbnet.cli.console import print_note
+from cbnet.cli.console import print_note, progress_bar
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.cli.bench.plan_command import plan_function
 from cbnet_lab.cli.lab.simulation.plan import SimulationPlan
 
 if TYPE_CHECKING:
     from cbnet.language import Message
-    from cbnet.routing import Network, Scheme
-    from cbnet_lab.cli.lab.simulation.output import SchemeRow
-    from cbnet_lab.cli.lab.simulation.pull_totals import PullTotals
-
-    Traffic: TypeAlias = list[tuple[int, Message]]
+    from cbnet.routing import Network, Scheme, Totals
+    from cbnet.routing.multitree.multitree import MultiTree
 
 _MAX_EXACT_NODES = 5_000  # up to which the state of all routers is counted, and ips is run
 _MAX_MESSAGES = 1_000_000
 _ALWAYS_EXACT = ("drp", "treeheader")  # their routers have no tables to reduce
 _SAMPLE_SIZE = 1_000  # routers whose predicates are reduced in larger networks
+_COUNTS = ("messages", "delivered", "missed", "spurious", "duplicates", "packets")
 
 
 def _simulate(plan: SimulationPlan, as_json: bool) -> None:
-    from cbnet.routing import Network
+    from cbnet.routing import Network, sweep
     from cbnet.topology import topology as load_graph
     from cbnet_lab.cli.lab.simulation import inputs, output
 
@@ -40,37 +39,37 @@ def _simulate(plan: SimulationPlan, as_json: bool) -> None:
     else:
         receivers = inputs.random_receivers(graph, plan.random or "", plan.seed)
     network = Network(graph, receivers, inputs.select_senders(graph, plan.senders, plan.source, plan.seed))
-    traffic = inputs.assign_senders(network, _messages(plan, network), plan.seed)
+    rng = random.Random(f"sources {plan.seed}")
+    traffic = [(rng.choice(network.senders), message) for message in _messages(plan, network)]
     sources = [node for node, _ in traffic]
     if plan.pull:
-        totals = {name: _pulled(plan, network, sources, name, traffic) for name in _choices(plan.choice)}
-        output.show_pulls(totals, plan.topology, as_json=as_json)
+        output.show_pulls(
+            [_pull(plan, network, name, traffic) for name in _choices(plan.choice)], plan.topology, as_json
+        )
         return
     schemes = plan.build(network, sources)
-    if plan.draw is not None:
-        output.check_drawing(plan.draw, network)
+    if plan.draw is not None:  # first, so that a drawing that cannot be written is known before a long run
+        output.draw_delivery(plan.draw, plan.build(network, sources)[0], traffic)
     if len(network) > _MAX_EXACT_NODES:
         print_note(f"state is estimated from {_SAMPLE_SIZE:,} routers, except for {' and '.join(_ALWAYS_EXACT)}")
-    rows = [_row(each, traffic, plan.seed, check_ideal=plan.ideal) for each in schemes]
-    output.show_rows(rows, network, plan.topology, as_json=as_json)
+    rows, wrong = [], []
+    for scheme in schemes:
+        with progress_bar() as bar:
+            totals = sweep(scheme, bar.track(traffic, description=scheme.name), check_ideal=plan.ideal)
+        rows.append(_row(scheme, totals, plan.seed))
+        if totals.missed or totals.cut:
+            wrong.append(scheme.name)
+    output.show_rows(rows, network, plan.topology, as_json)
     if plan.classes:
-        output.show_classes(network, plan.classes, plan.seed, as_json=as_json)
-    if plan.draw is not None:
-        output.draw_delivery(plan.draw, schemes[0], traffic)
-    _check_rows(rows)
-
-
-simulate = plan_function("simulate", SimulationPlan, _simulate)
-
-
-def _check_rows(rows: Sequence[SchemeRow]) -> None:
-    """Raise an error if a message was missed or looped."""
-    wrong = [row.scheme for row in rows if row.totals.missed or row.totals.cut]
+        output.show_classes(network, plan.classes, plan.seed, as_json)
     if wrong == ["treeheader"]:  # its filters may be too full, which is not a defect
         hint = "use more --hashes or more --header-bits"
         raise InputError("treeheader: the filters are so full that packets loop", hint=hint)
     if wrong:
         raise CbnetError(f"messages were missed or looped by {', '.join(wrong)}: please report this")
+
+
+simulate = plan_function("simulate", SimulationPlan, _simulate)
 
 
 def _check_ips(names: Sequence[str], nodes: int) -> None:
@@ -94,6 +93,23 @@ def _messages(plan: SimulationPlan, network: Network) -> list[Message]:
     return inputs.matching_messages(list(network.predicates.values()), int(text), plan.seed)
 
 
+def _row(scheme: Scheme, totals: Totals, seed: int) -> dict[str, Any]:
+    """Return the results of a scheme; its state is extrapolated from a sample of routers in a large network."""
+    nodes, formula = len(scheme.network), scheme.formula()
+    sample = None if nodes <= _MAX_EXACT_NODES else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLE_SIZE)
+    return {
+        "scheme": scheme.name,
+        **{name: getattr(totals, name) for name in _COUNTS},
+        "stretch_mean": round(totals.stretch_mean, 6) if totals.delivered else None,
+        "stretch_max": round(totals.stretch_max, 6) if totals.delivered else None,
+        **({"ideal": totals.ideal, "ideal_checked": totals.ideal_checked} if totals.ideal_checked else {}),
+        "header_bytes": totals.header_bytes,
+        "state_bits": scheme.state(sample).bits(nodes),
+        "state_bits_formula": None if formula is None else round(formula),
+        "state_bits_estimated": sample is not None and scheme.name not in _ALWAYS_EXACT,
+    }
+
+
 def _choices(text: str | None) -> list[str]:
     from cbnet.routing.multitree.holder_choice import HOLDER_CHOICES, holder_choice
 
@@ -103,29 +119,49 @@ def _choices(text: str | None) -> list[str]:
     return names
 
 
-def _pulled(
-    plan: SimulationPlan, network: Network, sources: Sequence[int], choice: str, traffic: Traffic
-) -> PullTotals:
+def _pull(
+    plan: SimulationPlan, network: Network, choice: str, traffic: Sequence[tuple[int, Message]]
+) -> dict[str, Any]:
     """Send all messages as requests to the receivers of the network, whose predicates are their offers."""
-    from cbnet.cli.console import progress_bar
     from cbnet.routing import Network
-    from cbnet_lab.cli.lab.simulation.pull_totals import sweep_pulls
 
     nobody = Network(network.graph, {}, network.senders)
-    scheme = plan.multitree(nobody, plan.popular(sources), network.predicates, choice)
+    scheme = plan.multitree(nobody, plan.popular(node for node, _ in traffic), network.predicates, choice)
     with progress_bar() as bar:
-        return sweep_pulls(scheme, bar.track(traffic, description=choice))
+        return {"choice": choice, **sweep_pulls(scheme, bar.track(traffic, description=choice))}
 
 
-def _row(scheme: Scheme, traffic: Traffic, seed: int, *, check_ideal: bool) -> SchemeRow:
-    """Deliver all messages with a scheme, with a progress bar, and measure its state."""
-    from cbnet.cli.console import progress_bar
-    from cbnet.routing import sweep
-    from cbnet_lab.cli.lab.simulation.output import SchemeRow
+def sweep_pulls(scheme: MultiTree, traffic: Iterable[tuple[int, Message]]) -> dict[str, Any]:
+    """Return totals of requests, each from its requester, and of their replies [2014 §2, §3].
 
-    with progress_bar() as bar:
-        totals = sweep(scheme, bar.track(traffic, description=scheme.name), check_ideal=check_ideal)
-    nodes = len(scheme.network)
-    sample = None if nodes <= _MAX_EXACT_NODES else random.Random(f"counted {seed}").sample(range(nodes), _SAMPLE_SIZE)
-    is_estimated = sample is not None and scheme.name not in _ALWAYS_EXACT
-    return SchemeRow(scheme.name, totals, scheme.state(sample).bits(nodes), scheme.formula(), is_estimated)
+    A request goes to one holder, which the routers choose (`holder_choice`), and its reply returns on the same tree.
+    The extra length is that of the path to the holder beyond the distance to the nearest one in the graph.
+    """
+    from cbnet.routing import Network
+    from cbnet.routing.simulate.pull import pull
+    from cbnet.topology import distances
+
+    graph = scheme.network.graph
+    offers = Network(graph, scheme.offers.predicates)
+    counts = Counter[str]()
+    answers = Counter[int]()  # requests that each holder answered
+    extra = 0.0
+    for requester, request in traffic:
+        outcome = pull(scheme, requester, request)
+        holders = offers.interested(request)
+        counts.update(
+            requests=1, unmatched=not holders, request_packets=len(outcome.packets),
+            reply_packets=len(outcome.reply_packets),
+        )  # fmt: skip
+        if outcome.is_answered and outcome.holder is not None:
+            answers[outcome.holder] += 1
+            taken = outcome.packets[-1].latency if outcome.packets else 0
+            extra += (taken - int(distances(graph, [requester])[0][holders].min())) / graph.scale
+    answered = answers.total()
+    return {
+        "requests": counts["requests"], "answered": answered, "unmatched": counts["unmatched"],
+        "missed": counts["requests"] - answered - counts["unmatched"],
+        "request_packets": counts["request_packets"], "reply_packets": counts["reply_packets"],
+        "holders": len(answers), "busiest": round(max(answers.values(), default=0) / max(1, answered), 6),
+        "extra_length": round(extra / max(1, answered), 6),
+    }  # fmt: skip

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from cbnet.cli.console import add_cells, bar_grid, new_grid, plural, print_json, results_console
+from cbnet.cli.console import plural, progress_bar
 from cbnet.cli.options import GRAPH
 from cbnet_lab.bench.plan_options import option, seed
-from cbnet_lab.cli.bench.plan_command import plan_function
+from cbnet_lab.bench.result_table import Cell, ResultTable
+from cbnet_lab.cli.bench.plan_command import plan_function, print_results
 
-if TYPE_CHECKING:
-    from rich.table import Table as Grid
+Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -24,78 +24,63 @@ class TopologyPlan:
 
     graph: str = option(..., "GRAPH", GRAPH, name="", shown=False)
     seed: int = seed("Seed of a random graph.")
-    sources: int = option(500, "N", "Number of random nodes to measure from.")
-    exact: bool = option(False, "", "Measure from all nodes.", name="--exact")
+    sources: int = option(500, "N", "Number of random nodes to measure from, at most all.")
     largest: bool = option(False, "", "Use the largest component of a disconnected graph.", name="--largest")
 
 
 def _summarise(plan: TopologyPlan, as_json: bool) -> None:
-    from cbnet.cli.console import progress_bar
     from cbnet.topology import topology as load_graph
     from cbnet.topology.survey.summary import summarise
 
-    loaded = load_graph(plan.graph, plan.seed, largest=plan.largest, connected=False)
+    graph = load_graph(plan.graph, plan.seed, largest=plan.largest, connected=False)
     with progress_bar() as bar:
-        summary = summarise(loaded, sources=None if plan.exact else plan.sources, seed=plan.seed, track=bar.track)
-    if as_json:
-        print_json({"graph": plan.graph, **summary})
-        return
-    from rich.columns import Columns
-    from rich.markup import escape
-
-    console = results_console()
-    console.print(
-        f"[bold]{escape(plan.graph)}[/]: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n"
-    )
-    console.print(Columns([grid for grid in _grids(summary) if grid.row_count], padding=(0, 3)))
+        summary = summarise(graph, sources=plan.sources, seed=plan.seed, track=bar.track)
+    head = f"{plan.graph}: {plural(summary['nodes'], 'node')}, {plural(summary['edges'], 'edge')}\n"
+    print_results([{"graph": plan.graph, **summary}], [head, *_tables(summary)], as_json=as_json)
 
 
 topology = plan_function("topology", TopologyPlan, _summarise)
 
 
-def _grids(summary: dict[str, Any]) -> Iterator[Grid]:
-    yield _counts(summary)
-    classes = (summary["classes"] or {}).items()
-    yield bar_grid("AS classes", "class", "nodes", [*classes])
-    degrees = [(_range(row), row["nodes"]) for row in summary["degrees"]["counts"]]
-    yield bar_grid("Degrees", "neighbours", "nodes", degrees)
-    distances = [(_range(row), row["pairs"]) for row in summary["distances"]["counts"]]
-    origin = "all nodes" if summary["distances"]["exact"] else plural(summary["distances"]["sources"], "node")
-    yield bar_grid(f"Distances from {origin}", "distance", "pairs", distances)
-    yield _central(summary)
-    if summary["components"]["count"] > 1:
-        sizes = [(rank, size) for rank, size in enumerate(summary["components"]["sizes"], 1)]
-        yield bar_grid("Largest components", "component", "nodes", sizes, summary["nodes"])
-
-
-def _counts(summary: dict[str, Any]) -> Grid:
-    grid = new_grid("Totals", "", "")
-    grid.show_header = False
-    degrees, distances, weights = summary["degrees"], summary["distances"], summary["weights"] or {}
-    rows = {
+def _tables(summary: Row) -> Iterator[ResultTable[Row]]:
+    """Yield the totals, the distributions and the most central nodes."""
+    degrees, distances, components = summary["degrees"], summary["distances"], summary["components"]
+    totals = {
         "nodes": summary["nodes"], "edges": summary["edges"],
         **({"  repeated, dropped": summary["repeated"]} if summary["repeated"] else {}),
-        "  bridges": summary["bridges"], "components": summary["components"]["count"],
-        **{f"{key} weight": value for key, value in weights.items()},
+        "  bridges": summary["bridges"], "components": components["count"],
+        **{f"{key} weight": value for key, value in (summary["weights"] or {}).items()},
         **{f"{key} degree": degrees[key] for key in ("smallest", "median", "mean", "largest")},
         "mean distance": distances["mean"],
         "longest distance" if distances["exact"] else "longest distance seen": distances["longest"],
     }  # fmt: skip
-    for what, count in rows.items():
-        add_cells(grid, what, f"{count:,}".removesuffix(".0"))
-    return grid
+    yield ResultTable("Totals", [totals], {name: name for name in totals}, is_list=True)
+    central: dict[str, Cell[Row]] = {"node": "node", "betweenness": _percent("betweenness"), "degree": "degree"}
+    if summary["classes"]:
+        classes = [{"class": name, "nodes": nodes} for name, nodes in summary["classes"].items()]
+        yield _shares("AS classes", "class", "nodes", classes)
+        central["class"] = "class"
+    yield _shares("Degrees", "neighbours", "nodes", degrees["counts"])
+    origin = "all nodes" if distances["exact"] else plural(distances["sources"], "node")
+    yield _shares(f"Distances from {origin}", "distance", "pairs", distances["counts"])
+    yield ResultTable("Most central", summary["central"], central)
+    if components["count"] > 1:
+        sizes = [{"component": rank, "nodes": size} for rank, size in enumerate(components["sizes"], 1)]
+        yield _shares("Largest components", "component", "nodes", sizes, summary["nodes"])
 
 
-def _central(summary: dict[str, Any]) -> Grid:
-    """Return a table of the nodes with the most shortest paths through them."""
-    classes = ["class"] if summary["classes"] else []
-    grid = new_grid("Most central", "node", "betweenness", "degree", *classes)
-    for row in summary["central"]:
-        values = (f"{row['betweenness']:.1%}", f"{row['degree']:,}", *(row[key] for key in classes))
-        add_cells(grid, row["node"], *values)
-    return grid
+def _shares(title: str, name: str, unit: str, rows: Sequence[Row], total: int | None = None) -> ResultTable[Row]:
+    """Return a table of counts with their share of the total, by default their sum; a row may be a range."""
+    whole = max(1, sum(row[unit] for row in rows) if total is None else total)
+    named = [{name: _range(row), **row, "share": row[unit] / whole} for row in rows]
+    return ResultTable(title, named, {name: name, unit: unit, "share": _percent("share")})
 
 
-def _range(row: dict[str, Any]) -> str:
-    least, most = f"{row['from']:,}", f"{row['to']:,}"
-    return least if least == most else f"{least} to {most}"
+def _range(row: Row) -> str | None:
+    if "from" not in row:
+        return None
+    return f"{row['from']:,}" if row["from"] == row["to"] else f"{row['from']:,} to {row['to']:,}"
+
+
+def _percent(name: str) -> Cell[Row]:
+    return lambda row: f"{row[name]:.1%}"

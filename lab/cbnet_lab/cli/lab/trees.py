@@ -39,8 +39,7 @@ class TreesPlan:
 
     topology: str = option(..., "GRAPH", GRAPH, name="--topology -t", shown=False)
     k: str = option("1,8,16,32,64,128", "K,...", "Numbers of trees, separated by commas.")
-    sources: int = option(50, "N", "Number of random nodes per selection to measure paths from.")
-    exact: bool = option(False, "", "Measure paths from all nodes.", name="--exact")
+    sources: int = option(50, "N", "Number of random nodes per selection to measure paths from, at most all.")
     selections: int = option(20, "N", "Number of random selections of roots.")
     ties: str = option(
         "smallest,random", "RULE,...", "Tie-breaking rules, separated by commas: smallest, random or fresh."
@@ -65,7 +64,7 @@ def _show(plan: TreesPlan, as_json: bool) -> None:
 
 def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Finding]:
     """Return the findings about the claims that a survey can decide, with ties broken as in all our results."""
-    from cbnet_lab.experiments.registry import EXPERIMENTS
+    from cbnet_lab.experiments.experiment import load_experiment
     from cbnet_lab.experiments.y2014.figure_5 import interface_rows
     from cbnet_lab.experiments.y2014.link_load import load_rows
 
@@ -76,7 +75,7 @@ def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Fin
     tables = {"graph": [size], "interfaces": interface_rows(rows), "load": load_rows(rows)}
     arrow = {name: as_table(each) for name, each in tables.items()}
     names = ("2014-figure-5", "2014-link-load")
-    return [finding for name in names for finding in EXPERIMENTS[name].findings(arrow, None)]
+    return [finding for name in names for finding in load_experiment(name).findings(arrow, None)]
 
 
 trees = plan_function("trees", TreesPlan, _show)
@@ -105,9 +104,9 @@ def _survey(graph: Graph, ks: list[int], rules: list[Ties], plan: TreesPlan) -> 
     from cbnet.cli.console import progress_bar
     from cbnet.topology.survey.survey import survey
 
-    sources, selections = None if plan.exact else plan.sources, plan.selections
+    sources, selections = plan.sources, plan.selections
     with progress_bar() as bar:
-        task = bar.add_task("trees", total=len(rules) * selections * min(sources or len(graph), len(graph)))
+        task = bar.add_task("trees", total=len(rules) * selections * min(sources, len(graph)))
         return survey(
             graph, ks, ties=rules, sources=sources, selections=selections, seed=plan.seed,
             done=lambda: bar.advance(task),

@@ -11,10 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, TimedComparison
+from cbnet_lab.experiments.timing import COUNTING, PIVOT, TimedComparison, generated
 from cbnet_lab.workload import Forwarding2001
 
 _FEW_NAMES, _MANY_NAMES = (50, 100), 1000
@@ -45,11 +44,8 @@ def _matched(parameters: Figures10And11Parameters, context: ExperimentContext) -
     ]
     for done, case in enumerate(cases):
         context.progress(done, len(cases), f"{case['filters']:,} filters")
-        mix = Forwarding2001(
-            N=parameters.messages, F=case["filters"], I=case["interfaces"], A=case["names"],
-            dictionary=context.dictionary, seed=context.seed,
-        )  # fmt: skip
-        comparison = TimedComparison(bench_input(mix, lambda _: None), (PIVOT, COUNTING))
+        mix = Forwarding2001(N=parameters.messages, F=case["filters"], I=case["interfaces"], A=case["names"])
+        comparison = TimedComparison(generated(mix, context), (PIVOT, COUNTING))
         counts = np.unique(np.diff(comparison.checked()[0].answer.offsets), return_counts=True)
         for matched, messages in zip(*(part.tolist() for part in counts), strict=True):
             yield {**case, "matched": matched, "messages": messages}

@@ -20,7 +20,7 @@ from cbnet_lab.experiments.curves import (
     where,
 )
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, TimedParameters, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SweepParameters, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2001
 
 _PAPER_FILTERS = 8_192_000
@@ -29,13 +29,9 @@ _LARGEST = "I = 500"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures9And12Parameters(TimedParameters):
-    """Filters per table, interfaces (0: one per filter), names, messages, and turns of at least `seconds`.
+class Figures9And12Parameters(SweepParameters):
+    """Names of tables; those with many, which show only that they are faster, have at most `most_with_few` filters."""
 
-    most_with_few: tables with many names, which show only that they are faster, have at most this many filters.
-    """
-
-    filters: tuple[int, ...]
     interfaces: tuple[int, ...] = (2, 50, 100, 200, 500, 0)
     names: tuple[int, ...] = (_FEW, _MANY)
     messages: int = 1000
@@ -94,12 +90,8 @@ def _by_names(rows: list[Row]) -> Metrics:
         few, many = where(group, names=_FEW), where(group, names=_MANY)
         if few and many:
             for value, own in ratios.items():
-                own.append(_middle(many, value) / max(_middle(few, value), 1e-9))
+                own.append(median(many, value) / max(median(few, value), 1e-9))
     return {f"{end.__name__}_{value}": end(own) for value, own in ratios.items() for end in (min, max)}
-
-
-def _middle(rows: list[Row], value: str) -> float:
-    return float(sorted(row[value] for row in rows)[len(rows) // 2])
 
 
 def _plateau(groups: list[list[Row]]) -> Metrics:

@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from math import log
 
-from cbnet_lab.bench.bench_input import BenchInput, bench_input
+from cbnet_lab.bench.bench_input import BenchInput
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.bench.timing import cpu_seconds_of
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, medians, ratio, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, MatchMethod, TimedComparison, TimedParameters
-from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
+from cbnet_lab.experiments.timing import (
+    COUNTING,
+    PIVOT,
+    MatchMethod,
+    TimedComparison,
+    TimedParameters,
+    generated,
+    with_unknown_attributes,
+)
 from cbnet_lab.workload import Forwarding2001
 
 _OFF = MatchMethod("counting, no short-circuit", short_circuit=False)
@@ -40,32 +47,27 @@ def _short_circuits(parameters: SummaryParameters, context: ExperimentContext) -
     """Yield times with and without the short-circuit."""
     for done, filters in enumerate(parameters.filters):
         context.progress(done, len(parameters.filters), f"{filters:,} filters")
-        each = bench_input(_mix(parameters, filters, None, context), lambda _: None)
+        each = generated(_mix(parameters, filters, None), context)
         matching = len(TimedComparison(each, (PIVOT,)).match(PIVOT).answer.targets) / len(each.members)
         for interfaces in parameters.interfaces:
-            data = bench_input(_mix(parameters, filters, interfaces, context), lambda _: None)
+            data = generated(_mix(parameters, filters, interfaces), context)
             for row in TimedComparison(data, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds):
                 yield {**row, "matching": matching}
 
 
-def _mix(
-    parameters: SummaryParameters, filters: int, interfaces: int | None, context: ExperimentContext
-) -> Forwarding2001:
-    return Forwarding2001(
-        N=parameters.messages, F=filters, I=interfaces, A=parameters.names, dictionary=context.dictionary,
-        seed=context.seed,
-    )  # fmt: skip
+def _mix(parameters: SummaryParameters, filters: int, interfaces: int | None) -> Forwarding2001:
+    return Forwarding2001(N=parameters.messages, F=filters, I=interfaces, A=parameters.names)
 
 
 def _disjoint(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield times without a common name while the filters, the attributes of a message, or the names grow."""
     middle = parameters.filters[len(parameters.filters) // 2]
-    base = replace(_mix(parameters, middle, parameters.interfaces[-1], context), AN=(10, 10))
+    base = replace(_mix(parameters, middle, parameters.interfaces[-1]), AN=(10, 10))
     cases = [("filters", filters, replace(base, F=filters)) for filters in parameters.filters]
     cases += [("attributes", count, replace(base, AN=(count, count))) for count in parameters.attributes]
     cases += [("names", names, replace(base, A=names)) for names in parameters.all_names]
     for grown, value, mix in cases:
-        data = with_unknown_attributes(bench_input(mix, lambda _: None), 0)
+        data = with_unknown_attributes(generated(mix, context), 0)
         for row in _single(data, parameters):
             yield {"grown": grown, "value": value, **row}
 
@@ -85,8 +87,8 @@ def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
 
 def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the times with the index and with a scan for messages of 10 attributes, by names in common."""
-    mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1], context), AN=(10, 10))
-    data = bench_input(mix, lambda _: None)
+    mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1]), AN=(10, 10))
+    data = generated(mix, context)
     oracle = Oracle(data.filters)
     for common in parameters.common:
         renamed = with_unknown_attributes(data, common)
@@ -98,7 +100,7 @@ def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterat
 
 def _rivals(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the times of both engines and of a scan in one table with an interface per filter."""
-    data = bench_input(_mix(parameters, parameters.scanned, None, context), lambda _: None)
+    data = generated(_mix(parameters, parameters.scanned, None), context)
     oracle = Oracle(data.filters)
     for row in TimedComparison(data, (COUNTING, PIVOT)).rows(parameters.turns, parameters.seconds):
         yield {key: row[key] for key in ("filters", "method", "turn", "us")}

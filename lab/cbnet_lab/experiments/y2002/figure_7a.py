@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from cbnet_lab.experiments.curves import Metrics, end_point, grouped, median, medians, ratio, where
+from cbnet_lab.experiments.curves import Metrics, end_point, gain, grouped, median, medians, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, TimedParameters, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, SweepParameters, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2002
 
 _PAPER_FILTERS = 1_000_000
 _SMALL = 2000  # filters; in smaller tables a gain is a few nanoseconds
 
 
-@dataclass(frozen=True)
-class Figure7aParameters(TimedParameters):
-    """Filters per table, interfaces of further tables with the most filters, messages, and turns."""
-
-    filters: tuple[int, ...]
-    interfaces: tuple[int, ...] = ()
-
-
-def _run(parameters: Figure7aParameters, context: ExperimentContext) -> Results:
+def _run(parameters: SweepParameters, context: ExperimentContext) -> Results:
+    """Measure tables with one interface per filter; `interfaces`: of further tables with the most filters."""
     sizes = [(filters, 0) for filters in parameters.filters]
     sizes += [(max(parameters.filters), interfaces) for interfaces in parameters.interfaces]
     cases = [
@@ -31,16 +22,15 @@ def _run(parameters: Figure7aParameters, context: ExperimentContext) -> Results:
     return {"times": sweep(cases, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
 
 
-def _metrics(rows: Rows, _: Figure7aParameters) -> Metrics:
+def _metrics(rows: Rows, _: SweepParameters) -> Metrics:
     central = where(rows["times"], case=CENTRAL)
     end = end_point(medians(where(central, method=SELECTIVE.name), "filters"), _PAPER_FILTERS)
     others = (COUNTING.name, PIVOT.name)
     gains = []
     for (case, filters), group in grouped(rows["times"], "case", "filters").items():
         if filters >= _SMALL:
-            share = ratio(group, SELECTIVE.name, COUNTING.name)
-            gains.append({"case": case, "filters": filters, "gain": 1 - share.middle})
-            gains[-1] |= {"low": 1 - share.high, "high": 1 - share.low}
+            share = gain(group, SELECTIVE.name, COUNTING.name)
+            gains.append({"case": case, "filters": filters, "gain": share.middle, "low": share.low, "high": share.high})
     own = where(gains, case=CENTRAL)
     return {
         "end": end,
@@ -54,4 +44,4 @@ def _metrics(rows: Rows, _: Figure7aParameters) -> Metrics:
     }
 
 
-EXPERIMENT = experiment("2002-figure-7a", Figure7aParameters, _run, _metrics)
+EXPERIMENT = experiment("2002-figure-7a", SweepParameters, _run, _metrics)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from cbnet_lab.experiments.curves import Metrics, grouped, last_decade, medians, ratio, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, TimedParameters, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, SweepParameters, interfaces_label, sweep
 from cbnet_lab.workload import Forwarding2002
 
 _PAPER_CASE = "I = 20"
 _MANY = 100  # filters per interface
 
 
-@dataclass(frozen=True)
-class Figure7bParameters(TimedParameters):
-    """Filters per table, interfaces (0: one per filter), messages, and turns of at least `seconds`."""
-
-    filters: tuple[int, ...]
-    interfaces: tuple[int, ...] = (20, 100, 500, 0)
-
-
-def _run(parameters: Figure7bParameters, context: ExperimentContext) -> Results:
+def _run(parameters: SweepParameters, context: ExperimentContext) -> Results:
     cases = [
         ({"case": interfaces_label(interfaces)}, Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None))
         for filters in parameters.filters
@@ -30,7 +22,7 @@ def _run(parameters: Figure7bParameters, context: ExperimentContext) -> Results:
     return {"times": sweep(cases, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
 
 
-def _metrics(rows: Rows, _: Figure7bParameters) -> Metrics:
+def _metrics(rows: Rows, _: SweepParameters) -> Metrics:
     groups = grouped(where(rows["times"], method=COUNTING.name), "case")
     curves = {case: medians(group, "filters") for (case,), group in groups.items()}
     last = max(curves[CENTRAL])
@@ -56,4 +48,4 @@ def _metrics(rows: Rows, _: Figure7bParameters) -> Metrics:
     }
 
 
-EXPERIMENT = experiment("2002-figure-7b", Figure7bParameters, _run, _metrics)
+EXPERIMENT = experiment("2002-figure-7b", SweepParameters, _run, _metrics)

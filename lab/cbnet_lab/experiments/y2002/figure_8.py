@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cbnet_lab.experiments.curves import Metrics, grouped, medians, ratio, where
+from cbnet_lab.experiments.curves import Metrics, gain, grouped, medians, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TimedParameters, sweep
 from cbnet_lab.workload import Forwarding2002
@@ -34,7 +34,7 @@ def _metrics(rows: Rows, _: Figure8Parameters) -> Metrics:
     curve = medians(where(rows["times"], method=COUNTING.name), "each")
     times = list(curve.values())
     gains = [
-        {"each": each, "gain": 1 - ratio(group, SELECTIVE.name, COUNTING.name).middle}
+        {"each": each, "gain": gain(group, SELECTIVE.name, COUNTING.name).middle}
         for (each,), group in grouped(rows["times"], "each").items()
     ]
     return {

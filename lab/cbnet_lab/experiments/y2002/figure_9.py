@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from cbnet_lab.experiments.curves import Interval, Metrics, Row, grouped, ratio
+from cbnet_lab.experiments.curves import Interval, Metrics, Row, gain, grouped
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.timing import PIVOT, MatchMethod, TimedParameters, sweep
 from cbnet_lab.workload import Forwarding2002
@@ -34,11 +34,10 @@ def _name(rounds: int) -> str:
 
 def _gains(rows: Rows, parameters: Figure9Parameters) -> dict[int, dict[int, Interval]]:
     """Return the gain over 0 rounds, as a share, by filters and rounds."""
-    gains: dict[int, dict[int, Interval]] = {}
-    for (filters,), group in grouped(rows["times"], "filters").items():
-        shares = {rounds: ratio(group, _name(rounds), _name(0)) for rounds in parameters.rounds}
-        gains[filters] = {rounds: Interval(1 - s.middle, 1 - s.high, 1 - s.low) for rounds, s in shares.items()}
-    return gains
+    return {
+        filters: {rounds: gain(group, _name(rounds), _name(0)) for rounds in parameters.rounds}
+        for (filters,), group in grouped(rows["times"], "filters").items()
+    }
 
 
 def _metrics(rows: Rows, parameters: Figure9Parameters) -> Metrics:
@@ -74,13 +73,13 @@ def _loss(curve: dict[int, Interval]) -> float | None:
 
 def _charts(rows: Rows, parameters: Figure9Parameters) -> dict[str, object]:
     points = [
-        {"table": f"{filters:,} filters", "rounds": rounds, "gain": 100 * gain.middle, "low": 100 * gain.low}
-        | {"high": 100 * gain.high}
+        {"table": f"{filters:,} filters", "rounds": rounds, "gain": 100 * own.middle}
+        | {"low": 100 * own.low, "high": 100 * own.high}
         for filters, curve in _gains(rows, parameters).items()
-        for rounds, gain in curve.items()
+        for rounds, own in curve.items()
     ]
     pivots = (
-        (f"pivot, {filters:,} filters", 100 * (1 - ratio(group, PIVOT.name, _name(0)).middle))
+        (f"pivot, {filters:,} filters", 100 * gain(group, PIVOT.name, _name(0)).middle)
         for (filters,), group in grouped(rows["times"], "filters").items()
     )
     return {"figure-9": {"rows": points, "references": (("no gain", 0.0), *pivots)}}

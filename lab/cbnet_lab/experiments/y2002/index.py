@@ -14,9 +14,9 @@ from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines import counting
 from cbnet.matching.engines.registry import CountingMatcher
 from cbnet.matching.storage.columns import Columns, columns_of_filters
-from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope
 from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
+from cbnet_lab.experiments.timing import generated
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload.vocabulary.words import words
 
@@ -55,6 +55,7 @@ def _numbers(parameters: IndexParameters, _: ExperimentContext) -> Iterator[Row]
                 "output": work["constraints"],
                 "comparisons": work["comparisons"],
                 "rank_steps": work["rank_steps"],
+                "steps": work["comparisons"] + work["rank_steps"],
             }
 
 
@@ -78,10 +79,7 @@ def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterato
 
 def _united(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the work on strings with one index for all operators, and with one index per operator."""
-    mix = Forwarding2002(
-        M=parameters.messages, F=parameters.filters, I=None, dictionary=context.dictionary, seed=context.seed
-    )
-    data = bench_input(mix, lambda _: None)
+    data = generated(Forwarding2002(M=parameters.messages, F=parameters.filters, I=None), context)
     compiled = CompiledTable.build(data.columns, "counting", reduce=False)
     for name, matcher in (("one", compiled.index), ("one per operator", _separate(compiled, data.columns))):
         offsets, targets, work = matcher.index.match_batch(compiled.encode(data.members), 0, len(data.members), 0)
@@ -121,7 +119,8 @@ def _search(size: int, rows: list[Row]) -> Row:
 
 def _trie(rows: list[Row]) -> Metrics:
     """Return the nodes that strings visit over l (log2 N + l), and the exponents of l and N."""
-    nodes = _nodes(rows)
+    groups = grouped(rows, "strings", "length")
+    nodes = {key: float(np.mean([row["nodes"] for row in group])) for key, group in groups.items()}
     shares = {(n, length): each / (length * (log2(n) + length)) for (n, length), each in nodes.items()}
     sizes, lengths = (sorted({key[place] for key in nodes}) for place in (0, 1))
     return {
@@ -131,25 +130,5 @@ def _trie(rows: list[Row]) -> Metrics:
     }  # fmt: skip
 
 
-def _nodes(rows: list[Row]) -> dict[tuple[int, int], float]:
-    """Return the mean number of nodes by strings in the index and length of the string."""
-    groups = grouped(rows, "strings", "length")
-    return {(n, length): float(np.mean([row["nodes"] for row in group])) for (n, length), group in groups.items()}
-
-
-def _charts(rows: Rows, _: IndexParameters) -> dict[str, list[Row]]:
-    return {
-        "strings": [
-            {"table": f"{n:,} strings", "length": length, "nodes": nodes}
-            for (n, length), nodes in _nodes(rows["strings"]).items()
-        ],
-        "numbers": [
-            {"table": f"{row['constraints']:,} constraints", "output": row["output"]}
-            | {"comparisons": row["comparisons"] + row["rank_steps"]}
-            for row in rows["numbers"]
-        ],
-    }
-
-
 _TABLES = {"numbers": _numbers, "strings": _strings, "united": _united}
-EXPERIMENT = experiment("2002-index", IndexParameters, _TABLES, _metrics, _charts)
+EXPERIMENT = experiment("2002-index", IndexParameters, _TABLES, _metrics)

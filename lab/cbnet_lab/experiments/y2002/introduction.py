@@ -7,11 +7,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TimedComparison, TimedParameters
-from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
+from cbnet_lab.experiments.timing import (
+    COUNTING,
+    PIVOT,
+    SELECTIVE,
+    TimedComparison,
+    TimedParameters,
+    generated,
+    with_unknown_attributes,
+)
 from cbnet_lab.workload import Forwarding2002
 
 _INTERFACES = 20
@@ -41,10 +47,9 @@ def _run(parameters: IntroductionParameters, context: ExperimentContext) -> Resu
     for done, (filters, c_l, c_h) in enumerate(parameters.tables):
         context.progress(done, len(parameters.tables) + 1, f"{filters:,} filters")
         mix = Forwarding2002(
-            M=parameters.messages, F=filters, I=_INTERFACES, c_l=c_l, c_h=c_h, a_l=_ATTRIBUTES, a_h=_ATTRIBUTES + 1,
-            dictionary=context.dictionary, seed=context.seed,
-        )  # fmt: skip
-        comparison = TimedComparison(bench_input(mix, lambda _: None), (COUNTING, SELECTIVE, PIVOT))
+            M=parameters.messages, F=filters, I=_INTERFACES, c_l=c_l, c_h=c_h, a_l=_ATTRIBUTES, a_h=_ATTRIBUTES + 1
+        )
+        comparison = TimedComparison(generated(mix, context), (COUNTING, SELECTIVE, PIVOT))
         times += [{"c_l": c_l, "c_h": c_h, **row} for row in comparison.rows(parameters.turns, parameters.seconds)]
         counts = np.diff(comparison.match(PIVOT).answer.offsets).tolist()
         matched += [{"filters": filters, "c_l": c_l, "c_h": c_h, "matched": count} for count in counts]
@@ -108,7 +113,6 @@ def _charts(rows: Rows, _: IntroductionParameters) -> dict[str, list[Row]]:
             for key, of_table in grouped(rows["matched"], "filters", "c_l", "c_h").items()
             for (count,), group in sorted(grouped(of_table, "matched").items())
         ],
-        "time-by-share": [{**row, "share": 100 * row["matched"] / _INTERFACES} for row in rows["shared"]],
     }
 
 

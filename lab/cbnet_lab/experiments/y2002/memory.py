@@ -15,8 +15,6 @@ from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 from cbnet_lab.experiments.timing import interfaces_label
 from cbnet_lab.workload import Forwarding2002, filters
 
-_SMALL = 1000  # filters; in a smaller table the names take most bytes
-
 
 @dataclass(frozen=True)
 class MemoryParameters2002:
@@ -33,16 +31,12 @@ def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iter
             mix = Forwarding2002(F=count, I=interfaces or None, dictionary=context.dictionary, seed=context.seed)
             columns = columns_from_arrow(filters(mix))
             for engine in ENGINES:
+                with TemporaryDirectory(prefix="cbnet-") as folder:
+                    size = CompiledTable.build(columns, engine, reduce=False).save(Path(folder) / "table.cbt")
                 yield {
                     "case": interfaces_label(interfaces), "engine": engine, "filters": count,
-                    "constraints": len(columns.words),
-                    "bytes": _size(CompiledTable.build(columns, engine, reduce=False)),
+                    "constraints": len(columns.words), "bytes": size,
                 }  # fmt: skip
-
-
-def _size(compiled: CompiledTable) -> int:
-    with TemporaryDirectory(prefix="cbnet-") as folder:
-        return compiled.save(Path(folder) / "table.cbt")
 
 
 def _metrics(rows: Rows, _: MemoryParameters2002) -> Metrics:
@@ -51,8 +45,4 @@ def _metrics(rows: Rows, _: MemoryParameters2002) -> Metrics:
     return {"filters": filters, "sizes": sizes, "counting": where(sizes, engine="counting")}
 
 
-def _charts(rows: Rows, _: MemoryParameters2002) -> dict[str, list[Row]]:
-    return {"memory": [row for row in rows["sizes"] if row["filters"] >= _SMALL]}
-
-
-EXPERIMENT = experiment("2002-memory", MemoryParameters2002, {"sizes": _sizes}, _metrics, _charts)
+EXPERIMENT = experiment("2002-memory", MemoryParameters2002, {"sizes": _sizes}, _metrics)

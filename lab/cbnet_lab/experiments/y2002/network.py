@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from cbnet.matching.storage.columns import Columns
 from cbnet.topology import Graph, shortest_path_tree
-from cbnet_lab.bench.bench_input import BenchInput, bench_input
+from cbnet_lab.bench.bench_input import BenchInput
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison, TimedParameters
+from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison, TimedParameters, generated
 from cbnet_lab.workload import Forwarding2002
 
 _DESTINATIONS = 1_000_000
@@ -48,10 +48,7 @@ class RouterNetworkParameters(TimedParameters):
 def _run(parameters: RouterNetworkParameters, context: ExperimentContext) -> Results:
     hops = [{"interfaces": each, "hops": farthest(each, _DESTINATIONS)} for each in _ROUTERS]
     destinations = parameters.destinations
-    mix = Forwarding2002(
-        M=parameters.messages, F=destinations, I=None, dictionary=context.dictionary, seed=context.seed
-    )
-    data = bench_input(mix, lambda _: None)
+    data = generated(Forwarding2002(M=parameters.messages, F=destinations, I=None), context)
     tables = [(_SERVER, 0, data)]
     tables.append((_ALL, 0, _split(data, np.arange(destinations) * parameters.interfaces // destinations)))
     tables += [(_ROUTER, level, _at(data, parameters, level)) for level in range(parameters.levels)]

@@ -10,10 +10,9 @@ import numpy as np
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching.storage.arrow_messages import encode_batch
-from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, TimedComparison
+from cbnet_lab.experiments.timing import COUNTING, TimedComparison, generated
 from cbnet_lab.workload import Forwarding2002
 
 _ROUNDS = 10
@@ -33,10 +32,8 @@ class SelectivityParameters:
 
 def _run(parameters: SelectivityParameters, context: ExperimentContext) -> Results:
     context.progress(0, 2, f"{parameters.filters:,} predicates")
-    mix = Forwarding2002(
-        M=parameters.messages, F=parameters.filters, I=None, dictionary=context.dictionary, seed=context.seed
-    )
-    comparison = TimedComparison(bench_input(mix, lambda _: None), (COUNTING,))
+    mix = Forwarding2002(M=parameters.messages, F=parameters.filters, I=None)
+    comparison = TimedComparison(generated(mix, context), (COUNTING,))
     compiled = comparison.compiled["counting"]
     batch, _buffers = encode_batch(comparison.input.messages, compiled.symbols)
     index = compiled.index.index
@@ -55,8 +52,7 @@ def _run(parameters: SelectivityParameters, context: ExperimentContext) -> Resul
 
 def _work(parameters: SelectivityParameters, context: ExperimentContext) -> list[Row]:
     """Return, for 0 rounds, the engine's counter updates and the constraints that hold, checked one by one."""
-    mix = Forwarding2002(M=20, F=parameters.counted, I=None, names=20, seed=context.seed)
-    data = bench_input(mix, lambda _: None)
+    data = generated(Forwarding2002(M=20, F=parameters.counted, I=None, names=20), context)
     comparison = TimedComparison(data, (COUNTING,))
     index = comparison.compiled["counting"].index.index
     batch, _buffers = encode_batch(data.messages, comparison.compiled["counting"].symbols)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import pyarrow as pa
+from math import expm1
 
 from cbnet.routing.sizing.advantage import expected
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.y2006.advantage_metrics import general_metrics
-from cbnet_lab.experiments.y2006.monte_carlo import GENERAL_COUNTS, SHARE, advantages_in_bits, general_advantages
+from cbnet_lab.experiments.y2006.monte_carlo import (
+    GENERAL_COUNTS,
+    READINGS,
+    SHARE,
+    UNIVERSES,
+    AdvantageCurves,
+    advantage_curves,
+    general_advantages,
+)
 
 _ZOOM = 0.1  # of nk / |M|, the range of the second graph
 _READING_LABELS = {"distinct": "predicates of k distinct messages", "draws": "predicates of k draws"}
@@ -34,6 +40,45 @@ def _run(parameters: Figure5Parameters2006, context: ExperimentContext) -> Resul
     return {"advantages": table}
 
 
+def _metrics(rows: Rows, _: Figure5Parameters2006) -> Metrics:
+    curves = advantage_curves(rows["advantages"])
+    universes = sorted({int(scenario.split("-")[1]) for scenario, _ in curves})
+    lower = [
+        points["p50"] < curves[f"uniform-{universe}", reading][count]["p50"]
+        for universe in universes
+        for reading in READINGS
+        for count, points in curves[f"zipf-{universe}", reading].items()
+        if count > 1 or reading == "draws"  # k distinct messages alone always have α = 1
+    ]
+    return {
+        "universes": [_universe(curves, universe) for universe in universes],
+        "not_drawn": [universe for universe in UNIVERSES if universe not in universes],
+        "points": len(lower),
+        "lower": sum(lower),
+        "not_lower": len(lower) - sum(lower),
+    }
+
+
+def _universe(curves: AdvantageCurves, universe: int) -> Row:
+    """Return the differences from the closed form and its approximation, and the reduction of five predicates."""
+    uniform = curves[f"uniform-{universe}", "distinct"].items()
+    return {
+        "universe": universe,
+        "exact": max(abs(row["p50"] - _exact(count, universe)) for count, row in uniform),
+        "approximate": max(abs(row["p50"] - _approximate(count, universe)) for count, row in uniform),
+        **{reading: 1 - curves[f"zipf-{universe}", reading][5]["p50"] for reading in READINGS},
+    }
+
+
+def _exact(predicates: int, universe: int) -> float:
+    return expected(predicates, universe // SHARE, universe)
+
+
+def _approximate(predicates: int, universe: int) -> float:
+    ratio = predicates * (universe // SHARE) / universe
+    return -expm1(-ratio) / ratio
+
+
 def _points(rows: list[Row]) -> list[Row]:
     """Return a point of the median for each scenario, reading and number of predicates."""
     points = []
@@ -54,14 +99,10 @@ def _charts(rows: Rows, parameters: Figure5Parameters2006) -> dict[str, list[Row
         for label in _READING_LABELS.values()
         for count in GENERAL_COUNTS
     ]
-    bits = advantages_in_bits(pa.Table.from_pylist(rows["advantages"]))
     return {
         "figure-5": [*points, *closed],
         "figure-5-zipf": [row for row in points if row["distribution"] == "zipf" and row["ratio"] <= _ZOOM],
-        "figure-5-bits": _points(bits.to_pylist()),
     }
 
 
-EXPERIMENT = experiment(
-    "2006-figure-5", Figure5Parameters2006, _run, lambda rows, _: general_metrics(rows["advantages"]), _charts
-)
+EXPERIMENT = experiment("2006-figure-5", Figure5Parameters2006, _run, _metrics, _charts)

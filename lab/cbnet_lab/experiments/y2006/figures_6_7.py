@@ -1,16 +1,27 @@
 """Figures 6 and 7 of [2006]: the disjunction advantage of predicates of the language.
 
 Both figures show one Monte Carlo simulation: Figure 6 with Zipf-distributed names, Figure 7 with uniform names.
+The rules of the paper decide, not ours, which are shown beside.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
-from cbnet_lab.experiments.curves import Row
+from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.y2006.advantage_metrics import specific_metrics
-from cbnet_lab.experiments.y2006.monte_carlo import specific_advantages
+from cbnet_lab.experiments.y2006.monte_carlo import (
+    RULES,
+    AdvantageCurves,
+    Points,
+    advantage_curves,
+    specific_advantages,
+)
+
+_HALF = 0.5
+_RELIABLY = 100  # predicates; with fewer, no scenario is reliably at 0.5 [§4.2]
+_PERCENTILES = {"p50": "median", "p95": "95th percentile"}
 
 
 @dataclass(frozen=True)
@@ -31,14 +42,90 @@ def _run(parameters: Figures6And7Parameters, context: ExperimentContext) -> Resu
     return {"advantages": table}
 
 
-def _charts(rows: Rows, _: Figures6And7Parameters) -> dict[str, list[Row]]:
-    labelled = [
-        {**row, "of": f"{row['scenario'].replace('-', ', ')} names, {row['rule']}"} for row in rows["advantages"]
+def _metrics(rows: Rows, _: Figures6And7Parameters) -> Metrics:
+    """Return the metrics of the scenarios that were run; those that a run is too small for are None."""
+    curves = advantage_curves(rows["advantages"])
+    steps = [
+        points[10 * count]["p50"] < row["p50"]
+        for points in curves.values()
+        for count, row in points.items()
+        if count >= 10 and 10 * count in points
     ]
-    kinds = {"figure-6": "zipf", "figure-7": "uniform"}
-    return {name: [row for row in labelled if row["scenario"].startswith(kind)] for name, kind in kinds.items()}
+    worst = [_crossing(curves["uniform-500", rule], rule) for rule in RULES if ("uniform-500", rule) in curves]
+    return {
+        "sets": min(row["sets"] for row in rows["advantages"]),
+        "least_largest": min(max(points) for points in curves.values()),
+        "steps": len(steps),
+        "falling": sum(steps),
+        "not_falling": len(steps) - sum(steps),
+        "spreads": [_spread(scenario, points) for (scenario, rule), points in curves.items() if rule == RULES[0]],
+        **_zipf_and_uniform(curves),
+        "lowest": _lowest(curves),
+        "worst": worst or None,
+        "decisive": next((row for row in worst if row["rule"] == RULES[0]), None),
+    }
 
 
-EXPERIMENT = experiment(
-    "2006-figures-6-7", Figures6And7Parameters, _run, lambda rows, _: specific_metrics(rows["advantages"]), _charts
-)
+def _spread(scenario: str, points: Points) -> Row:
+    """Return the range from the 5th to the 95th percentile where it is widest, and at the most predicates."""
+    spreads = {count: row["p95"] - row["p5"] for count, row in points.items()}
+    widest, last = max(spreads, key=spreads.__getitem__), max(spreads)
+    return {
+        "scenario": scenario, "widest": widest, "wide": spreads[widest], "last": last, "narrow": spreads[last],
+        "ratio": spreads[last] / spreads[widest] if spreads[widest] else 1.0,
+    }  # fmt: skip
+
+
+def _zipf_and_uniform(curves: AdvantageCurves) -> Metrics:
+    """Return where the median of 500 Zipf-distributed names is lower and higher than that of uniform ones."""
+    if not {(scenario, rule) for scenario in ("zipf-500", "uniform-500") for rule in RULES} <= set(curves):
+        return {"compared": 0, "zipf_lower": None, "zipf_higher": None}
+    differences = [
+        row["p50"] - curves["uniform-500", rule][count]["p50"]
+        for rule in RULES
+        for count, row in curves["zipf-500", rule].items()
+        if count >= 10
+    ]
+    lower, higher = sum(part < 0 for part in differences), sum(part > 0 for part in differences)
+    return {"compared": len(differences), "zipf_lower": lower, "zipf_higher": higher}
+
+
+def _lowest(curves: AdvantageCurves) -> Row | None:
+    """Return the scenario with the lowest 95th percentile at 100 predicates."""
+    counts = next(iter(curves.values()))
+    if max(counts) < _RELIABLY:
+        return None
+    count = max(count for count in counts if count <= _RELIABLY)
+    tops = {key: points[count]["p95"] for key, points in curves.items()}
+    lowest = min(tops, key=tops.__getitem__)
+    return {"predicates": count, "top": tops[lowest], "scenario": ", ".join(lowest)}
+
+
+def _crossing(points: Points, rule: str) -> Row:
+    """Return where the median and the 95th percentile fall below one half."""
+    below = {name: _first_below(points, name) for name in _PERCENTILES}
+    texts = [
+        f"{label} not up to {max(points):,}" if below[name] is None else f"{label} from about {below[name]:,.0f} on"
+        for name, label in _PERCENTILES.items()
+    ]
+    first = below["p50"]
+    return {
+        "rule": rule, "text": "; ".join(texts), "first": inf if first is None else first,
+        "reach": max(points) if first is None else inf,
+    }  # fmt: skip
+
+
+def _first_below(points: Points, name: str) -> float | None:
+    """Return the number of predicates where a percentile falls below 0.5, by linear interpolation."""
+    last = None
+    for count, row in sorted(points.items()):
+        if row[name] < _HALF:
+            if last is None:
+                return float(count)
+            before, after = float(points[last][name]), float(row[name])
+            return last + (count - last) * (before - _HALF) / (before - after)
+        last = count
+    return None
+
+
+EXPERIMENT = experiment("2006-figures-6-7", Figures6And7Parameters, _run, _metrics)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
+from cbnet.language.message import Message
 from cbnet.routing import DeliveryTree, Network, deliver, judge, scheme
 from cbnet.routing.schemes.drp import Drp
 from cbnet.routing.schemes.header_rewriting import Rewriting
@@ -17,9 +19,14 @@ from cbnet.routing.simulate.ideal import is_ideal
 from cbnet.topology import Graph, Tree, bridges
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.small_networks import MESSAGES, TIES, TRIANGLE, NamedNetwork, random_graph, random_network
 
 _SCHEMES = ("psf", "ips", "pif", "drp")
+_TRIANGLE = "1-2:1 2-3:1 1-3:2"  # two shortest paths from 1 to 3
+_TIES = "v-a:1 v-b:1 a-x:1 a-y:1 b-x:1 b-y:1"  # two shortest paths from v to x and to y
+
+# Predicates of receivers in random networks, and messages that distinguish all of them.
+PREDICATES = ("k = 0", "k = 1", "k = 2", "k < 2", "k > 1", "k != 1", "k = 0 or k = 3", "k = 1 or j = 1", "true")
+MESSAGES = (*(Message({"k": k}) for k in range(4)), Message({"k": 2, "j": 1}), Message({"j": 1}))
 
 
 @dataclass(frozen=True)
@@ -52,12 +59,39 @@ def _run(parameters: LawsParameters, context: ExperimentContext) -> Results:
     return {"deliveries": deliveries, "bridges": bridge_rows, "trees": trees, "examples": examples}
 
 
-def _deliveries(network: Network, messages: Iterable[object], labels: Row) -> Iterator[Row]:
+def named_network(text: str) -> Network:
+    """Return the network of a text such as 1-5:1 1-6:4, in which the predicate of each node is a tag, its name."""
+    edges = (edge.replace(":", "-").split("-") for edge in text.split())
+    graph = Graph.from_edges((u, v, weight) for u, v, weight in edges)
+    return Network(graph, {u: f'#"{graph.name(u)}"' for u in range(len(graph))})
+
+
+def random_graph(rng: Generator, nodes: int, extra: int, *, unique: bool) -> Graph:
+    """Return a random connected graph: a tree and some extra edges.
+
+    unique: lengths are distinct powers of two, so no two paths are equally long. Otherwise they are 1 and 2, so ties
+    are common.
+    """
+    edges = {(int(rng.integers(child)), child) for child in range(1, nodes)}
+    others = [(u, v) for u in range(nodes) for v in range(u + 1, nodes) if (u, v) not in edges]
+    chosen = rng.permutation(len(others))[:extra]
+    every = [*sorted(edges), *(others[number] for number in chosen)]
+    lengths = 1 << rng.permutation(len(every)) if unique else rng.integers(1, 3, size=len(every))
+    return Graph.from_edges((u, v, int(length)) for (u, v), length in zip(every, lengths, strict=True))
+
+
+def random_network(rng: Generator, graph: Graph) -> Network:
+    """Return a network in which about two thirds of the nodes are receivers."""
+    receivers = [u for u in range(len(graph)) if rng.random() < 2 / 3]
+    return Network(graph, {u: str(rng.choice(PREDICATES)) for u in receivers})
+
+
+def _deliveries(network: Network, messages: Iterable[Message], labels: Row) -> Iterator[Row]:
     """Yield a row for each scheme, source and message."""
     schemes = {name: scheme(name)(network) for name in _SCHEMES}
     for source in range(len(network)):
         for message in messages:
-            results = {name: deliver(each, source, message) for name, each in schemes.items()}  # type: ignore[arg-type]
+            results = {name: deliver(each, source, message) for name, each in schemes.items()}
             for name, delivery in results.items():
                 contains_psf = results["psf"].edges <= delivery.edges
                 yield {**labels, "scheme": name, **_judged(network, delivery), "contains_psf": contains_psf}
@@ -110,20 +144,20 @@ def _judged(network: Network, delivery: DeliveryTree) -> Row:
 
 def _ties() -> Iterator[Row]:
     """Yield PSF's delivery in a network with ties."""
-    named = NamedNetwork(TIES)
-    delivery = deliver(scheme("psf")(named.network), named.id("v"), named.message("b", "x", "y"))
-    yield {"example": "ties", **_judged(named.network, delivery)}
+    network = named_network(_TIES)
+    delivery = deliver(scheme("psf")(network), network.graph.id("v"), Message(tags=["b", "x", "y"]))
+    yield {"example": "ties", **_judged(network, delivery)}
 
 
 def _triangle() -> Iterator[Row]:
     """Yield DRP's deliveries on a triangle with a tie, for all sources and all sets of receivers."""
-    named = NamedNetwork(TRIANGLE)
-    fewest_hops = ReplacedHops(ShortestPaths(named.network), {(named.id(3), named.id(1)): named.id(1)})
-    drp = Drp(named.network, fewest_hops)
+    network = named_network(_TRIANGLE)
+    one, three = network.graph.id("1"), network.graph.id("3")
+    drp = Drp(network, ReplacedHops(ShortestPaths(network), {(three, one): one}))  # fewest hops
     for source in "123":
         for receivers in ("1", "2", "3", "12", "13", "23", "123"):
-            delivery = deliver(drp, named.id(source), named.message(*receivers))
-            yield {"example": "triangle", **_judged(named.network, delivery)}
+            delivery = deliver(drp, network.graph.id(source), Message(tags=[*receivers]))
+            yield {"example": "triangle", **_judged(network, delivery)}
 
 
 def _metrics(rows: Rows, _: LawsParameters) -> Metrics:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -30,6 +30,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.relations.constraint_group import Rules
 from cbnet.processors import available_processors
 from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
+from cbnet_lab.experiments.curves import Row, grouped
 from cbnet_lab.workload.checks import check_at_least
 from cbnet_lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
 from cbnet_lab.workload.vocabulary.terms import terms as read_terms
@@ -53,13 +54,15 @@ SCHEMA = pa.schema(
     + [("sets", pa.int64())]
 )
 
+Points: TypeAlias = dict[int, Row]  # number of predicates -> percentiles
+AdvantageCurves: TypeAlias = Mapping[tuple[str, str], Points]  # by scenario and rule
 Curves: TypeAlias = dict[str, list[float]]  # rule -> α for each number of predicates
 Task: TypeAlias = tuple[str, Callable[[], Curves]]  # a scenario, and the function that draws one set of it
 SetProgress: TypeAlias = Callable[[int, int], None]  # sets done, sets in total
 
 
 def specific_advantages(
-    scenarios: Sequence[str] = tuple(SCENARIOS),
+    scenarios: Sequence[str] = (),
     *,
     sets: int = 100,
     max_predicates: int = 10_000,
@@ -71,12 +74,13 @@ def specific_advantages(
 ) -> pa.Table:
     """Return α in the specific model, for up to `max_predicates` predicates, by both rules.
 
+    scenarios: names; all by default.
     processes: None for one per core, if the work is worth it.
     terms: a file of terms and counts, readable on all executors; None for the built-in ones.
     spark: draws the sets on a cluster instead of in processes.
     """
     _check_sets(sets)
-    scenarios = [*dict.fromkeys(scenarios)]  # a set must not be counted twice
+    scenarios = [*dict.fromkeys(scenarios or SCENARIOS)]  # a set must not be counted twice
     for scenario in scenarios:
         if scenario not in SCENARIOS:
             raise InputError(f"unknown scenario {scenario!r}", hint=f"use one of {', '.join(SCENARIOS)}")
@@ -128,6 +132,14 @@ def advantages_in_bits(table: pa.Table) -> pa.Table:
         # Percentiles stay percentiles: α in bits never falls as α rises.
         row |= {name: in_bits(row[name], row["predicates"], universe // SHARE, universe) for name in PERCENTILES}
     return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def advantage_curves(rows: list[Row]) -> AdvantageCurves:
+    """Return the rows of a table by scenario and rule, and by number of predicates."""
+    return {
+        (scenario, rule): {row["predicates"]: row for row in group}
+        for (scenario, rule), group in grouped(rows, "scenario", "rule").items()
+    }
 
 
 def counts_up_to(largest: int) -> tuple[int, ...]:

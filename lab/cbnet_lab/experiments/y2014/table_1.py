@@ -38,7 +38,8 @@ class Table1Parameters:
 
 def _run(parameters: Table1Parameters, context: ExperimentContext) -> Results:
     graph = internet(context, parameters.nodes)
-    trees = [_tree_row(graph, root) for root in _draw_distinct_roots(graph, parameters.roots, context.seed)]
+    roots = draw_roots(root_classes(graph), parameters.roots, seed=context.seed).tolist()
+    trees = [_tree_row(graph, root) for root in dict.fromkeys(roots)]
     chosen = min(trees, key=lambda row: (abs(row["interfaces"] - paper_row()["interfaces"]), row["root"]))
     tree, router = shortest_path_tree(graph, chosen["root"]), chosen["router"]
     models = users.models(context)
@@ -57,11 +58,6 @@ def _run(parameters: Table1Parameters, context: ExperimentContext) -> Results:
         "interfaces": rows,
         "sizes": bytes_rows,
     }
-
-
-def _draw_distinct_roots(graph: Graph, count: int, seed: int) -> list[int]:
-    drawn: list[int] = draw_roots(root_classes(graph), count, seed=seed).tolist()
-    return list(dict.fromkeys(drawn))
 
 
 def _tree_row(graph: Graph, root: int) -> Row:

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cbnet_lab.experiments.claim import VERDICTS, Check, Claim, Finding, claims
-from cbnet_lab.experiments.judge import OPERATORS
+from cbnet_lab.experiments.claim import OPERATORS, VERDICTS, Check, Claim, Finding, claims
 
 ROOT = Path(__file__).parents[4]
 TESTS = (ROOT / "tests", ROOT / "lab" / "tests")

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from cbnet_lab.experiments.claim import Check, Claim, Finding
-from cbnet_lab.experiments.judge import judge
+from cbnet_lab.experiments.claim import Check, Claim, Finding, judge
 
 CLAIM = Claim(
     5,

@@ -5,7 +5,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.bench.matching.engine_rival import EngineAnswer
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, MatchOutcome, TimedComparison, timed
+from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, MatchOutcome, TimedComparison
 from cbnet_lab.workload import mix
 
 METHODS = (COUNTING, SELECTIVE, PIVOT)
@@ -16,8 +16,8 @@ def data():
     return bench_input(mix("2002", filters=200, interfaces=10, messages=20), lambda _: None)
 
 
-def test_rows_cover_each_method_and_turn():
-    rows = timed(mix("2002", filters=200, interfaces=10, messages=20), METHODS, turns=2, seconds=0.0)
+def test_rows_cover_each_method_and_turn(data):
+    rows = TimedComparison(data, METHODS).rows(turns=2, seconds=0.0)
     assert [(row["method"], row["turn"]) for row in rows] == [
         (method.name, turn) for turn in (0, 1) for method in METHODS
     ]

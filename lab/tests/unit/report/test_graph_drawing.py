@@ -6,8 +6,7 @@ from support.networks import TWELVE, graph
 
 from cbnet.errors import InputError
 from cbnet.topology import Graph, distances, topology
-from cbnet_lab.report import draw_graph
-from cbnet_lab.report.graph_layout import layout
+from cbnet_lab.report.graph_drawing import draw_graph, layout
 
 SVG = "{http://www.w3.org/2000/svg}"
 FIXTURE = graph(TWELVE)

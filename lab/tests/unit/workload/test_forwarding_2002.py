@@ -3,7 +3,7 @@ import pyarrow.compute as pc
 import pytest
 
 from cbnet_lab.workload import Forwarding2002, as_messages, filters, messages
-from cbnet_lab.workload.mixes import equality
+from cbnet_lab.workload.forwarding import equality
 
 F = 60_000
 

@@ -3,7 +3,7 @@ import pytest
 from cbnet.errors import InputError
 from cbnet.language import Op
 from cbnet_lab.workload import MIXES, Forwarding2001, Forwarding2002, filters, messages, mix
-from cbnet_lab.workload.mixes import equality
+from cbnet_lab.workload.forwarding import equality
 
 
 def test_a_mix_is_found_by_its_name():

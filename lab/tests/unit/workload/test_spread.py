@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cbnet_lab.workload.spread import fixed_spread, random_spread
+from cbnet_lab.workload.scenario import fixed_spread, random_spread
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""The parts of `cbnet lab simulate`: inputs, configured schemes, totals of requests, output."""
+"""The parts of `cbnet lab simulate`: inputs, configured schemes, output."""

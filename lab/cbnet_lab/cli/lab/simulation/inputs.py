@@ -14,7 +14,6 @@ from cbnet.language import Filter, Message, Predicate, witness
 from cbnet.matching.files.message_files import read_messages
 from cbnet.matching.files.rule_files import open_rule_file
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet.routing import Network
 from cbnet.topology import Graph
 from cbnet_lab.workload import Forwarding2002, as_messages, filters, messages
 
@@ -126,9 +125,3 @@ def select_senders(graph: Graph, count: int | None, sources: Sequence[str], seed
     if not 1 <= count <= len(graph):
         raise InputError(f"--senders must be from 1 to {len(graph):,}, not {count:,}")
     return random.Random(f"senders {seed}").sample(range(len(graph)), count)
-
-
-def assign_senders(network: Network, messages: Sequence[Message], seed: int) -> list[tuple[int, Message]]:
-    """Return the messages, each with a random sender."""
-    rng = random.Random(f"sources {seed}")
-    return [(rng.choice(network.senders), message) for message in messages]

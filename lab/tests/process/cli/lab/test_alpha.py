@@ -82,7 +82,7 @@ def test_alpha_reads_terms_from_a_file(cbnet, tmp_path):
 def test_alpha_shows_both_models_to_people(cbnet):
     outcome = cbnet("lab", "alpha", *SMALL)
     assert (outcome.code, outcome.err) == (0, "")
-    for said in ("uniform-50: α over 3 sets", "pairwise", "full", "200 messages, predicates of 2: median α", "closed",
+    for said in ("uniform-50: α over 3 sets", "pairwise", "full", "uniform-200: α over 3 sets", "zipf-200: α", "closed",
                  "Claims of the paper", "k draws", "k distinct messages"):  # fmt: skip
         assert said in outcome.out
 

@@ -9,7 +9,7 @@ def test_a_simulation_becomes_a_page(cbnet, tmp_path):
     assert (done.code, done.err) == (0, f"{tmp_path / 'page.html'}: 1 section\n")
     text = (tmp_path / "page.html").read_text()
     assert "<h1>A ring</h1>" in text
-    for told in ("Packets by scheme", "State of all routers by scheme", ">psf<", ">drp<"):
+    for told in ("rows.jsonl", "state bits", ">psf<", ">drp<"):
         assert told in text
 
 

@@ -3,7 +3,7 @@ import json
 import pyarrow.parquet as pq
 
 from cbnet_lab.experiments.claim import claims
-from cbnet_lab.experiments.registry import EXPERIMENTS
+from cbnet_lab.experiments.experiment import EXPERIMENTS
 
 
 def rows(outcome):

@@ -1,5 +1,5 @@
+import errno
 import json
-import os
 from xml.etree import ElementTree
 
 import pytest
@@ -288,7 +288,10 @@ def test_a_node_that_is_reached_in_vain_is_drawn_so(cbnet, files):
 
 
 def test_a_drawing_that_cannot_be_written_is_refused_before_the_run(cbnet, files, monkeypatch):
-    monkeypatch.setattr("os.access", lambda _, mode, **__: mode != os.W_OK)
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.write_text", refuse)
     outcome = cbnet(*given(files, "ring", "two.toml", "--draw", files / "a.svg"))
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == f"error: {files}/a.svg: cannot write: Permission denied\n"
@@ -371,7 +374,7 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
             "from 1 to 1,000,000, not 123456789",
         ),
         (["--topology", "ring:9", "--random", "receivers=2", "--draw", "no/a.svg"], "no/a.svg: cannot write"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: cannot write: Is a directory"),
+        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: drawings are SVG files"),
         (
             ["--topology", "ring:9", "--random", "receivers=2", "--draw", "x.png"],
             "x.png: drawings are SVG files; name it x.svg",

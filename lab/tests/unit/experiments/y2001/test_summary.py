@@ -3,7 +3,7 @@ import pytest
 
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.unknown_attributes import with_unknown_attributes
+from cbnet_lab.experiments.timing import with_unknown_attributes
 from cbnet_lab.experiments.y2001.summary import EXPERIMENT, SummaryParameters
 from cbnet_lab.workload import Forwarding2001
 

@@ -2,9 +2,10 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.figure_7a import EXPERIMENT, Figure7aParameters
+from cbnet_lab.experiments.timing import SweepParameters
+from cbnet_lab.experiments.y2002.figure_7a import EXPERIMENT
 
-TINY = Figure7aParameters((50, 200), (20,), messages=10, turns=2, seconds=0.0)
+TINY = SweepParameters(filters=(50, 200), interfaces=(20,), messages=10, turns=2, seconds=0.0)
 
 
 def judged(filters, us, selective):

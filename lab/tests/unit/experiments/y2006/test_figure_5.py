@@ -6,7 +6,7 @@ import pytest
 from cbnet.routing.sizing.advantage import expected
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2006.figure_5 import EXPERIMENT, Figure5Parameters2006
-from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA
+from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA, advantages_in_bits
 
 TINY = Figure5Parameters2006((10_000,), sets=10)
 
@@ -67,12 +67,15 @@ def test_distinct_messages_decide_by_how_much_five_predicates_shrink():
 
 
 def test_second_chart_ends_at_a_tenth(tables):
-    whole, zoomed, bits = EXPERIMENT.charts(tables, TINY)
+    whole, zoomed = EXPERIMENT.charts(tables, TINY)
     assert max(zoomed.table.column("ratio").to_pylist()) <= 0.1
     assert all("zipf" in series for series in zoomed.table.column("series").to_pylist())
     closed = [row["alpha"] for row in whole.table.to_pylist() if row["series"] == "closed form"]
     assert set(whole.table.column("of").to_pylist()) == {"predicates of k distinct messages", "predicates of k draws"}
     assert closed[0] == expected(1, 100, 10_000) == 1.0
+
+
+def test_advantage_in_bits_of_a_bitmap(tables):
     # 100 predicates of 100 in 10,000 messages: one bitmap instead of 100 lists of 100 numbers of log2(10,000) bits
-    last = [row["alpha"] for row in bits.table.to_pylist() if row["ratio"] == 1.0]
+    last = [row["p50"] for row in advantages_in_bits(tables["advantages"]).to_pylist() if row["predicates"] == 100]
     assert last == pytest.approx([10_000 / (100 * 100 * math.log2(10_000))] * 4)

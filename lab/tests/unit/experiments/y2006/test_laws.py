@@ -2,8 +2,7 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.small_networks import parse_graph
-from cbnet_lab.experiments.y2006.laws import EXPERIMENT, LawsParameters, _bridges
+from cbnet_lab.experiments.y2006.laws import EXPERIMENT, LawsParameters, _bridges, named_network
 
 TINY = LawsParameters(networks=2, nodes=5, extra=2, messages=2, tree_nodes=(20, 40))
 
@@ -14,11 +13,11 @@ def tables():
 
 
 def test_path_of_three_has_two_bridges_and_no_distinguishing_router():
-    rows = [*_bridges(parse_graph("a-b:1 b-c:1"))]
+    rows = [*_bridges(named_network("a-b:1 b-c:1").graph)]
     assert sorted((row["sources"], row["routers"], row["distinguishing"]) for row in rows) == [
         (1, 2, 0), (1, 2, 0), (2, 1, 0), (2, 1, 0),
     ]  # fmt: skip
-    assert [*_bridges(parse_graph("a-b:1 b-c:1 c-a:1"))] == []
+    assert [*_bridges(named_network("a-b:1 b-c:1 c-a:1").graph)] == []
 
 
 def test_every_scheme_source_and_message_has_a_delivery(tables):

@@ -1,11 +1,10 @@
 import numpy as np
 
-from cbnet.language import parse
-from cbnet_lab.experiments.small_networks import (
+from cbnet.language import Message, parse
+from cbnet_lab.experiments.y2006.laws import (
     MESSAGES,
     PREDICATES,
-    NamedNetwork,
-    parse_graph,
+    named_network,
     random_graph,
     random_network,
 )
@@ -31,18 +30,17 @@ def test_edge_lengths_of_powers_of_two_leave_no_ties():
 
 
 def test_graph_text_lists_edges_and_lengths():
-    graph = parse_graph("a-b:2 b-c:3")
+    graph = named_network("a-b:2 b-c:3").graph
     assert sorted((graph.name(u), graph.name(v), weight) for u, v, weight in graph.edges()) == [
         ("a", "b", 2),
         ("b", "c", 3),
     ]
-    network = NamedNetwork("1-10:1 10-2:1")
-    assert network.names(range(3)) == "1, 2, 10"
-    assert network.network.interested(network.message(10)) == [network.id(10)]
+    network = named_network("1-10:1 10-2:1")
+    assert network.interested(Message(tags=["10"])) == [network.graph.id("10")]
 
 
 def test_messages_distinguish_all_predicates():
     answers = {want: tuple(parse(want).matches(message) for message in MESSAGES) for want in PREDICATES}
     assert len(set(answers.values())) == len(PREDICATES)
-    network = random_network(np.random.default_rng(0), parse_graph("0-1:1 1-2:1 2-3:1"))
+    network = random_network(np.random.default_rng(0), named_network("0-1:1 1-2:1 2-3:1").graph)
     assert len(network.senders) == 4
