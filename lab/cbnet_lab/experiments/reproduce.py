@@ -143,7 +143,7 @@ def _own_context(context: ExperimentContext, experiment: Experiment) -> Experime
     def progress(done: int, total: int, what: str) -> None:
         context.progress(done, total, f"{experiment.name}: {what}")
 
-    others = {name: None for name in get_args(Input) if name not in experiment.inputs}
+    others: dict[str, Any] = {name: None for name in get_args(Input) if name not in experiment.inputs}
     return replace(context, progress=progress, **others)
 
 
