@@ -201,7 +201,7 @@ def test_any_json_is_a_subscription_filter_or_an_input_error(rule, as_text):
 @pytest.mark.parametrize(
     "text",
     [
-        " OR ".join(f"a{number} = 'x'" for number in range(20_000)),
+        " OR ".join(f"a{number} = 'x'" for number in range(7_000)),
         " AND ".join(f"NOT (a{number} = 'x')" for number in range(2_000)),
         "NOT (" + " AND ".join(f"a{number} = 'x'" for number in range(2_000)) + ")",
         " XOR ".join(f"a{number}" for number in range(300)),
@@ -221,4 +221,4 @@ def test_no_text_takes_long(text):
     start = time.process_time()
     with contextlib.suppress(InputError):
         parse(text, dialect="cesql")
-    assert time.process_time() - start < 40
+    assert time.process_time() - start < 15

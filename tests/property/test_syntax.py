@@ -166,9 +166,9 @@ _TWELVE = " and ".join(["(#a or #b)"] * 12)  # 4,096 filters
     ("text", "outcome"),  # the number of filters, or the error
     [
         ("(" * 500_000, LimitError),
-        ("x = 1 and " * 90_000 + "x = 1", 1),
-        (" or ".join(["#a"] * 150_000), LimitError),
-        (" and ".join(["(a = 1 or b = 2)"] * 45_000), LimitError),
+        ("x = 1 and " * 30_000 + "x = 1", 1),
+        (" or ".join(["#a"] * 50_000), LimitError),
+        (" and ".join(["(a = 1 or b = 2)"] * 15_000), LimitError),
         (" and ".join(["(a = 1 or b = 2)"] * 30) + " and false", 0),
         (" and ".join([f"({' or '.join(['a = 1'] * 100)})"] * 2), 1),
         ("x = " + "9" * 900_000, PredicateSyntaxError),
@@ -178,9 +178,9 @@ _TWELVE = " and ".join(["(#a or #b)"] * 12)  # 4,096 filters
         ("#" * 900_000, PredicateSyntaxError),
         ("((((((a = 1 or b = 2) and c = 3) or d = 4) and e = 5) or f = 6) and g = 7)" + " " * 900_000, 4),
         ("(" * 99 + "x = 1" + ")" * 99 + " and true", 1),
-        (" or ".join(["(" * 99 + "x = 1" + ")" * 99] * 4_000), 1),
+        (" or ".join(["(" * 99 + "x = 1" + ")" * 99] * 1_300), 1),
         ("x = 1" + "0" * 10_000 + ".5", PredicateSyntaxError),
-        (" or ".join(["(" * 88 + _TWELVE + " and true)" * 88 + " and false"] * 800), LimitError),
+        (" or ".join(["(" * 88 + _TWELVE + " and true)" * 88 + " and false"] * 250), LimitError),
     ],
 )
 def test_no_text_within_the_limits_is_slow_to_parse(text, outcome):
@@ -190,7 +190,7 @@ def test_no_text_within_the_limits_is_slow_to_parse(text, outcome):
         actual = len(parse(text))
     except InputError as error:
         actual = type(error)
-    assert time.process_time() - start < 40  # 3 s on an idle machine
+    assert time.process_time() - start < 15  # 1 s on an idle machine
     assert actual == outcome
 
 
