@@ -14,7 +14,7 @@ functions. The experiment "2002-figure-7a" is the `EXPERIMENT` of the module `y2
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
@@ -45,6 +45,7 @@ Progress: TypeAlias = Callable[[int, int, str], None]  # steps done, steps in to
 
 GRAPH = "graph"
 """The table with the size of a run's Internet graph; its row is among the metrics."""
+_S = TypeVar("_S")
 _P = TypeVar("_P")  # a frozen dataclass of numbers, strings and tuples of them
 
 
@@ -71,6 +72,12 @@ class ExperimentContext:
     progress: Progress = _no_progress
     spark: Callable[[], SparkSession] = _start_spark
     """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""
+
+    def track(self, steps: Sequence[_S], describe: Callable[[_S], str]) -> Iterator[_S]:
+        """Yield the steps of a run, and report each as progress before."""
+        for done, step in enumerate(steps):
+            self.progress(done, len(steps), describe(step))
+            yield step
 
     @property
     def dictionary(self) -> Path | None:

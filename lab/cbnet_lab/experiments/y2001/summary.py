@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import log
 
 from cbnet_lab.bench.bench_input import BenchInput
@@ -45,10 +45,10 @@ class SummaryParameters(TimedParameters):
 
 def _short_circuits(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield times with and without the short-circuit."""
-    for done, filters in enumerate(parameters.filters):
-        context.progress(done, len(parameters.filters), f"{filters:,} filters")
+    for filters in context.track(parameters.filters, lambda filters: f"{filters:,} filters"):
         each = generated(_mix(parameters, filters, None), context)
-        matching = len(TimedComparison(each, (PIVOT,)).match(PIVOT).answer.targets) / len(each.members)
+        answer, _ = TimedComparison(each, (PIVOT,)).match(PIVOT)
+        matching = len(answer.targets) / len(each.members)
         for interfaces in parameters.interfaces:
             data = generated(_mix(parameters, filters, interfaces), context)
             for row in TimedComparison(data, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds):
@@ -75,13 +75,13 @@ def _disjoint(parameters: SummaryParameters, context: ExperimentContext) -> Iter
 def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
     """Yield the times of messages matched one by one, which include looking up their names, and their work."""
     comparison = TimedComparison(data, (COUNTING, PIVOT))
-    for method, matched in zip(comparison.methods, comparison.checked(), strict=True):
+    for method, (answer, work) in zip(comparison.methods, comparison.checked(), strict=True):
         compiled = comparison.compiled[method.engine]
         for turn in range(parameters.turns):
             spent = cpu_seconds_of(lambda: [compiled.match(members) for members in data.members], _PASSES)  # noqa: B023
             yield {
-                "method": method.name, "turn": turn, "postings": matched.work["postings"],
-                "matched": len(matched.answer.targets), "us": spent / len(data.members) * 1e6,
+                "method": method.name, "turn": turn, "postings": work["postings"],
+                "matched": len(answer.targets), "us": spent / len(data.members) * 1e6,
             }  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def _factors(rows: list[Row]) -> Metrics:
     """Return the factors of the time without the short-circuit."""
     factors = [
         {"interfaces": interfaces, "filters": filters, "matching": group[0]["matching"] / interfaces}
-        | asdict(ratio(group, _OFF.name, COUNTING.name))
+        | ratio(group, _OFF.name, COUNTING.name)
         for (interfaces, filters), group in grouped(rows, "interfaces", "filters").items()
     ]
     many = [row for row in factors if row["matching"] >= _MANY]
