@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from cbnet.errors import InputError
 from cbnet.processors import available_processors
-from cbnet_lab.experiments.chart_definition import ChartDefinition
+from cbnet_lab.experiments.chart_definition import declared_chart
 from cbnet_lab.experiments.claim import Finding, claims, judge
 from cbnet_lab.experiments.curves import Metrics, Row, as_table
 from cbnet_lab.report.chart import Chart
@@ -94,7 +94,10 @@ class ExperimentContext:
         return path if path is not None and path.is_file() else None
 
 
-Measure: TypeAlias = Callable[[_P, ExperimentContext], Results]
+Measure: TypeAlias = (
+    Callable[[_P, ExperimentContext], Results] | Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]]
+)
+"""A function that returns all tables, or a function for each."""
 
 
 def _nothing(*_: Any) -> Any:
@@ -110,12 +113,12 @@ class Experiment:
     section: str
     claims: tuple[int, ...]
     scales: Mapping[Scale, Any]
-    measure: Callable[[Any, ExperimentContext], Results]
+    measure: Measure[Any]
     metrics: Callable[[Rows, Any], Metrics] = _nothing
     """Returns the metrics that the claims are checked by; the parameters are metrics too."""
     chart_rows: Callable[[Rows, Any], Mapping[str, Any]] = _nothing
     """Returns rows of charts that are no table, by the name of the chart."""
-    chart_definitions: tuple[ChartDefinition, ...] = ()
+    chart_declarations: tuple[Mapping[str, Any], ...] = ()
     choices: tuple[str, ...] = ()
     """Choices made where the paper leaves something open."""
     inputs: tuple[Input, ...] = ()
@@ -130,7 +133,11 @@ class Experiment:
 
     def run(self, parameters: Any, context: ExperimentContext) -> dict[str, pa.Table]:
         """Run the experiment and return its tables."""
-        results = self.measure(parameters, context)
+        results: Results
+        if isinstance(self.measure, Mapping):
+            results = {name: measure(parameters, context) for name, measure in self.measure.items()}
+        else:
+            results = self.measure(parameters, context)
         return {name: rows if isinstance(rows, pa.Table) else as_table(rows) for name, rows in results.items()}
 
     def findings(self, tables: Tables, parameters: Any) -> list[Finding]:
@@ -147,7 +154,7 @@ class Experiment:
         """Return the charts that have rows."""
         rows = _rows(tables)
         sources = {**rows, **self.chart_rows(rows, parameters)}
-        charts = (definition.chart(sources) for definition in self.chart_definitions)
+        charts = (declared_chart(declared, sources) for declared in self.chart_declarations)
         return [chart for chart in charts if chart is not None]
 
 
@@ -165,12 +172,12 @@ def declarations() -> Mapping[str, Any]:
 def experiment(
     name: str,
     parameters: Callable[..., _P],
-    measure: Measure[_P] | Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]],
+    measure: Measure[_P],
     metrics: Callable[[Rows, _P], Metrics] = _nothing,
     chart_rows: Callable[[Rows, _P], Mapping[str, Any]] = _nothing,
     grids: Callable[[Tables, _P], list[Grid]] = lambda _tables, _parameters: [],
 ) -> Experiment:
-    """Return the experiment of this name, as declared, with these functions; measure: of all tables, or one each."""
+    """Return the experiment of this name, as declared, with these functions."""
     declared = declarations()[name]
     scales: dict[Scale, _P] = {scale: parameters(**_tuples(declared["scales"][scale])) for scale in SCALES}
     return Experiment(
@@ -179,18 +186,14 @@ def experiment(
         declared["section"],
         tuple(number for number, claim in claims().items() if claim.experiment == name),
         scales,
-        _measure_each(measure) if isinstance(measure, Mapping) else measure,
+        measure,
         metrics,
         chart_rows,
-        tuple(ChartDefinition(row) for row in declared.get("charts", ())),
+        tuple(declared.get("charts", ())),
         (*declared.get("choices", ()), *(declarations()["shared"][each] for each in declared.get("shared", ()))),
         tuple(declared.get("inputs", ())),
         grids,
     )
-
-
-def _measure_each(tables: Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]]) -> Measure[_P]:
-    return lambda parameters, context: {name: measure(parameters, context) for name, measure in tables.items()}
 
 
 def _tuples(values: Any) -> Any:

@@ -73,7 +73,7 @@ def _pipeline_manifests(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _write_reproduction(results: Path, output: Path) -> None:
     """Write the Markdown pages of the stored results of `cbnet lab reproduce`, of whatever version; run nothing."""
-    from cbnet_lab.experiments.markdown_pages import write_pages
+    from cbnet_lab.experiments.page import write_markdown
     from cbnet_lab.experiments.reproduce import stored_outcomes
 
     outcomes = stored_outcomes(results)
@@ -82,7 +82,7 @@ def _write_reproduction(results: Path, output: Path) -> None:
         raise InputError("no results in this folder", hint=hint, file=str(results))
     if output.suffix == ".html":
         raise InputError("a reproduction is written as several pages", hint="give --output FOLDER", file=str(output))
-    print_note(f"{output}: {plural(write_pages(outcomes, output), 'page')}")
+    print_note(f"{output}: {plural(write_markdown(outcomes, output), 'page')}")
 
 
 def _sections(path: Path) -> Iterator[Section]:
