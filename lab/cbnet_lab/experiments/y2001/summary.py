@@ -85,6 +85,13 @@ def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
             }  # fmt: skip
 
 
+def _scan(oracle: Oracle, data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
+    """Yield the times of a scan, of another message each turn."""
+    for turn, members in enumerate(data.members[: parameters.turns]):
+        spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
+        yield {"method": _SCAN, "turn": turn, "us": spent * 1e6}
+
+
 def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the times with the index and with a scan for messages of 10 attributes, by names in common."""
     mix = replace(_mix(parameters, parameters.scanned, parameters.interfaces[-1]), AN=(10, 10))
@@ -93,20 +100,15 @@ def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterat
     for common in parameters.common:
         renamed = with_unknown_attributes(data, common)
         yield from ({"common": common, **row} for row in _single(renamed, parameters))
-        for turn, members in enumerate(renamed.members[: parameters.turns]):
-            spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
-            yield {"common": common, "method": _SCAN, "turn": turn, "us": spent * 1e6}
+        yield from ({"common": common, **row} for row in _scan(oracle, renamed, parameters))
 
 
 def _rivals(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the times of both engines and of a scan in one table with an interface per filter."""
     data = generated(_mix(parameters, parameters.scanned, None), context)
-    oracle = Oracle(data.filters)
     for row in TimedComparison(data, (COUNTING, PIVOT)).rows(parameters.turns, parameters.seconds):
         yield {key: row[key] for key in ("filters", "method", "turn", "us")}
-    for turn, members in enumerate(data.members[: parameters.turns]):
-        spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
-        yield {"filters": len(data.columns), "method": _SCAN, "turn": turn, "us": spent * 1e6}
+    yield from ({"filters": len(data.columns), **row} for row in _scan(Oracle(data.filters), data, parameters))
 
 
 def _metrics(rows: Rows, _: SummaryParameters) -> Metrics:
