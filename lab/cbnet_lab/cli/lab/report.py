@@ -102,12 +102,12 @@ def _sections(path: Path) -> Iterator[Section]:
 
 def rows_section(name: str, rows: Sequence[dict[str, Any]]) -> Section:
     """Return a section with a table of rows that have the same columns; name: their source, unique on the page."""
-    from cbnet_lab.report.page import Grid, Section, cell_text
+    from cbnet_lab.report.page import Section, rows_grid
 
-    cells = [[cell_text(value) for value in row.values()] for row in rows[:_MAX_SHOWN]]
+    shown = [{head.replace("_", " "): value for head, value in row.items()} for row in rows[:_MAX_SHOWN]]
     text = [] if len(rows) <= _MAX_SHOWN else [f"The first {_MAX_SHOWN:,} of {len(rows):,} rows."]
     anchor = "".join(char if char.isalnum() else "-" for char in name)
-    return Section(name, anchor, text, [Grid("All rows", [head.replace("_", " ") for head in rows[0]], cells)])
+    return Section(name, anchor, text, [rows_grid(shown, "All rows")])
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:
