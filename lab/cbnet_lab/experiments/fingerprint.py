@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,13 +41,27 @@ def code_fingerprint(*packages: Path) -> str:
     return digest.hexdigest()
 
 
-def commit() -> str:
-    """Return the commit of the checkout that the product is in, shortened; empty if it is in none."""
-    command = ["git", "-C", str(_PACKAGES[0]), "rev-parse", f"--short={_SHORT}", "HEAD"]
+def commit(package: Path = _PACKAGES[0]) -> str:
+    """Return the commit of the checkout that a package is in, shortened; empty if it is in none."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except OSError:  # no git
+        checkout = next(folder for folder in package.parents if (folder / ".git").exists())
+        head = checkout / ".git"
+        if head.is_file():  # of a further working tree
+            head = Path(head.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
+        shared = head / "commondir"
+        whole = (head / shared.read_text(encoding="utf-8").strip()) if shared.is_file() else head
+        text = (head / "HEAD").read_text(encoding="utf-8").strip()
+        return (_reference(whole, text.removeprefix("ref: ")) if text.startswith("ref: ") else text)[:_SHORT]
+    except (OSError, StopIteration, UnicodeDecodeError):
         return ""
+
+
+def _reference(git: Path, name: str) -> str:
+    """Return the commit that a branch is at; empty if it is unknown."""
+    if (git / name).is_file():
+        return (git / name).read_text(encoding="utf-8").strip()
+    packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+    return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
 
 
 def _files(path: Path) -> list[Path]:
