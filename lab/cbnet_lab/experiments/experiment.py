@@ -49,10 +49,6 @@ _S = TypeVar("_S")
 _P = TypeVar("_P")  # a frozen dataclass of numbers, strings and tuples of them
 
 
-def _no_progress(_done: int, _total: int, _description: str) -> None:
-    """Ignore progress."""
-
-
 def _start_spark() -> SparkSession:
     from cbnet.pipeline.spark.session import spark_session
 
@@ -69,7 +65,7 @@ class ExperimentContext:
     traces: Path | None = None
     """A folder of user traces; None: models of users."""
     processes: int = field(default_factory=available_processors)
-    progress: Progress = _no_progress
+    progress: Progress = lambda _done, _total, _description: None
     spark: Callable[[], SparkSession] = _start_spark
     """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""
 
