@@ -5,6 +5,7 @@ import pytest
 from cbnet_lab.experiments.curves import (
     as_table,
     duration,
+    falls_below,
     format_number,
     last_decade,
     medians,
@@ -22,6 +23,12 @@ def test_slope_of_a_power_is_its_exponent():
 
 def test_last_decade_starts_at_a_tenth_of_the_largest():
     assert last_decade({1: 0.0, 99: 0.0, 100: 0.0, 1000: 0.0}) == {100: 0.0, 1000: 0.0}
+
+
+def test_curve_falls_below_a_level_where_it_stays_below():
+    assert falls_below({1: 0.9, 2: 0.4, 3: 0.6, 5: 0.4}, 0.5) == pytest.approx(4)  # halfway from 3 to 5
+    assert falls_below({1: 0.4, 2: 0.3}, 0.5) == 1
+    assert falls_below({1: 0.9, 2: 0.5}, 0.5) is None
 
 
 def test_ratios_are_taken_turn_by_turn():
