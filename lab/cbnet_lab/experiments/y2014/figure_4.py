@@ -55,9 +55,11 @@ def _averaged_rows(graph: Graph, parameters: Figure4Parameters, seed: int) -> It
     for source in sample_sources(graph, min(parameters.averaged, len(graph)), seed):
         extras = [next(iter(extra_lengths(graph, trees, source))) for trees in selections]
         others = np.arange(len(graph)) != source
-        lengths = [each.total / _FEW for each in extras], [each.largest for each in extras]
-        for label, of_selections in zip(columns, lengths, strict=True):
-            columns[label].append(np.mean(of_selections, axis=0)[others] / graph.scale)
+        for label, lengths in (
+            ("mean of the trees", [each.total / _FEW for each in extras]),
+            ("worst tree", [each.largest for each in extras]),
+        ):
+            columns[label].append(np.mean(lengths, axis=0)[others] / graph.scale)
     for label, parts in columns.items():
         values = np.concatenate(parts)
         ranked = zip(_PERCENTILES, np.percentile(values, _PERCENTILES).tolist(), strict=True)
