@@ -16,7 +16,6 @@ first row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cbnet_lab.experiments.curves import Row, as_table, summary
@@ -26,64 +25,52 @@ from cbnet_lab.report.chart import Chart, PublishedValue
 _SHAPING = ("table", "where", "without", "divide", "labels", "melt", "median", "log", "title", "references")
 
 
-@dataclass(frozen=True)
-class ChartDefinition:
-    """A chart as declared in `experiments.toml`."""
+def declared_chart(declared: Mapping[str, Any], sources: Mapping[str, Any]) -> Chart | None:
+    """Return a declared chart of these rows, by table or chart; None if there are none.
 
-    declared: Mapping[str, Any]
+    Computed rows may come with members of the chart: {"rows": [...], "references": [...]}.
+    """
+    source = sources[declared.get("table", declared["name"])]
+    more = {} if isinstance(source, list) else dict(source)
+    rows = _shaped(declared, more.pop("rows", source))
+    if not rows:
+        return None
+    own = {name: value for name, value in declared.items() if name not in _SHAPING}
+    own |= {"bands": tuple(map(tuple, own.get("bands", ())))}
+    own |= {"published": tuple(PublishedValue(**each) for each in own.get("published", ()))}
+    own |= {f"{axis}_log": axis in declared.get("log", "") for axis in "xy"}
+    own |= {"title": render(declared["title"], rows[0])}
+    own |= {"references": tuple(map(tuple, declared.get("references", ())))} | more
+    table = as_table(rows)
+    if declared.get("median"):
+        own |= {"bands": (("low", "high"),)}
+        by = [own[name] for name in ("facet", "series", "x") if own.get(name)]
+        table = summary(rows, *by, value=own["y"])
+    return Chart(table=table, **own)
 
-    @property
-    def name(self) -> str:
-        """The name of the chart."""
-        return str(self.declared["name"])
 
-    def chart(self, sources: Mapping[str, Any]) -> Chart | None:
-        """Return the chart of these rows, by table or chart; None if there are none.
-
-        Computed rows may come with members of the chart: {"rows": [...], "references": [...]}.
-        """
-        declared = self.declared
-        source = sources[declared.get("table", self.name)]
-        more = {} if isinstance(source, list) else dict(source)
-        rows = self._shaped(more.pop("rows", source))
-        if not rows:
-            return None
-        own = {name: value for name, value in declared.items() if name not in _SHAPING}
-        own |= {"bands": tuple(map(tuple, own.get("bands", ())))}
-        own |= {"published": tuple(PublishedValue(**each) for each in own.get("published", ()))}
-        own |= {f"{axis}_log": axis in declared.get("log", "") for axis in "xy"}
-        own |= {"title": render(declared["title"], rows[0])}
-        own |= {"references": tuple(map(tuple, declared.get("references", ())))} | more
-        table = as_table(rows)
-        if declared.get("median"):
-            own |= {"bands": (("low", "high"),)}
-            by = [own[name] for name in ("facet", "series", "x") if own.get(name)]
-            table = summary(rows, *by, value=own["y"])
-        return Chart(table=table, **own)
-
-    def _shaped(self, rows: Sequence[Row]) -> list[Row]:
-        declared = self.declared
-        where = {name: _listed(values) for name, values in declared.get("where", {}).items()}
-        without = {name: _listed(values) for name, values in declared.get("without", {}).items()}
-        kept = [
-            dict(row)
-            for row in rows
-            if all(row[name] in values for name, values in where.items())
-            and not any(row[name] in values for name, values in without.items())
-        ]
-        for row in kept:
-            for name, (column, divisor) in declared.get("divide", {}).items():
-                row[name] = row[column] / (row[divisor] if isinstance(divisor, str) else divisor)
-            row |= {name: render(template, row) for name, template in declared.get("labels", {}).items()}
-        melt = declared.get("melt")
-        if melt is None:
-            return kept
-        return [
-            {**row, melt["label"]: text, melt["value"]: row[column]}
-            for row in kept
-            for column, text in melt["columns"].items()
-            if row.get(column) is not None
-        ]
+def _shaped(declared: Mapping[str, Any], rows: Sequence[Row]) -> list[Row]:
+    where = {name: _listed(values) for name, values in declared.get("where", {}).items()}
+    without = {name: _listed(values) for name, values in declared.get("without", {}).items()}
+    kept = [
+        dict(row)
+        for row in rows
+        if all(row[name] in values for name, values in where.items())
+        and not any(row[name] in values for name, values in without.items())
+    ]
+    for row in kept:
+        for name, (column, divisor) in declared.get("divide", {}).items():
+            row[name] = row[column] / (row[divisor] if isinstance(divisor, str) else divisor)
+        row |= {name: render(template, row) for name, template in declared.get("labels", {}).items()}
+    melt = declared.get("melt")
+    if melt is None:
+        return kept
+    return [
+        {**row, melt["label"]: text, melt["value"]: row[column]}
+        for row in kept
+        for column, text in melt["columns"].items()
+        if row.get(column) is not None
+    ]
 
 
 def _listed(values: Any) -> Sequence[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,19 +15,9 @@ Metrics: TypeAlias = Mapping[str, Any]  # numbers, texts, rows and lists of rows
 _LOW, _HIGH = 10, 90  # percentiles of repeated measurements
 
 
-@dataclass(frozen=True)
-class Interval:
-    """The median of repeated measurements, with their 10th and 90th percentile."""
-
-    middle: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Interval:
-        """Return the interval of some values."""
-        low, middle, high = np.percentile(values, [_LOW, 50, _HIGH]).tolist()
-        return cls(middle, low, high)
+def interval(values: Sequence[float], middle: str = "middle") -> Row:
+    """Return the median of repeated measurements, and their 10th and 90th percentile as `low` and `high`."""
+    return dict(zip(("low", middle, "high"), np.percentile(values, [_LOW, 50, _HIGH]).tolist(), strict=True))
 
 
 def as_table(rows: Iterable[Row]) -> pa.Table:
@@ -62,29 +51,24 @@ def medians(rows: Iterable[Row], x: str, value: str = "us") -> dict[Any, float]:
 
 def summary(rows: Iterable[Row], *by: str, value: str = "us") -> pa.Table:
     """Return a row for each group: the median of a column, and its interval as `low` and `high`."""
-    summaries = []
-    for key, group in grouped(rows, *by).items():
-        interval = Interval.of([row[value] for row in group])
-        numbers = {value: interval.middle, "low": interval.low, "high": interval.high}
-        summaries.append({**dict(zip(by, key, strict=True)), **numbers})
-    return as_table(summaries)
+    return as_table(
+        dict(zip(by, key, strict=True)) | interval([row[value] for row in group], value)
+        for key, group in grouped(rows, *by).items()
+    )
 
 
-def ratio(rows: Iterable[Row], over: str, under: str, value: str = "us") -> Interval:
-    """Return the ratio of method `over` to method `under`, turn by turn, on one table."""
+def ratio(rows: Iterable[Row], over: str, under: str) -> Row:
+    """Return the interval of the time of method `over` to that of method `under`, turn by turn, on one table."""
     turns = grouped(rows, "method", "turn")
-    ratios = [
-        median(group, value) / median(turns[under, turn], value)
-        for (method, turn), group in turns.items()
-        if method == over
-    ]
-    return Interval.of(ratios)
+    return interval(
+        [median(own) / median(turns[under, turn]) for (method, turn), own in turns.items() if method == over]
+    )
 
 
-def gain(rows: Iterable[Row], over: str, under: str) -> Interval:
-    """Return the share of its time that method `over` saves in comparison with method `under`."""
+def gain(rows: Iterable[Row], over: str, under: str) -> Row:
+    """Return the share of the time of method `under` that method `over` saves: `gain`, `low` and `high`."""
     share = ratio(rows, over, under)
-    return Interval(1 - share.middle, 1 - share.high, 1 - share.low)
+    return {"gain": 1 - share["middle"], "low": 1 - share["high"], "high": 1 - share["low"]}
 
 
 def slope(points: Mapping[float, float]) -> float:
@@ -97,6 +81,18 @@ def slope(points: Mapping[float, float]) -> float:
 def last_decade(points: Mapping[float, float]) -> dict[float, float]:
     """Return the points whose x is at least a tenth of the largest."""
     return {x: y for x, y in points.items() if 10 * x >= max(points)}
+
+
+def falls_below(points: Mapping[float, float], level: float) -> float | None:
+    """Return the x from which y stays below a level, by linear interpolation; None if the last y is not below it."""
+    xs = sorted(points)
+    last = max((number for number, x in enumerate(xs) if points[x] >= level), default=None)
+    if last is None:
+        return float(xs[0])
+    if last == len(xs) - 1:
+        return None
+    (before, after), (y_before, y_after) = xs[last : last + 2], (points[x] for x in xs[last : last + 2])
+    return before + (after - before) * (y_before - level) / (y_before - y_after)
 
 
 def end_point(curve: Mapping[float, float], size: float) -> Row:

@@ -14,7 +14,7 @@ functions. The experiment "2002-figure-7a" is the `EXPERIMENT` of the module `y2
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from cbnet.errors import InputError
 from cbnet.processors import available_processors
-from cbnet_lab.experiments.chart_definition import ChartDefinition
+from cbnet_lab.experiments.chart_definition import declared_chart
 from cbnet_lab.experiments.claim import Finding, claims, judge
 from cbnet_lab.experiments.curves import Metrics, Row, as_table
 from cbnet_lab.report.chart import Chart
@@ -45,11 +45,8 @@ Progress: TypeAlias = Callable[[int, int, str], None]  # steps done, steps in to
 
 GRAPH = "graph"
 """The table with the size of a run's Internet graph; its row is among the metrics."""
+_S = TypeVar("_S")
 _P = TypeVar("_P")  # a frozen dataclass of numbers, strings and tuples of them
-
-
-def _no_progress(_done: int, _total: int, _description: str) -> None:
-    """Ignore progress."""
 
 
 def _start_spark() -> SparkSession:
@@ -68,9 +65,15 @@ class ExperimentContext:
     traces: Path | None = None
     """A folder of user traces; None: models of users."""
     processes: int = field(default_factory=available_processors)
-    progress: Progress = _no_progress
+    progress: Progress = lambda _done, _total, _description: None
     spark: Callable[[], SparkSession] = _start_spark
     """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""
+
+    def track(self, steps: Sequence[_S], describe: Callable[[_S], str]) -> Iterator[_S]:
+        """Yield the steps of a run, and report each as progress before."""
+        for done, step in enumerate(steps):
+            self.progress(done, len(steps), describe(step))
+            yield step
 
     @property
     def dictionary(self) -> Path | None:
@@ -87,7 +90,10 @@ class ExperimentContext:
         return path if path is not None and path.is_file() else None
 
 
-Measure: TypeAlias = Callable[[_P, ExperimentContext], Results]
+Measure: TypeAlias = (
+    Callable[[_P, ExperimentContext], Results] | Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]]
+)
+"""A function that returns all tables, or a function for each."""
 
 
 def _nothing(*_: Any) -> Any:
@@ -103,12 +109,12 @@ class Experiment:
     section: str
     claims: tuple[int, ...]
     scales: Mapping[Scale, Any]
-    measure: Callable[[Any, ExperimentContext], Results]
+    measure: Measure[Any]
     metrics: Callable[[Rows, Any], Metrics] = _nothing
     """Returns the metrics that the claims are checked by; the parameters are metrics too."""
     chart_rows: Callable[[Rows, Any], Mapping[str, Any]] = _nothing
     """Returns rows of charts that are no table, by the name of the chart."""
-    chart_definitions: tuple[ChartDefinition, ...] = ()
+    chart_declarations: tuple[Mapping[str, Any], ...] = ()
     choices: tuple[str, ...] = ()
     """Choices made where the paper leaves something open."""
     inputs: tuple[Input, ...] = ()
@@ -123,7 +129,11 @@ class Experiment:
 
     def run(self, parameters: Any, context: ExperimentContext) -> dict[str, pa.Table]:
         """Run the experiment and return its tables."""
-        results = self.measure(parameters, context)
+        results: Results
+        if isinstance(self.measure, Mapping):
+            results = {name: measure(parameters, context) for name, measure in self.measure.items()}
+        else:
+            results = self.measure(parameters, context)
         return {name: rows if isinstance(rows, pa.Table) else as_table(rows) for name, rows in results.items()}
 
     def findings(self, tables: Tables, parameters: Any) -> list[Finding]:
@@ -140,7 +150,7 @@ class Experiment:
         """Return the charts that have rows."""
         rows = _rows(tables)
         sources = {**rows, **self.chart_rows(rows, parameters)}
-        charts = (definition.chart(sources) for definition in self.chart_definitions)
+        charts = (declared_chart(declared, sources) for declared in self.chart_declarations)
         return [chart for chart in charts if chart is not None]
 
 
@@ -158,12 +168,12 @@ def declarations() -> Mapping[str, Any]:
 def experiment(
     name: str,
     parameters: Callable[..., _P],
-    measure: Measure[_P] | Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]],
+    measure: Measure[_P],
     metrics: Callable[[Rows, _P], Metrics] = _nothing,
     chart_rows: Callable[[Rows, _P], Mapping[str, Any]] = _nothing,
     grids: Callable[[Tables, _P], list[Grid]] = lambda _tables, _parameters: [],
 ) -> Experiment:
-    """Return the experiment of this name, as declared, with these functions; measure: of all tables, or one each."""
+    """Return the experiment of this name, as declared, with these functions."""
     declared = declarations()[name]
     scales: dict[Scale, _P] = {scale: parameters(**_tuples(declared["scales"][scale])) for scale in SCALES}
     return Experiment(
@@ -172,18 +182,14 @@ def experiment(
         declared["section"],
         tuple(number for number, claim in claims().items() if claim.experiment == name),
         scales,
-        _measure_each(measure) if isinstance(measure, Mapping) else measure,
+        measure,
         metrics,
         chart_rows,
-        tuple(ChartDefinition(row) for row in declared.get("charts", ())),
+        tuple(declared.get("charts", ())),
         (*declared.get("choices", ()), *(declarations()["shared"][each] for each in declared.get("shared", ()))),
         tuple(declared.get("inputs", ())),
         grids,
     )
-
-
-def _measure_each(tables: Mapping[str, Callable[[_P, ExperimentContext], Iterable[Row]]]) -> Measure[_P]:
-    return lambda parameters, context: {name: measure(parameters, context) for name, measure in tables.items()}
 
 
 def _tuples(values: Any) -> Any:

@@ -7,7 +7,6 @@ conditions are in `claims.toml`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,13 +31,12 @@ def internet(context: ExperimentContext, nodes: int) -> Graph:
     return topology(f"aslike:{nodes}", context.seed)
 
 
-def tree_members(
-    context: ExperimentContext, graph: Graph, trees: Sequence[int], selections: int, **survey: Any
-) -> list[Row]:
+def tree_members(context: ExperimentContext, graph: Graph, parameters: SurveyParameters, **survey: Any) -> list[Row]:
     """Return the survey of k trees for each k, on Spark."""
     from cbnet.pipeline.run.tree_curves import tree_curves
 
-    curves = tree_curves(context.spark(), graph, trees, selections=selections, seed=context.seed, **survey)
+    survey |= {"selections": parameters.selections, "seed": context.seed}
+    curves = tree_curves(context.spark(), graph, parameters.trees, **survey)
     return [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
 
 

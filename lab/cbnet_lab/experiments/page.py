@@ -1,18 +1,28 @@
-"""The report page of a reproduction: facts of the run, a table of all claims, then the figures of each paper.
+"""The pages of a reproduction: one page of HTML, or Markdown pages for the documentation site.
 
-Each claim is in the table once, with its verdict and its rule. A figure has links to its claims.
+The page has facts of the run, a table of all claims, then the figures of each paper. Each claim is in the table once,
+with its verdict and its rule. A figure has links to its claims. The Markdown pages show the same:
+
+    FOLDER/README.md                         facts of the run, verdicts by paper, a table of all claims
+           2014.md                           the experiments of a paper: claims, tables, charts, choices, parameters
+           2014-figure-4/curves.svg, .csv    a chart, and its numbers
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from html import escape
+from pathlib import Path
 from typing import Any
 
+from cbnet.files import unwritable
 from cbnet_lab.experiments.claim import VERDICTS, Claim, Finding, Verdict, claims, finding_by_tests
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
-from cbnet_lab.report.page import Cell, Grid, Page, Section
+from cbnet_lab.report.chart import csv, svg
+from cbnet_lab.report.page import Cell, Grid, Page, Section, template
 
 PAPERS = {
     "2001": "Fast Forwarding for Content-Based Networking, November 2001",
@@ -26,6 +36,7 @@ _SCALES = {
     "full": "full: the papers' sizes where two cores take minutes",
     "paper": "paper: the papers' own ranges",
 }
+_SPECIAL = re.compile(r"([\\`*_|])")
 _PLURAL: Mapping[Verdict, str] = {
     "holds": "hold",
     "differs": "hold with a difference",
@@ -43,7 +54,7 @@ def all_findings(outcomes: Sequence[ExperimentOutcome]) -> list[Finding]:
     return [findings.get(number, Finding(number, "-", "open", not_run, missing="run")) for number in claims()]
 
 
-def summary(findings: Sequence[Finding]) -> str:
+def _summary(findings: Sequence[Finding]) -> str:
     """Return a summary: the number of claims with each verdict."""
     counts = Counter(finding.verdict for finding in findings)
     verdicts = ", ".join(f"{counts[verdict]} {_PLURAL[verdict]}" for verdict in VERDICTS)
@@ -57,12 +68,12 @@ def reproduction_page(outcomes: Sequence[ExperimentOutcome]) -> Page:
     """Return the report page of these outcomes."""
     findings = all_findings(outcomes)
     text = (
-        f"{summary(findings)} Verdicts are computed from the results of the run; every verdict other than "
+        f"{_summary(findings)} Verdicts are computed from the results of the run; every verdict other than "
         f"“{VERDICTS['holds']}” has its reason below it.",
     )
     sections = [_claims(findings, outcomes)]
     for paper, title in PAPERS.items():
-        own = [experiment_section(each) for each in outcomes if each.experiment.paper == paper]
+        own = [_experiment_section(each) for each in outcomes if each.experiment.paper == paper]
         sections += [Section(f"[{paper}] {title}", f"paper-{paper}", sections=own)] if own else []
     return Page("The papers, reproduced", text, sections, _facts(outcomes))
 
@@ -117,7 +128,7 @@ def _claim_row(claim: Claim, finding: Finding, experiment: str) -> list[Cell | s
     ]
 
 
-def experiment_section(outcome: ExperimentOutcome) -> Section:
+def _experiment_section(outcome: ExperimentOutcome) -> Section:
     """Return the section of an experiment, with links to its claims."""
     experiment = outcome.experiment
     text = [f"[{experiment.paper} {experiment.section}] — {experiment.name}"]
@@ -163,3 +174,39 @@ def _format(value: Any) -> str:
     if isinstance(value, list):
         return "(" + ", ".join(map(_format, value)) + ")"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def write_markdown(outcomes: Sequence[ExperimentOutcome], folder: Path) -> int:
+    """Write the Markdown pages and the charts of these outcomes to a folder; return the number of pages."""
+    names = {"claims": claims(), "papers": PAPERS, "verdicts": VERDICTS}
+    shown: Any = template("experiments/reproduction.md.jinja", {"plain": _escaped}, **names).module
+    findings = all_findings(outcomes)
+    counts = {paper: Counter[str]() for paper in PAPERS}
+    for finding in findings:
+        counts[claims()[finding.claim].paper][finding.verdict] += 1
+    pages = {"README.md": shown.overview(reproduction_page(outcomes), _summary(findings), counts, findings)}
+    for paper, title in PAPERS.items():
+        own = [finding for finding in findings if claims()[finding.claim].paper == paper]
+        groups = {
+            "by_tests": [finding for finding in own if claims()[finding.claim].tests],
+            "not_run": [finding for finding in own if finding.missing == "run"],
+        }
+        sections = [(each, _experiment_section(each)) for each in outcomes if each.experiment.paper == paper]
+        pages[f"{paper}.md"] = shown.paper(paper, title, groups, sections)
+    charts = [(outcome.experiment.name, chart) for outcome in outcomes for chart in outcome.charts]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in pages.items():
+            (folder / name).write_text(str(text), encoding="utf-8")
+        for name, chart in charts:
+            (folder / name).mkdir(exist_ok=True)
+            (folder / name / f"{chart.name}.svg").write_text(svg(chart) + "\n", encoding="utf-8")
+            (folder / name / f"{chart.name}.csv").write_text(csv(chart), encoding="utf-8")
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    return len(pages)
+
+
+def _escaped(text: str) -> str:
+    """Return Markdown that shows a plain text as it is."""
+    return _SPECIAL.sub(r"\\\1", escape(text, quote=False))

@@ -128,7 +128,7 @@ def _attempt(
     except (CbnetError, MemoryError) as error:
         problem = str(error) or "out of memory"
     except Exception as error:
-        if not _is_from_spark(error):
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):  # such as a lost worker
             raise
         from cbnet.pipeline.spark.failures import cause
 
@@ -191,11 +191,6 @@ def _planned(experiment: Experiment, scale: Scale, seed: int, inputs: Mapping[st
         "code": code,
     }
     return {**facts, "fingerprint": fingerprint(facts)}
-
-
-def _is_from_spark(error: Exception) -> bool:
-    """Return whether Spark or its Java bridge raised an error, such as a lost worker, without importing Spark."""
-    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def _plain(parameters: Any) -> dict[str, Any]:

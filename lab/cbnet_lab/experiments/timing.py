@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,8 @@ from cbnet_lab.bench.timing import cpu_of_turns
 from cbnet_lab.experiments.curves import Row
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.workload import Forwarding2001, Forwarding2002, as_messages
+
+Mix: TypeAlias = Forwarding2001 | Forwarding2002
 
 _CHECKED = 3  # messages per run that are checked against the reference
 _UNKNOWN = "in no filter: "  # prefix of the names that no filter has
@@ -50,14 +53,6 @@ CENTRAL = "I = F"  # the label of one interface per filter
 COUNTING = MatchMethod("counting")
 SELECTIVE = MatchMethod("counting, 10 rounds", rounds=10)
 PIVOT = MatchMethod("pivot", "pivot")
-
-
-@dataclass(frozen=True)
-class MatchOutcome:
-    """The answers of one method to all messages, and its work counters."""
-
-    answer: EngineAnswer
-    work: Mapping[str, int]
 
 
 class TimedComparison:
@@ -85,20 +80,20 @@ class TimedComparison:
         """Return the same tables with the messages of another input."""
         return TimedComparison(data, self.methods, self.compiled)
 
-    def match(self, method: MatchMethod) -> MatchOutcome:
-        """Match all messages by a method."""
+    def match(self, method: MatchMethod) -> tuple[EngineAnswer, Mapping[str, int]]:
+        """Match all messages by a method; return the answers and the work counters."""
         compiled, batch = self.compiled[method.engine], self._batches[method.engine]
         if method.engine != "counting":
             offsets, targets, touched = compiled.match_batch(batch)
-            return MatchOutcome(EngineAnswer(offsets, targets), {"postings": touched})
+            return EngineAnswer(offsets, targets), {"postings": touched}
         index = compiled.index.index
         offsets, targets, work = index.match_batch(batch, 0, len(batch), method.rounds, method.short_circuit)
-        return MatchOutcome(EngineAnswer(offsets, targets), work)
+        return EngineAnswer(offsets, targets), work
 
-    def checked(self) -> list[MatchOutcome]:
+    def checked(self) -> list[tuple[EngineAnswer, Mapping[str, int]]]:
         """Match all messages by each method, and check the answers."""
         outcomes = [self.match(method) for method in self.methods]
-        self._check([outcome.answer for outcome in outcomes])
+        self._check([answer for answer, _ in outcomes])
         return outcomes
 
     def rows(self, turns: int, seconds: float) -> list[Row]:
@@ -109,18 +104,18 @@ class TimedComparison:
             "filters": len(self.input.columns), "interfaces": len(self.input.columns.interfaces),
             "constraints": len(self.input.columns.words), "messages": count,
         }  # fmt: skip
-        work = [
+        answered = [
             {
                 "method": method.name,
-                "postings": outcome.work["postings"] / count,
-                "counters": outcome.work["counters"] / count if "counters" in outcome.work else None,
-                "matched": len(outcome.answer.targets) / count,
+                "postings": work["postings"] / count,
+                "counters": work["counters"] / count if "counters" in work else None,
+                "matched": len(answer.targets) / count,
             }
-            for method, outcome in zip(self.methods, outcomes, strict=True)
+            for method, (answer, work) in zip(self.methods, outcomes, strict=True)
         ]
         times = cpu_of_turns([partial(self.match, method) for method in self.methods], turns, seconds)
         return [
-            {**sizes, **work[number], "turn": turn, "us": spent / count * 1e6}
+            {**sizes, **answered[number], "turn": turn, "us": spent / count * 1e6}
             for turn, row in enumerate(times)
             for number, spent in enumerate(row)
         ]
@@ -157,27 +152,24 @@ class SweepParameters(TimedParameters):
     interfaces: tuple[int, ...] = ()
 
 
-def generated(mix: Forwarding2001 | Forwarding2002, context: ExperimentContext) -> BenchInput:
+def generated(mix: Mix, context: ExperimentContext) -> BenchInput:
     """Return filters and messages of a workload, drawn with the words and the seed of a run."""
     return bench_input(replace(mix, dictionary=context.dictionary, seed=context.seed), lambda _: None)
 
 
 def sweep(
-    cases: Sequence[tuple[Row, Forwarding2001 | Forwarding2002]],
-    methods: Sequence[MatchMethod],
-    parameters: TimedParameters,
-    context: ExperimentContext,
+    mixes: Sequence[Mix], methods: Sequence[MatchMethod], parameters: TimedParameters, context: ExperimentContext
 ) -> Iterator[Row]:
-    """Yield the rows of each case, which is some labels and a workload."""
-    for done, (labels, mix) in enumerate(cases):
-        context.progress(done, len(cases), f"{mix.F:,} filters")
+    """Yield the rows of each workload, with its interfaces as `case` and its number of names."""
+    for mix in context.track(mixes, lambda mix: f"{mix.F:,} filters"):
+        labels = {"case": case(mix), "names": mix.A if isinstance(mix, Forwarding2001) else mix.names}
         for row in TimedComparison(generated(mix, context), methods).rows(parameters.turns, parameters.seconds):
             yield {**labels, **row}
 
 
-def interfaces_label(interfaces: int) -> str:
-    """Return the label of a number of interfaces; 0 is one per filter."""
-    return f"I = {interfaces:,}" if interfaces else CENTRAL
+def case(mix: Mix) -> str:
+    """Return the label of the number of interfaces of a workload."""
+    return CENTRAL if mix.I is None else f"I = {mix.I:,}"
 
 
 def with_unknown_attributes(data: BenchInput, known: int) -> BenchInput:

@@ -13,8 +13,6 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from cbnet_lab.report.chart import Chart, vega_lite
 
 if TYPE_CHECKING:
@@ -102,7 +100,7 @@ def html(page: Page) -> str:
 
     has_charts = any(section.charts for section in _all(page.sections))
     scripts = [_vega(), _part("page.js")] if has_charts else [_part("page.js")]
-    filters: dict[str, Callable[..., object]] = {"vega_lite": vega_lite, "embedded": _embedded, "numbers": _numbers}
+    filters: dict[str, Callable[..., object]] = {"vega_lite": vega_lite, "embedded": _embedded, "rows_grid": rows_grid}
     return template("report/page.html.jinja", filters, max_numbers=_MAX_NUMBERS).render(
         page=page,
         style=Markup(_part("page.css")),
@@ -122,10 +120,10 @@ def template(name: str, filters: Mapping[str, Callable[..., object]], **values: 
     return environment.get_template(name, globals=values)
 
 
-def cell_text(value: object) -> str:
+def _cell_text(value: object) -> str:
     """Return a value as the text of a cell."""
     if value is None:
-        return ""
+        return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -135,9 +133,10 @@ def cell_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _numbers(table: pa.Table) -> Grid:
-    rows = [[cell_text(value) for value in row.values()] for row in table.to_pylist()]
-    return Grid("", table.column_names, rows)
+def rows_grid(rows: Sequence[Mapping[str, object]], caption: str = "") -> Grid:
+    """Return a table of rows that have the same columns."""
+    cells = [[value if isinstance(value, Cell) else _cell_text(value) for value in row.values()] for row in rows]
+    return Grid(caption, list(rows[0]) if rows else [], cells)
 
 
 def _all(sections: Sequence[Section]) -> Iterator[Section]:

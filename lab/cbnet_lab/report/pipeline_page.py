@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from cbnet_lab.report.chart import Chart
-from cbnet_lab.report.page import Cell, Grid, Page, Section
+from cbnet_lab.report.page import Cell, Page, Section, rows_grid
 
 Manifest: TypeAlias = Mapping[str, Any]  # of `_cbnet.json`
 
@@ -24,6 +24,12 @@ _COSTS: Sequence[tuple[str, str, float]] = (
     ("shuffle_bytes", "shuffled MiB", _MIB),
     ("spilled_bytes", "spilled MiB", _MIB),
     ("peak_bytes", "peak MiB", _MIB),
+)
+# Name and title of a chart, its curve in the facts of a fit, its x, and the titles of the axes.
+_CURVES = (
+    ("set-sizes", "Share of sets by number of tags", "sizes", "size", "tags of a set", "share"),
+    ("vocabulary", "Different tags of the first users", "vocabulary", "users", "users", "tags"),
+    ("user-tags", "Different tags of a user", "user_tags", "assigned", "tags assigned", "tags"),
 )
 
 
@@ -46,12 +52,13 @@ def _results(manifests: Mapping[str, Manifest]) -> Section | None:
     if not facts:
         return None
     rows = [
-        [str(row["router"]), str(row["root"]), "all" if row["interface"] is None else str(row["interface"])]
-        + [f"{row[name]:,}" for name in _TABLE_1]
-        + [_share(row["kept"], row["descriptors"]), _share(row["kept"], row["announced"])]
+        {"router": str(row["router"]), "tree of": str(row["root"])}
+        | {"interface": "all" if row["interface"] is None else str(row["interface"])}
+        | {name: row[name] for name in _TABLE_1}
+        | {"kept share": _share(row["kept"], row["descriptors"])}
+        | {"of the announced": _share(row["kept"], row["announced"])}
         for row in facts["rows"]
     ]
-    heads = ["router", "tree of", "interface", *_TABLE_1, "kept share", "of the announced"]
     kept = [
         {"interface": f"{row['router']} to {row['interface']}", "kept": row["kept"] / row["descriptors"]}
         for row in facts["interfaces"][:_MAX_BARS]
@@ -61,30 +68,28 @@ def _results(manifests: Mapping[str, Manifest]) -> Section | None:
         "kept", "Share of descriptors kept, by interface", pa.Table.from_pylist(kept), "interface", "kept", "bars",
         y_title="share", description=f"The {len(kept)} interfaces with most descriptors.",
     )  # fmt: skip
-    return Section("Tables", "tables", [], [Grid("Table 1", heads, rows)], [chart] if kept else [])
+    return Section("Tables", "tables", [], [rows_grid(rows, "Table 1")], [chart] if kept else [])
 
 
 def _sources(manifests: Mapping[str, Manifest]) -> Section | None:
     """Return the rejected rows of each source, by reason."""
-    rows: list[list[Cell | str]] = []
+    rows = []
     for name, facts in _with_fact(manifests, "lines"):
-        rejected = facts["rejected"]
-        reasons = "; ".join(f"{count:,} {reason}" for reason, count in rejected.items())
-        total = sum(rejected.values())
-        rows.append([name, f"{facts['lines']:,}", f"{total:,}", _share(total, facts["lines"]), Cell(reasons or "none")])
-    heads = ["source", "lines", "rejected", "share", "reasons"]
-    return Section("Sources", "sources", [], [Grid("Rejected rows", heads, rows)]) if rows else None
+        lines, total = facts["lines"], sum(facts["rejected"].values())
+        reasons = "; ".join(f"{count:,} {reason}" for reason, count in facts["rejected"].items())
+        rows.append({"source": name, "lines": lines, "rejected": total, "share": _share(total, lines)})
+        rows[-1] |= {"reasons": reasons or "none"}
+    return Section("Sources", "sources", [], [rows_grid(rows, "Rejected rows")]) if rows else None
 
 
 def _yields(manifests: Mapping[str, Manifest]) -> Section | None:
     """Return the descriptors derived from each trace."""
     rows = [
-        [name, counts["unit"], *(_count(counts[key]) for key in ("read", "kept", "derived", "users", "tags"))]
+        {"stage": name, "units": facts["yield"]["unit"]}
+        | {key: facts["yield"][key] for key in ("read", "kept", "derived", "users", "tags")}
         for name, facts in _with_fact(manifests, "yield")
-        for counts in [facts["yield"]]
     ]
-    heads = ["stage", "units", "read", "kept", "derived", "users", "tags"]
-    return Section("Descriptors", "descriptors", [], [Grid("Derived from traces", heads, rows)]) if rows else None
+    return Section("Descriptors", "descriptors", [], [rows_grid(rows, "Derived from traces")]) if rows else None
 
 
 def _sets(manifests: Mapping[str, Manifest]) -> Section | None:
@@ -97,39 +102,28 @@ def _sets(manifests: Mapping[str, Manifest]) -> Section | None:
     if not fits:
         return None
     measures = [
-        [app, row["measure"].replace("_", " "), *(f"{row[key]:.4g}" for key in ("trace", "synthetic", "difference"))]
+        {"application": app, "measure": row["measure"].replace("_", " ")}
+        | {key: f"{row[key]:.4g}" for key in ("trace", "synthetic", "difference")}
         for app, fit in fits.items()
         for row in fit["measures"]
     ]
-    sizes = _pairs(fits, "sizes", "size", lambda fit, count: count / fit["sets"])
-    growth = _pairs(fits, "vocabulary", "users", lambda _, count: count)
-    tags = _pairs(fits, "user_tags", "assigned", lambda _, count: count)
     charts = [
         Chart(
-            "set-sizes", "Share of sets by number of tags", sizes, "size", "value", "line", "which", "application",
-            "tags of a set", "share", y_log=True,
-        ),
-        Chart(
-            "vocabulary", "Different tags of the first users", growth, "users", "value", "line", "which", "application",
-            "users", "tags", x_log=True, y_log=True,
-        ),
-        Chart(
-            "user-tags", "Different tags of a user", tags, "assigned", "value", "line", "which", "application",
-            "tags assigned", "tags", x_log=True, y_log=True,
-        ),
+            name, title, _points(fits, curve, x), x, "value", "line", "which", "application", x_title, y_title,
+            x_log=curve != "sizes", y_log=True,
+        )
+        for name, title, curve, x, x_title, y_title in _CURVES
     ]  # fmt: skip
-    heads = ["application", "measure", "trace", "synthetic", "difference"]
     text = ["Users of the traces, and as many of the models that were fitted to them, or to the others if held out."]
-    return Section("Sets and vocabulary", "sets", text, [Grid("Fit of the models", heads, measures)], charts)
+    return Section("Sets and vocabulary", "sets", text, [rows_grid(measures, "Fit of the models")], charts)
 
 
-def _pairs(
-    fits: Mapping[str, Manifest], curve: str, x: str, value: Callable[[Manifest, int], float]
-) -> pa.Table:  # fmt: skip
+def _points(fits: Mapping[str, Manifest], curve: str, x: str) -> pa.Table:
     """Return the points of a curve of all applications, of traces and models; zero has no logarithm."""
     return pa.Table.from_pylist(
         [
-            {"application": app, "which": which, x: point[x], "value": float(value(fit, point[which]))}
+            {"application": app, "which": which, x: point[x]}
+            | {"value": point[which] / (fit["sets"] if curve == "sizes" else 1.0)}
             for app, fit in fits.items()
             for which in ("trace", "synthetic")
             for point in fit[curve]
@@ -144,49 +138,49 @@ def _skew(manifests: Mapping[str, Manifest]) -> Section | None:
     if not facts:
         return None
     descriptors, largest = facts["descriptors"], facts["largest"]
-    rows = [
-        ["nodes", f"{facts['nodes']:,}"],
-        ["nodes with descriptors", f"{facts['nodes_with_descriptors']:,}"],
-        ["descriptors", f"{descriptors:,}"],
-        ["tags of each, on average", f"{facts['tags'] / max(1, descriptors):.2f}"],
-        [f"share of the largest node, {largest['node']}", _share(largest["descriptors"], descriptors)],
-        ["share of the largest 1 % of nodes", _share(facts["hundredth"], descriptors)],
-    ]
-    return Section("Population", "population", [], [Grid("Spread over the nodes", ["measure", "value"], rows)])
+    measures = {
+        "nodes": facts["nodes"],
+        "nodes with descriptors": facts["nodes_with_descriptors"],
+        "descriptors": descriptors,
+        "tags of each, on average": f"{facts['tags'] / max(1, descriptors):.2f}",
+        f"share of the largest node, {largest['node']}": _share(largest["descriptors"], descriptors),
+        "share of the largest 1 % of nodes": _share(facts["hundredth"], descriptors),
+    }
+    rows = [{"measure": name, "value": value} for name, value in measures.items()]
+    return Section("Population", "population", [], [rows_grid(rows, "Spread over the nodes")])
 
 
 def _costs(manifests: Mapping[str, Manifest]) -> Section:
     """Return seconds and resources of each stage."""
     rows = [
-        [name, f"{manifest['rows']:,}", f"{manifest['bytes'] / _MIB:,.1f}", f"{manifest['seconds']:,.1f}"]
-        + [_cost(manifest["cost"].get(key), unit) for key, _, unit in _COSTS]
+        {"stage": name, "rows": manifest["rows"], "MiB": _cost(float(manifest["bytes"]), _MIB)}
+        | {"seconds": _cost(manifest["seconds"], 1)}
+        | {head: _cost(manifest["cost"].get(key), unit) for key, head, unit in _COSTS}
         for name, manifest in manifests.items()
     ]
-    heads = ["stage", "rows", "MiB", "seconds", *(head for _, head, _ in _COSTS)]
     seconds = pa.Table.from_pylist(
         [{"stage": name, "seconds": manifest["seconds"]} for name, manifest in manifests.items()]
     )
     chart = Chart("seconds", "Seconds by stage", seconds, "stage", "seconds", "bars")
-    return Section("Costs", "costs", [], [Grid("Costs by stage", heads, rows)], [chart])
+    return Section("Costs", "costs", [], [rows_grid(rows, "Costs by stage")], [chart])
 
 
 def _lineage(manifests: Mapping[str, Manifest]) -> Section:
     """Return the inputs of each result."""
     rows = [
-        [
-            Cell(name, note=manifest["snapshot"]),
-            ", ".join(each for each in manifest["inputs"] if each != "files") or "–",
-            "yes" if "files" in manifest["inputs"] else "no",
-            Cell(", ".join(f"{key} = {value}" for key, value in manifest["parameters"].items()) or "–"),
-            str(manifest["version"]),
-            manifest["fingerprint"][:12],
-            manifest["written"],
-        ]
+        {
+            "stage": Cell(name, note=manifest["snapshot"]),
+            "needs": ", ".join(each for each in manifest["inputs"] if each != "files") or None,
+            "reads files": "files" in manifest["inputs"],
+            "parameters": ", ".join(f"{key} = {value}" for key, value in manifest["parameters"].items()) or None,
+            "version": manifest["version"],
+            "fingerprint": manifest["fingerprint"][:12],
+            "written": manifest["written"],
+        }
         for name, manifest in manifests.items()
     ]
-    heads = ["stage", "needs", "reads files", "parameters", "version", "fingerprint", "written"]
     text = ["A result is reused as long as its fingerprint, which covers all of this, is unchanged."]
-    return Section("Lineage", "lineage", text, [Grid("Stages", heads, rows)])
+    return Section("Lineage", "lineage", text, [rows_grid(rows, "Stages")])
 
 
 def _facts(manifests: Mapping[str, Manifest], stage: str) -> Mapping[str, Any]:
@@ -204,9 +198,5 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.2%}" if whole else "–"
 
 
-def _count(count: int | None) -> str:
-    return "–" if count is None else f"{count:,}"
-
-
-def _cost(value: float | None, unit: float) -> str:
-    return "–" if value is None else f"{value / unit:,.0f}" if isinstance(value, int) else f"{value / unit:,.1f}"
+def _cost(value: float | None, unit: float) -> str | None:
+    return None if value is None else f"{value / unit:,.0f}" if isinstance(value, int) else f"{value / unit:,.1f}"

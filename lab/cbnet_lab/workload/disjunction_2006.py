@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cbnet.language.constraint import Op
 from cbnet_lab.workload.checks import OperatorShares, check_at_least, check_zipf
-from cbnet_lab.workload.distributions import Ranks, uniform, weighted, zipf_weights
-from cbnet_lab.workload.filter_table import SCHEMA
-from cbnet_lab.workload.scenario import ValueDomain, draw_by_type
+from cbnet_lab.workload.distributions import uniform, weighted, zipf_weights
+from cbnet_lab.workload.filter_table import coded, constraint_table
+from cbnet_lab.workload.scenario import ValueDomain
 from cbnet_lab.workload.vocabulary.terms import terms
 
 _SIZES = (10.0, 40.0, 30.0, 10.0, 5.0, 5.0)  # % of filters with 1, 2, ... constraints
@@ -29,7 +28,6 @@ _STRING_OPERATORS: OperatorShares = (
 )  # fmt: skip
 _INTEGER_OPERATORS: OperatorShares = ((Op.EQ, 40.0), (Op.LT, 25.0), (Op.GT, 25.0), (Op.NE, 10.0))
 _INTEGERS = range(-100, 101)
-_STRING, _INTEGER = 0, 1  # the types
 
 
 @dataclass(frozen=True)
@@ -65,20 +63,10 @@ def predicates(parameters: Disjunction2006) -> pa.Table:
     sizes = 1 + weighted(np.array(_SIZES))(rng, parameters.predicates)
     names = weighted(zipf_weights(parameters.names, parameters.zipf))(rng, int(sizes.sum()))
     types = (rng.permutation(parameters.names) % 2).astype(np.int32)[names]
-    domains = _domains(parameters.terms)
-    operators = draw_by_type(rng, types, [domain.draw_operator for domain in domains])
-    ranks = draw_by_type(rng, types, [domain.draw for domain in domains])
     filters = np.repeat(np.arange(len(sizes)), sizes)
-    columns = {
-        "rule": pa.array(filters),
-        "filter": pa.array(filters),
-        "name": _coded(names, [f"a{rank}" for rank in range(1, parameters.names + 1)]),
-        "op": _coded(operators.astype(np.int8), [op.value for op in Op]),
-        "string": _coded(ranks, domains[_STRING].values, types != _STRING),
-        "int": pa.array(ranks.astype(np.int64) + _INTEGERS.start, mask=types != _INTEGER),
-    }
-    rest = {field.name: pa.nulls(len(filters), field.type) for field in SCHEMA if field.name not in columns}
-    return pa.table(columns | rest, schema=SCHEMA)
+    columns = {"rule": pa.array(filters), "filter": pa.array(filters)}
+    columns |= {"name": coded(names, [f"a{rank}" for rank in range(1, parameters.names + 1)])}
+    return constraint_table(columns, rng, types, _domains(parameters.terms))
 
 
 def _domains(file: Path | None) -> tuple[ValueDomain, ValueDomain]:
@@ -87,7 +75,3 @@ def _domains(file: Path | None) -> tuple[ValueDomain, ValueDomain]:
         ValueDomain("string", 50.0, words.words, weighted(np.array(words.weights)), _STRING_OPERATORS),
         ValueDomain("int", 50.0, _INTEGERS, uniform(len(_INTEGERS)), _INTEGER_OPERATORS),
     )
-
-
-def _coded(indexes: Ranks | NDArray[np.int8], values: object, mask: NDArray[np.bool_] | None = None) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(indexes, mask=mask), pa.array(values))

@@ -12,6 +12,8 @@ Python object per constraint.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from numpy.random import Generator
@@ -19,8 +21,9 @@ from numpy.typing import NDArray
 
 from cbnet.language.constraint import Op
 from cbnet.language.notation import format_name
-from cbnet_lab.workload.distributions import weighted
-from cbnet_lab.workload.scenario import Scenario, Types, WorkloadParameters, draw_by_type
+from cbnet.language.values import Value
+from cbnet_lab.workload.distributions import Ranks, weighted
+from cbnet_lab.workload.scenario import Types, ValueDomain, WorkloadParameters, draw_by_type
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
@@ -42,10 +45,10 @@ def filters(parameters: WorkloadParameters) -> pa.Table:
     filters = _repeated(np.maximum(constraints, 1))
     types = scenario.draw_types(rng, len(filters))
     types[constraints[filters] == 0] = _NO_TYPE
+    names = weighted(scenario.name_weights)(rng, len(types))  # independent, so a filter may repeat one
     columns = {"rule": pa.array(interfaces[filters]), "filter": pa.array(filters)}
-    columns |= _names_and_operators(scenario, rng, types) | _values(scenario, rng, types)
-    rest = {field.name: pa.nulls(len(filters), field.type) for field in SCHEMA if field.name not in columns}
-    return pa.table(columns | rest, schema=SCHEMA)
+    columns |= {"name": coded(names, scenario.names, types == _NO_TYPE)}
+    return constraint_table(columns, rng, types, scenario.domains)
 
 
 def _repeated(counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -53,27 +56,30 @@ def _repeated(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _names_and_operators(scenario: Scenario, rng: Generator, types: Types) -> dict[str, pa.Array]:
-    """Return names and operators; names are drawn independently, so a filter may repeat one."""
-    names = weighted(scenario.name_weights)(rng, len(types))
-    operators = draw_by_type(rng, types, [domain.draw_operator for domain in scenario.domains])
-    none = types == _NO_TYPE
-    coded = pa.array(names, mask=none), pa.array(operators.astype(np.int8), mask=none)
-    return {
-        "name": pa.DictionaryArray.from_arrays(coded[0], pa.array(scenario.names)),
-        "op": pa.DictionaryArray.from_arrays(coded[1], pa.array([op.value for op in Op])),
-    }
-
-
-def _values(scenario: Scenario, rng: Generator, types: Types) -> dict[str, pa.Array]:
-    """Return a column of values for each type, null in the rows of another type."""
-    ranks = draw_by_type(rng, types, [domain.draw for domain in scenario.domains])
-    columns: dict[str, pa.Array] = {}
-    for type, domain in enumerate(scenario.domains):
-        indexes = pa.array(ranks, mask=types != type)
-        column = pa.DictionaryArray.from_arrays(indexes, pa.array(domain.values))
+def constraint_table(
+    columns: dict[str, pa.Array], rng: Generator, types: Types, domains: Sequence[ValueDomain]
+) -> pa.Table:
+    """Return constraints with these rules, filters and names; operators and values are drawn by type."""
+    operators = draw_by_type(rng, types, [domain.draw_operator for domain in domains])
+    ranks = draw_by_type(rng, types, [domain.draw for domain in domains])
+    columns |= {"op": coded(operators.astype(np.int8), [op.value for op in Op], types == _NO_TYPE)}
+    for type, domain in enumerate(domains):
+        column = coded(ranks, domain.values, types != type)
         columns[domain.type] = column if domain.type == "string" else column.dictionary_decode()
-    return columns
+    return completed(columns)
+
+
+def completed(columns: dict[str, pa.Array]) -> pa.Table:
+    """Return a table of constraints; columns that are missing are null."""
+    rest = {field.name: pa.nulls(len(columns["rule"]), field.type) for field in SCHEMA if field.name not in columns}
+    return pa.table(columns | rest, schema=SCHEMA)
+
+
+def coded(
+    indexes: Ranks | NDArray[np.int8], values: Sequence[Value], is_null: NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """Return values[indexes] as a dictionary array."""
+    return pa.DictionaryArray.from_arrays(pa.array(indexes, mask=is_null), pa.array(values))
 
 
 def with_conditions(filters: pa.Table, share: float) -> pa.Table:

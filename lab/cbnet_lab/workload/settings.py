@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast, get_type_hints
+
+import msgspec
 
 from cbnet.errors import InputError
 from cbnet_lab.workload.scenario import WorkloadParameters
 
 _PER_INTERFACE = {"f_l", "f_h"}  # [2002 §5.1] draws the filters of an interface from [f_l, f_h)
-_OPERATORS = ("DO", "D_os", "D_oi")  # shares by operator are no plain numbers
-_SEED = "seed"  # has an option of its own
+_NOT_SET = ("DO", "D_os", "D_oi", "seed")  # shares by operator are no plain numbers; the seed has its own option
 
 
 def with_settings(parameters: WorkloadParameters, texts: Sequence[str]) -> WorkloadParameters:
@@ -23,35 +23,15 @@ def with_settings(parameters: WorkloadParameters, texts: Sequence[str]) -> Workl
     return cast("WorkloadParameters", replace(cast("Any", parameters), **changes))
 
 
-def setting_names(parameters: WorkloadParameters) -> list[str]:
-    """Return the names that can be set."""
-    return [field.name for field in fields(cast("Any", parameters)) if field.name not in (*_OPERATORS, _SEED)]
-
-
 def _parse(text: str, parameters: WorkloadParameters) -> tuple[str, Any]:
+    """Return the name of a setting, and its value in the type of the parameter."""
     name, is_there, value = text.partition("=")
-    names = setting_names(parameters)
-    if not is_there or name not in names:
-        raise InputError(f"{text!r} sets no parameter of this mix", hint=f"use NAME=VALUE with {', '.join(names)}")
-    present = getattr(parameters, name)
+    types = {name: kind for name, kind in get_type_hints(type(parameters)).items() if name not in _NOT_SET}
+    if not is_there or name not in types:
+        raise InputError(f"{text!r} sets no parameter of this mix", hint=f"use NAME=VALUE with {', '.join(types)}")
+    is_range = isinstance(getattr(parameters, name), tuple)
     try:
-        return name, _value(name, value, present)
-    except ValueError:
-        form = "numbers, such as 3,10" if isinstance(present, tuple) else "a number"
-        raise InputError(f"{text!r}: {name} takes {form}") from None
-
-
-def _value(name: str, text: str, present: object) -> Any:
-    """Return a value of the type of the present one; a parameter that is None is a number of something."""
-    if name == "dictionary":
-        return Path(text)
-    if isinstance(present, tuple):
-        values = tuple(_numbers(text.split(","), type(present[0])))
-        if len(values) != len(present):
-            raise ValueError
-        return values
-    return float(text) if isinstance(present, float) else int(text)
-
-
-def _numbers(texts: Iterable[str], kind: type) -> Iterable[int | float]:
-    return (int(text) if kind is int else float(text) for text in texts)
+        parts = value.split(",") if is_range else value
+        return name, msgspec.convert(parts, types[name], strict=False, dec_hook=lambda kind, path: kind(path))
+    except msgspec.ValidationError:
+        raise InputError(f"{text!r}: {name} takes {'numbers, such as 3,10' if is_range else 'a number'}") from None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cbnet_lab.workload import checks
 from cbnet_lab.workload.distributions import Draw, Ranks, Weights, weighted, zipf_weights
-from cbnet_lab.workload.filter_table import SCHEMA
+from cbnet_lab.workload.filter_table import coded, completed
 from cbnet_lab.workload.scenario import fixed_spread
 
 _STREAMS = {"descriptors": 0, "messages": 1, "sets": 2}
@@ -58,10 +58,9 @@ class TagTraffic:
             "rule": pa.array(interface[filter]),
             "filter": pa.array(filter),
             "name": pa.DictionaryArray.from_arrays(pa.array(tags), self._names()),
-            "op": pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(tags), np.int8)), pa.array(["#"])),
+            "op": coded(np.zeros(len(tags), np.int8), ["#"]),
         }
-        rest = {field.name: pa.nulls(len(tags), field.type) for field in SCHEMA if field.name not in columns}
-        return pa.table(columns | rest, schema=SCHEMA)
+        return completed(columns)
 
     def message_batch(self) -> pa.RecordBatch:
         """Return the messages: a column "#" of lists of tags."""

@@ -73,7 +73,7 @@ def _pipeline_manifests(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _write_reproduction(results: Path, output: Path) -> None:
     """Write the Markdown pages of the stored results of `cbnet lab reproduce`, of whatever version; run nothing."""
-    from cbnet_lab.experiments.markdown_pages import write_pages
+    from cbnet_lab.experiments.page import write_markdown
     from cbnet_lab.experiments.reproduce import stored_outcomes
 
     outcomes = stored_outcomes(results)
@@ -82,7 +82,7 @@ def _write_reproduction(results: Path, output: Path) -> None:
         raise InputError("no results in this folder", hint=hint, file=str(results))
     if output.suffix == ".html":
         raise InputError("a reproduction is written as several pages", hint="give --output FOLDER", file=str(output))
-    print_note(f"{output}: {plural(write_pages(outcomes, output), 'page')}")
+    print_note(f"{output}: {plural(write_markdown(outcomes, output), 'page')}")
 
 
 def _sections(path: Path) -> Iterator[Section]:
@@ -102,12 +102,12 @@ def _sections(path: Path) -> Iterator[Section]:
 
 def rows_section(name: str, rows: Sequence[dict[str, Any]]) -> Section:
     """Return a section with a table of rows that have the same columns; name: their source, unique on the page."""
-    from cbnet_lab.report.page import Grid, Section, cell_text
+    from cbnet_lab.report.page import Section, rows_grid
 
-    cells = [[cell_text(value) for value in row.values()] for row in rows[:_MAX_SHOWN]]
+    shown = [{head.replace("_", " "): value for head, value in row.items()} for row in rows[:_MAX_SHOWN]]
     text = [] if len(rows) <= _MAX_SHOWN else [f"The first {_MAX_SHOWN:,} of {len(rows):,} rows."]
     anchor = "".join(char if char.isalnum() else "-" for char in name)
-    return Section(name, anchor, text, [Grid("All rows", [head.replace("_", " ") for head in rows[0]], cells)])
+    return Section(name, anchor, text, [rows_grid(shown, "All rows")])
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:

@@ -42,11 +42,11 @@ def _matched(parameters: Figures10And11Parameters, context: ExperimentContext) -
         for filters in parameters.filters
         for interfaces in parameters.interfaces
     ]
-    for done, case in enumerate(cases):
-        context.progress(done, len(cases), f"{case['filters']:,} filters")
+    for case in context.track(cases, lambda case: f"{case['filters']:,} filters"):
         mix = Forwarding2001(N=parameters.messages, F=case["filters"], I=case["interfaces"], A=case["names"])
         comparison = TimedComparison(generated(mix, context), (PIVOT, COUNTING))
-        counts = np.unique(np.diff(comparison.checked()[0].answer.offsets), return_counts=True)
+        answer, _ = comparison.checked()[0]
+        counts = np.unique(np.diff(answer.offsets), return_counts=True)
         for matched, messages in zip(*(part.tolist() for part in counts), strict=True):
             yield {**case, "matched": matched, "messages": messages}
 

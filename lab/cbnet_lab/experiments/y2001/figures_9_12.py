@@ -5,14 +5,14 @@ Both figures show the same data; Figure 12 leaves out the case of one interface 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from cbnet_lab.experiments.curves import (
-    Interval,
     Metrics,
     Row,
     end_point,
     grouped,
+    interval,
     last_decade,
     median,
     medians,
@@ -20,7 +20,7 @@ from cbnet_lab.experiments.curves import (
     where,
 )
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SweepParameters, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SweepParameters, sweep
 from cbnet_lab.workload import Forwarding2001
 
 _PAPER_FILTERS = 8_192_000
@@ -41,17 +41,14 @@ class Figures9And12Parameters(SweepParameters):
 
 
 def _run(parameters: Figures9And12Parameters, context: ExperimentContext) -> Results:
-    cases = [
-        (
-            {"names": names, "case": interfaces_label(interfaces)},
-            Forwarding2001(N=parameters.messages, F=filters, I=interfaces or None, A=names),
-        )
+    mixes = [
+        Forwarding2001(N=parameters.messages, F=filters, I=interfaces or None, A=names)
         for names in parameters.names
         for filters in parameters.filters
         for interfaces in parameters.interfaces
         if names != _FEW or filters <= parameters.most_with_few
     ]
-    return {"times": sweep(cases, (COUNTING, PIVOT), parameters, context)}
+    return {"times": sweep(mixes, (COUNTING, PIVOT), parameters, context)}
 
 
 def _metrics(rows: Rows, _: Figures9And12Parameters) -> Metrics:
@@ -78,7 +75,7 @@ def _metrics(rows: Rows, _: Figures9And12Parameters) -> Metrics:
         "central": worst, "largest": largest, "slopes": slopes, "fixed": fixed,
         "over_largest": [{"times": worst["us"] / largest["us"]}] if largest else [],
         "over_next": worst["us"] / max(others, default=worst["us"]),
-        "counters": asdict(Interval.of([row["counters"] for row in fixed] or [0.0])),
+        "counters": interval([row["counters"] for row in fixed] or [0.0]),
         **_by_names(counting), **_plateau([group for case, group in groups.items() if case != CENTRAL]),
     }  # fmt: skip
 

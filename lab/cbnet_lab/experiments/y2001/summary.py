@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import log
 
 from cbnet_lab.bench.bench_input import BenchInput
@@ -45,10 +45,10 @@ class SummaryParameters(TimedParameters):
 
 def _short_circuits(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield times with and without the short-circuit."""
-    for done, filters in enumerate(parameters.filters):
-        context.progress(done, len(parameters.filters), f"{filters:,} filters")
+    for filters in context.track(parameters.filters, lambda filters: f"{filters:,} filters"):
         each = generated(_mix(parameters, filters, None), context)
-        matching = len(TimedComparison(each, (PIVOT,)).match(PIVOT).answer.targets) / len(each.members)
+        answer, _ = TimedComparison(each, (PIVOT,)).match(PIVOT)
+        matching = len(answer.targets) / len(each.members)
         for interfaces in parameters.interfaces:
             data = generated(_mix(parameters, filters, interfaces), context)
             for row in TimedComparison(data, (COUNTING, _OFF, PIVOT)).rows(parameters.turns, parameters.seconds):
@@ -75,14 +75,21 @@ def _disjoint(parameters: SummaryParameters, context: ExperimentContext) -> Iter
 def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
     """Yield the times of messages matched one by one, which include looking up their names, and their work."""
     comparison = TimedComparison(data, (COUNTING, PIVOT))
-    for method, matched in zip(comparison.methods, comparison.checked(), strict=True):
+    for method, (answer, work) in zip(comparison.methods, comparison.checked(), strict=True):
         compiled = comparison.compiled[method.engine]
         for turn in range(parameters.turns):
             spent = cpu_seconds_of(lambda: [compiled.match(members) for members in data.members], _PASSES)  # noqa: B023
             yield {
-                "method": method.name, "turn": turn, "postings": matched.work["postings"],
-                "matched": len(matched.answer.targets), "us": spent / len(data.members) * 1e6,
+                "method": method.name, "turn": turn, "postings": work["postings"],
+                "matched": len(answer.targets), "us": spent / len(data.members) * 1e6,
             }  # fmt: skip
+
+
+def _scan(oracle: Oracle, data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
+    """Yield the times of a scan, of another message each turn."""
+    for turn, members in enumerate(data.members[: parameters.turns]):
+        spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
+        yield {"method": _SCAN, "turn": turn, "us": spent * 1e6}
 
 
 def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
@@ -93,20 +100,15 @@ def _common(parameters: SummaryParameters, context: ExperimentContext) -> Iterat
     for common in parameters.common:
         renamed = with_unknown_attributes(data, common)
         yield from ({"common": common, **row} for row in _single(renamed, parameters))
-        for turn, members in enumerate(renamed.members[: parameters.turns]):
-            spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
-            yield {"common": common, "method": _SCAN, "turn": turn, "us": spent * 1e6}
+        yield from ({"common": common, **row} for row in _scan(oracle, renamed, parameters))
 
 
 def _rivals(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the times of both engines and of a scan in one table with an interface per filter."""
     data = generated(_mix(parameters, parameters.scanned, None), context)
-    oracle = Oracle(data.filters)
     for row in TimedComparison(data, (COUNTING, PIVOT)).rows(parameters.turns, parameters.seconds):
         yield {key: row[key] for key in ("filters", "method", "turn", "us")}
-    for turn, members in enumerate(data.members[: parameters.turns]):
-        spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
-        yield {"filters": len(data.columns), "method": _SCAN, "turn": turn, "us": spent * 1e6}
+    yield from ({"filters": len(data.columns), **row} for row in _scan(Oracle(data.filters), data, parameters))
 
 
 def _metrics(rows: Rows, _: SummaryParameters) -> Metrics:
@@ -147,7 +149,7 @@ def _factors(rows: list[Row]) -> Metrics:
     """Return the factors of the time without the short-circuit."""
     factors = [
         {"interfaces": interfaces, "filters": filters, "matching": group[0]["matching"] / interfaces}
-        | asdict(ratio(group, _OFF.name, COUNTING.name))
+        | ratio(group, _OFF.name, COUNTING.name)
         for (interfaces, filters), group in grouped(rows, "interfaces", "filters").items()
     ]
     many = [row for row in factors if row["matching"] >= _MANY]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cbnet_lab.experiments.curves import Metrics, end_point, gain, grouped, median, medians, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, SweepParameters, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, SweepParameters, sweep
 from cbnet_lab.workload import Forwarding2002
 
 _PAPER_FILTERS = 1_000_000
@@ -15,22 +15,19 @@ def _run(parameters: SweepParameters, context: ExperimentContext) -> Results:
     """Measure tables with one interface per filter; `interfaces`: of further tables with the most filters."""
     sizes = [(filters, 0) for filters in parameters.filters]
     sizes += [(max(parameters.filters), interfaces) for interfaces in parameters.interfaces]
-    cases = [
-        ({"case": interfaces_label(interfaces)}, Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None))
-        for filters, interfaces in sizes
-    ]
-    return {"times": sweep(cases, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
+    mixes = [Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None) for filters, interfaces in sizes]
+    return {"times": sweep(mixes, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
 
 
 def _metrics(rows: Rows, _: SweepParameters) -> Metrics:
     central = where(rows["times"], case=CENTRAL)
     end = end_point(medians(where(central, method=SELECTIVE.name), "filters"), _PAPER_FILTERS)
     others = (COUNTING.name, PIVOT.name)
-    gains = []
-    for (case, filters), group in grouped(rows["times"], "case", "filters").items():
-        if filters >= _SMALL:
-            share = gain(group, SELECTIVE.name, COUNTING.name)
-            gains.append({"case": case, "filters": filters, "gain": share.middle, "low": share.low, "high": share.high})
+    gains = [
+        {"case": case, "filters": filters, **gain(group, SELECTIVE.name, COUNTING.name)}
+        for (case, filters), group in grouped(rows["times"], "case", "filters").items()
+        if filters >= _SMALL
+    ]
     own = where(gains, case=CENTRAL)
     return {
         "end": end,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from cbnet_lab.experiments.curves import Metrics, grouped, last_decade, medians, ratio, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, SweepParameters, interfaces_label, sweep
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SELECTIVE, SweepParameters, sweep
 from cbnet_lab.workload import Forwarding2002
 
 _PAPER_CASE = "I = 20"
@@ -14,12 +12,12 @@ _MANY = 100  # filters per interface
 
 
 def _run(parameters: SweepParameters, context: ExperimentContext) -> Results:
-    cases = [
-        ({"case": interfaces_label(interfaces)}, Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None))
+    mixes = [
+        Forwarding2002(M=parameters.messages, F=filters, I=interfaces or None)
         for filters in parameters.filters
         for interfaces in parameters.interfaces
     ]
-    return {"times": sweep(cases, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
+    return {"times": sweep(mixes, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
 
 
 def _metrics(rows: Rows, _: SweepParameters) -> Metrics:
@@ -32,7 +30,7 @@ def _metrics(rows: Rows, _: SweepParameters) -> Metrics:
     ]
     fixed = [row for row in cases if row["case"] != CENTRAL]
     many = [
-        {"case": case, "filters": filters, **asdict(ratio(group, SELECTIVE.name, COUNTING.name))}
+        {"case": case, "filters": filters, **ratio(group, SELECTIVE.name, COUNTING.name)}
         for (case, filters), group in grouped(rows["times"], "case", "filters").items()
         if group[0]["filters"] >= _MANY * group[0]["interfaces"]
     ]

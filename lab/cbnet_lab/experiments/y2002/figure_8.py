@@ -23,18 +23,16 @@ class Figure8Parameters(TimedParameters):
 
 def _run(parameters: Figure8Parameters, context: ExperimentContext) -> Results:
     filters = parameters.filters
-    cases = [
-        ({"each": each}, Forwarding2002(M=parameters.messages, F=filters, I=max(1, filters // each)))
-        for each in parameters.each
-    ]
-    return {"times": sweep(cases, (COUNTING, SELECTIVE, PIVOT), parameters, context)}
+    mixes = [Forwarding2002(M=parameters.messages, F=filters, I=max(1, filters // each)) for each in parameters.each]
+    rows = sweep(mixes, (COUNTING, SELECTIVE, PIVOT), parameters, context)
+    return {"times": ({"each": row["filters"] // row["interfaces"], **row} for row in rows)}
 
 
 def _metrics(rows: Rows, _: Figure8Parameters) -> Metrics:
     curve = medians(where(rows["times"], method=COUNTING.name), "each")
     times = list(curve.values())
     gains = [
-        {"each": each, "gain": gain(group, SELECTIVE.name, COUNTING.name).middle}
+        {"each": each, **gain(group, SELECTIVE.name, COUNTING.name)}
         for (each,), group in grouped(rows["times"], "each").items()
     ]
     return {

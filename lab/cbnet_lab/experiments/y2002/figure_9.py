@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from cbnet_lab.experiments.curves import Interval, Metrics, Row, gain, grouped
+from cbnet_lab.experiments.curves import Metrics, Row, falls_below, gain, grouped
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.timing import PIVOT, MatchMethod, TimedParameters, sweep
 from cbnet_lab.workload import Forwarding2002
@@ -22,17 +22,15 @@ class Figure9Parameters(TimedParameters):
 
 def _run(parameters: Figure9Parameters, context: ExperimentContext) -> Results:
     methods = [*(MatchMethod(_name(rounds), rounds=rounds) for rounds in parameters.rounds), PIVOT]
-    cases: list[tuple[Row, Forwarding2002]] = [
-        ({}, Forwarding2002(M=parameters.messages, F=filters, I=None)) for filters in parameters.filters
-    ]
-    return {"times": sweep(cases, methods, parameters, context)}
+    mixes = [Forwarding2002(M=parameters.messages, F=filters, I=None) for filters in parameters.filters]
+    return {"times": sweep(mixes, methods, parameters, context)}
 
 
 def _name(rounds: int) -> str:
     return f"{rounds} rounds"
 
 
-def _gains(rows: Rows, parameters: Figure9Parameters) -> dict[int, dict[int, Interval]]:
+def _gains(rows: Rows, parameters: Figure9Parameters) -> dict[int, dict[int, Row]]:
     """Return the gain over 0 rounds, as a share, by filters and rounds."""
     return {
         filters: {rounds: gain(group, _name(rounds), _name(0)) for rounds in parameters.rounds}
@@ -43,9 +41,10 @@ def _gains(rows: Rows, parameters: Figure9Parameters) -> dict[int, dict[int, Int
 def _metrics(rows: Rows, parameters: Figure9Parameters) -> Metrics:
     peaks = []
     for filters, curve in _gains(rows, parameters).items():
-        peak, loss = _peak(curve), _loss(curve)
+        peak = max((rounds for rounds in curve if rounds), key=lambda rounds: float(curve[rounds]["gain"]))
+        loss = falls_below({rounds: own["gain"] for rounds, own in curve.items() if rounds >= peak}, 0.0)
         end = f"not up to {max(curve)}" if loss is None else f"from about {loss:.0f} on"
-        peaks.append({"filters": filters, "rounds": peak, **asdict(curve[peak]), "loss": loss, "end": end})
+        peaks.append({"filters": filters, "rounds": peak, **curve[peak], "loss": loss, "end": end})
     small, large = (end(peaks, key=lambda row: int(row["filters"])) for end in (min, max))
     return {
         "filters": large["filters"], "peaks": peaks, "never": [row for row in peaks if row["loss"] is None],
@@ -54,32 +53,14 @@ def _metrics(rows: Rows, parameters: Figure9Parameters) -> Metrics:
     }  # fmt: skip
 
 
-def _peak(curve: dict[int, Interval]) -> int:
-    return max((rounds for rounds in curve if rounds), key=lambda rounds: curve[rounds].middle)
-
-
-def _loss(curve: dict[int, Interval]) -> float | None:
-    """Return the number of rounds from which the gain stays below zero, by linear interpolation."""
-    rounds = [each for each in sorted(curve) if each >= _peak(curve)]
-    gainful = [number for number, each in enumerate(rounds) if curve[each].middle > 0]
-    if not gainful:
-        return float(rounds[0])
-    last = gainful[-1]
-    if last == len(rounds) - 1:
-        return None
-    before, after = curve[rounds[last]].middle, curve[rounds[last + 1]].middle
-    return rounds[last] + (rounds[last + 1] - rounds[last]) * before / (before - after)
-
-
 def _charts(rows: Rows, parameters: Figure9Parameters) -> dict[str, object]:
     points = [
-        {"table": f"{filters:,} filters", "rounds": rounds, "gain": 100 * own.middle}
-        | {"low": 100 * own.low, "high": 100 * own.high}
+        {"table": f"{filters:,} filters", "rounds": rounds, **{name: 100 * share for name, share in own.items()}}
         for filters, curve in _gains(rows, parameters).items()
         for rounds, own in curve.items()
     ]
     pivots = (
-        (f"pivot, {filters:,} filters", 100 * gain(group, PIVOT.name, _name(0)).middle)
+        (f"pivot, {filters:,} filters", 100 * gain(group, PIVOT.name, _name(0))["gain"])
         for (filters,), group in grouped(rows["times"], "filters").items()
     )
     return {"figure-9": {"rows": points, "references": (("no gain", 0.0), *pivots)}}

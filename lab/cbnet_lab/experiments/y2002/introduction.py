@@ -51,7 +51,7 @@ def _run(parameters: IntroductionParameters, context: ExperimentContext) -> Resu
         )
         comparison = TimedComparison(generated(mix, context), (COUNTING, SELECTIVE, PIVOT))
         times += [{"c_l": c_l, "c_h": c_h, **row} for row in comparison.rows(parameters.turns, parameters.seconds)]
-        counts = np.diff(comparison.match(PIVOT).answer.offsets).tolist()
+        counts = np.diff(comparison.match(PIVOT)[0].offsets).tolist()
         matched += [{"filters": filters, "c_l": c_l, "c_h": c_h, "matched": count} for count in counts]
         comparisons.append(comparison)
     comparison = max(comparisons, key=lambda each: len(each.input.columns))

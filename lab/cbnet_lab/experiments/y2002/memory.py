@@ -12,7 +12,7 @@ from cbnet.matching.engines.registry import ENGINES
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet_lab.experiments.curves import Metrics, Row, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
-from cbnet_lab.experiments.timing import interfaces_label
+from cbnet_lab.experiments.timing import case
 from cbnet_lab.workload import Forwarding2002, filters
 
 
@@ -25,8 +25,7 @@ class MemoryParameters2002:
 
 
 def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iterator[Row]:
-    for done, count in enumerate(parameters.filters):
-        context.progress(done, len(parameters.filters), f"{count:,} filters")
+    for count in context.track(parameters.filters, lambda count: f"{count:,} filters"):
         for interfaces in parameters.interfaces:
             mix = Forwarding2002(F=count, I=interfaces or None, dictionary=context.dictionary, seed=context.seed)
             columns = columns_from_arrow(filters(mix))
@@ -34,7 +33,7 @@ def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iter
                 with TemporaryDirectory(prefix="cbnet-") as folder:
                     size = CompiledTable.build(columns, engine, reduce=False).save(Path(folder) / "table.cbt")
                 yield {
-                    "case": interfaces_label(interfaces), "engine": engine, "filters": count,
+                    "case": case(mix), "engine": engine, "filters": count,
                     "constraints": len(columns.words), "bytes": size,
                 }  # fmt: skip
 

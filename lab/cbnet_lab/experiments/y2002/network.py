@@ -53,8 +53,7 @@ def _run(parameters: RouterNetworkParameters, context: ExperimentContext) -> Res
     tables.append((_ALL, 0, _split(data, np.arange(destinations) * parameters.interfaces // destinations)))
     tables += [(_ROUTER, level, _at(data, parameters, level)) for level in range(parameters.levels)]
     rows: list[Row] = []
-    for done, (kind, level, own) in enumerate(tables):
-        context.progress(done, len(tables), f"{kind}, level {level}")
+    for kind, level, own in context.track(tables, lambda table: f"{table[0]}, level {table[1]}"):
         timings = TimedComparison(own, _METHODS, reduce=kind == _ROUTER).rows(parameters.turns, parameters.seconds)
         rows += [{"kind": kind, "level": level, **row} for row in timings]
     return {"hops": hops, "times": rows}

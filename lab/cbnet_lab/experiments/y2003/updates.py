@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 
 from cbnet.language import Predicate, witness
@@ -13,7 +13,7 @@ from cbnet.matching.table import Table
 from cbnet_lab import workload
 from cbnet_lab.bench.matching.updates import run as run_updates
 from cbnet_lab.bench.plans import UpdatesPlan
-from cbnet_lab.experiments.curves import Interval, Metrics, Row
+from cbnet_lab.experiments.curves import Metrics, Row, interval
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 
 _LOW, _AT_LOW_RATES = 5000, 0.5  # changes per second; seconds
@@ -80,7 +80,7 @@ def _metrics(rows: Rows, _: UpdatesParameters) -> Metrics:
         "rates": rows["rates"],
         "changing": changing,
         "wrong": sum(not row["equal"] for row in rows["rates"]),
-        "delay": asdict(Interval.of([row["us"] for row in rows["delays"]])),
+        "delay": interval([row["us"] for row in rows["delays"]]),
         "over_idle": max(row["over_idle"] for row in rows["rates"]),
     }
 

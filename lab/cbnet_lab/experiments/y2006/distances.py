@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
+from operator import itemgetter
 
 from cbnet.topology import average_distance, topology
 from cbnet_lab.experiments.curves import Metrics, Row, grouped
@@ -27,8 +28,7 @@ def _distances(parameters: DistancesParameters, context: ExperimentContext) -> I
     cases = [(kind, f"{kind}:{nodes}") for kind, sizes in kinds.items() for nodes in sizes]
     if context.topology is not None:
         cases.append((_FROM_FILE, str(context.topology)))
-    for done, (kind, source) in enumerate(cases):
-        context.progress(done, len(cases), source)
+    for kind, source in context.track(cases, itemgetter(1)):
         graph = topology(source, context.seed, largest=True)
         distance = average_distance(graph, sources=parameters.sources, seed=context.seed)
         yield {"kind": kind, "nodes": len(graph), "edges": graph.edge_count, "distance": distance}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from cbnet_lab.experiments.curves import Metrics, Row
+from cbnet_lab.experiments.curves import Metrics, Row, falls_below
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.y2006.monte_carlo import (
     RULES,
@@ -103,7 +103,7 @@ def _lowest(curves: AdvantageCurves) -> Row | None:
 
 def _crossing(points: Points, rule: str) -> Row:
     """Return where the median and the 95th percentile fall below one half."""
-    below = {name: _first_below(points, name) for name in _PERCENTILES}
+    below = {name: falls_below({count: row[name] for count, row in points.items()}, _HALF) for name in _PERCENTILES}
     texts = [
         f"{label} not up to {max(points):,}" if below[name] is None else f"{label} from about {below[name]:,.0f} on"
         for name, label in _PERCENTILES.items()
@@ -113,19 +113,6 @@ def _crossing(points: Points, rule: str) -> Row:
         "rule": rule, "text": "; ".join(texts), "first": inf if first is None else first,
         "reach": max(points) if first is None else inf,
     }  # fmt: skip
-
-
-def _first_below(points: Points, name: str) -> float | None:
-    """Return the number of predicates where a percentile falls below 0.5, by linear interpolation."""
-    last = None
-    for count, row in sorted(points.items()):
-        if row[name] < _HALF:
-            if last is None:
-                return float(count)
-            before, after = float(points[last][name]), float(row[name])
-            return last + (count - last) * (before - _HALF) / (before - after)
-        last = count
-    return None
 
 
 EXPERIMENT = experiment("2006-figures-6-7", Figures6And7Parameters, _run, _metrics)

@@ -51,8 +51,7 @@ def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> Result
     hops: list[Row] = []
     unicasts: list[Row] = []
     cases = [("n", case) for case in grown] + [("s and r", case) for case in varied]
-    for done, (what, (nodes, senders, receivers)) in enumerate(cases):
-        context.progress(done, len(cases), f"{nodes} nodes")
+    for what, (nodes, senders, receivers) in context.track(cases, lambda case: f"{case[1][0]} nodes"):
         network = _network(
             topology(f"{parameters.kind}:{nodes}", context.seed), parameters, senders, receivers, context
         )

@@ -38,7 +38,7 @@ class Figure4Parameters(SurveyParameters):
 def _run(parameters: Figure4Parameters, context: ExperimentContext) -> Results:
     graph = internet(context, parameters.nodes)
     sources = min(parameters.sources, len(graph))
-    members = tree_members(context, graph, parameters.trees, parameters.selections, sources=sources)
+    members = tree_members(context, graph, parameters, sources=sources)
     rows = [row for each in members for row in _rows(each)]
     rows += _averaged_rows(graph, parameters, context.seed)
     return {GRAPH: graph_rows(graph, context), "extra": rows}

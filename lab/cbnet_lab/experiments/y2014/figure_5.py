@@ -20,9 +20,7 @@ _OURS = _RULES[Ties.SMALLEST]  # the rule of all our other results
 
 def _run(parameters: SurveyParameters, context: ExperimentContext) -> Results:
     graph = internet(context, parameters.nodes)
-    members = tree_members(
-        context, graph, parameters.trees, parameters.selections, ties=tuple(_RULES), sources=1
-    )  # fmt: skip
+    members = tree_members(context, graph, parameters, ties=tuple(_RULES), sources=1)
     return {GRAPH: graph_rows(graph, context), "interfaces": interface_rows(members)}
 
 

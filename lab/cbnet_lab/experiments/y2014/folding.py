@@ -106,8 +106,7 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
         rows = predicates.toArrow().combine_chunks()
         owners = np.asarray(rows["node"]).astype(np.int32)
         descriptors = DescriptorSets(owners, _one_chunk(rows["tags"]))
-        for done, k in enumerate(parameters.trees):
-            context.progress(done, len(parameters.trees), f"{k} trees")
+        for k in context.track(parameters.trees, lambda k: f"{k} trees"):
             in_memory = asdict(DescriptorFibs(trees[:k], descriptors).entries(router))
             on_spark = folded_tables(predicates, trees[:k], [router]).count()
             yield {"trees": k, **in_memory, "folded_on_spark": on_spark, "descriptors": len(owners)}

@@ -15,7 +15,7 @@ from cbnet_lab.experiments.internet import SurveyParameters, graph_rows, interne
 
 def _run(parameters: SurveyParameters, context: ExperimentContext) -> Results:
     graph = internet(context, parameters.nodes)
-    members = tree_members(context, graph, parameters.trees, parameters.selections, sources=1)
+    members = tree_members(context, graph, parameters, sources=1)
     return {GRAPH: graph_rows(graph, context), "load": load_rows(members)}
 
 

@@ -40,8 +40,7 @@ def _run(parameters: TracesParameters, context: ExperimentContext) -> Results:
     from cbnet.pipeline.derive.derivation_counts import PAPER
 
     counts = [{"of": "paper", **asdict(each)} for each in PAPER.values()]
-    for done, app in enumerate(apps := users.traced_apps(context)):
-        context.progress(done, len(apps), app)
+    for app in context.track(users.traced_apps(context), str):
         derivation = users.derive_trace(context, app, parameters.topics)
         derivation.descriptors.write.format("noop").mode("overwrite").save()
         counts.append({"of": "ours", **asdict(derivation.counts())})

@@ -1,12 +1,6 @@
 """Users of [2014 §4.2]: descriptors from traces, or from models without traces, and users per AS.
 
-A folder of traces has these files; an application without its files is synthetic:
-
-    web     bookmarks/bookmarks.tsv.gz, music/music.tsv.gz
-    blog    articles/wordcounts.dat.gz, vocabulary.txt.gz, user_items.tsv.gz
-    video   videos/videos.csv.gz
-    social  tweets/tweets.tsv.gz
-    per AS  as-2012/aspop.csv.gz
+An application without its files in the folder of traces is synthetic.
 """
 
 from __future__ import annotations
@@ -30,6 +24,7 @@ if TYPE_CHECKING:
 
 PAPER_CLUSTERS = 2_500_000
 PAPER_DESCRIPTORS = 85_504_514
+# Files of a folder of traces.
 FILES: Mapping[str, tuple[str, ...]] = {
     "web": ("bookmarks/bookmarks.tsv.gz", "music/music.tsv.gz"),
     "blog": ("articles/wordcounts.dat.gz", "articles/vocabulary.txt.gz", "articles/user_items.tsv.gz"),

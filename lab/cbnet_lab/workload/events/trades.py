@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.random import Generator
+
+from cbnet_lab.workload.distributions import Ranks, weighted, zipf_weights
 
 _PART = 250_000  # rows of a row group
 _SYMBOLS, _VENUES, _CUSTOMERS = 5_000, 40, 50_000
@@ -45,11 +47,9 @@ def write_trades(path: Path, count: int, seed: int) -> None:
             writer.write_table(trades(first, min(_PART, count - first), seed))
 
 
-def _zipf(rng: np.random.Generator, count: int, size: int) -> NDArray[np.int64]:
+def _zipf(rng: Generator, count: int, size: int) -> Ranks:
     """Return numbers below `size`, the number n with a share proportional to 1 / (n + 1)."""
-    shares = np.cumsum(1 / np.arange(1, size + 1))
-    numbers: NDArray[np.int64] = np.searchsorted(shares, rng.random(count) * shares[-1])
-    return numbers
+    return weighted(zipf_weights(size, 1.0))(rng, count)
 
 
 def _names(letter: str, count: int) -> pa.Array:

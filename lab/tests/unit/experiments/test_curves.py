@@ -3,9 +3,9 @@ import math
 import pytest
 
 from cbnet_lab.experiments.curves import (
-    Interval,
     as_table,
     duration,
+    falls_below,
     format_number,
     last_decade,
     medians,
@@ -25,11 +25,17 @@ def test_last_decade_starts_at_a_tenth_of_the_largest():
     assert last_decade({1: 0.0, 99: 0.0, 100: 0.0, 1000: 0.0}) == {100: 0.0, 1000: 0.0}
 
 
+def test_curve_falls_below_a_level_where_it_stays_below():
+    assert falls_below({1: 0.9, 2: 0.4, 3: 0.6, 5: 0.4}, 0.5) == pytest.approx(4)  # halfway from 3 to 5
+    assert falls_below({1: 0.4, 2: 0.3}, 0.5) == 1
+    assert falls_below({1: 0.9, 2: 0.5}, 0.5) is None
+
+
 def test_ratios_are_taken_turn_by_turn():
     # the machine is ten times slower in the second turn, for both methods
     times = {("a", 0): 2.0, ("b", 0): 1.0, ("a", 1): 20.0, ("b", 1): 10.0}
     rows = [{"method": method, "turn": turn, "us": us} for (method, turn), us in times.items()]
-    assert ratio(rows, "a", "b") == Interval(2.0, 2.0, 2.0)
+    assert ratio(rows, "a", "b") == {"middle": 2.0, "low": 2.0, "high": 2.0}
 
 
 def test_summary_has_a_row_per_group():

@@ -5,7 +5,7 @@ import pytest
 
 from cbnet_lab.experiments.claim import Finding, claims
 from cbnet_lab.experiments.experiment import Experiment
-from cbnet_lab.experiments.markdown_pages import write_pages
+from cbnet_lab.experiments.page import write_markdown
 from cbnet_lab.experiments.reproduce import ExperimentOutcome
 from cbnet_lab.report.chart import Chart
 from cbnet_lab.report.page import Cell, Grid
@@ -30,7 +30,7 @@ def pages(tmp_path):
         (Chart("squares", "Squares by number", TABLE, "number", "square", description="They grow."),),
         (Grid("Ours beside theirs", ["x", "y|z"], [["1", Cell("2", note="exact")]]),),
     )
-    assert write_pages([outcome], tmp_path / "pages") == 6
+    assert write_markdown([outcome], tmp_path / "pages") == 6
     return tmp_path / "pages"
 
 

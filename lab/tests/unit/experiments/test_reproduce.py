@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.experiments.chart_definition import ChartDefinition
 from cbnet_lab.experiments.claim import Finding, claims
 from cbnet_lab.experiments.experiment import Experiment, ExperimentContext
 from cbnet_lab.experiments.fingerprint import code_fingerprint
@@ -27,9 +26,9 @@ class Squares:
     def __init__(self, name="2001-squares", inputs=()):
         self.runs = 0
         scales = {"quick": SquaresParameters(3), "full": SquaresParameters(30), "paper": SquaresParameters(300)}
-        chart = ChartDefinition({"name": "squares", "title": "Squares", "x": "number", "y": "square"})
+        chart = {"name": "squares", "title": "Squares", "x": "number", "y": "square"}
         self.experiment = Experiment(
-            name, "Squares", "§1", (CLAIM,), scales, self.run, self.metrics, chart_definitions=(chart,), inputs=inputs
+            name, "Squares", "§1", (CLAIM,), scales, self.run, self.metrics, chart_declarations=(chart,), inputs=inputs
         )
 
     def run(self, parameters, context):

@@ -5,7 +5,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.bench.matching.engine_rival import EngineAnswer
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, MatchOutcome, TimedComparison
+from cbnet_lab.experiments.timing import COUNTING, PIVOT, SELECTIVE, TimedComparison
 from cbnet_lab.workload import mix
 
 METHODS = (COUNTING, SELECTIVE, PIVOT)
@@ -44,12 +44,8 @@ def test_engines_that_disagree_end_the_run(data, wrong_method, monkeypatch):
     original = comparison.match
 
     def match(method):
-        outcome = original(method)
-        return (
-            MatchOutcome(EngineAnswer(outcome.answer.offsets * 0, outcome.answer.targets[:0]), outcome.work)
-            if method == wrong_method
-            else outcome
-        )
+        answer, work = original(method)
+        return (EngineAnswer(answer.offsets * 0, answer.targets[:0]) if method == wrong_method else answer), work
 
     monkeypatch.setattr(comparison, "match", match)
     with pytest.raises(CbnetError, match="engines disagree"):
@@ -58,9 +54,7 @@ def test_engines_that_disagree_end_the_run(data, wrong_method, monkeypatch):
 
 def test_error_of_all_engines_is_outcome_by_the_reference(data, monkeypatch):
     comparison = TimedComparison(data, (COUNTING, PIVOT))
-    monkeypatch.setattr(
-        comparison, "match", lambda _: MatchOutcome(EngineAnswer(original.offsets * 0, original.targets[:0]), {})
-    )
-    original = TimedComparison(data, (PIVOT,)).match(PIVOT).answer
+    monkeypatch.setattr(comparison, "match", lambda _: (EngineAnswer(right.offsets * 0, right.targets[:0]), {}))
+    right, _ = TimedComparison(data, (PIVOT,)).match(PIVOT)
     with pytest.raises(CbnetError, match="disagrees with the reference"):
         comparison.rows(1, 0.0)

@@ -39,7 +39,7 @@ def test_chart_cannot_close_its_script():
 
 def test_numbers_are_below_the_chart():
     text = without_vega(html(Page("A page", [], [Section("One", charts=[CHART])])))
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["1", "0.12346", "2", ""]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["1", "0.12346", "2", "–"]
 
 
 def test_only_a_page_with_charts_contains_vega():

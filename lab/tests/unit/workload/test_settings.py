@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet_lab.workload import Forwarding2001, Forwarding2002, filters
-from cbnet_lab.workload.settings import setting_names, with_settings
+from cbnet_lab.workload.settings import with_settings
 
 
 def test_settings_have_the_names_and_types_of_the_paper():
@@ -28,7 +28,7 @@ def test_range_must_have_as_many_numbers_as_the_paper():
 
 @pytest.mark.parametrize("text", ["f_x=3", "zipf", "D_os=1", "seed=3"])
 def test_other_names_are_input_errors(text):
-    with pytest.raises(InputError, match="sets no parameter of this mix"):
+    with pytest.raises(InputError, match=r"sets no parameter of this mix.*, f_h, "):
         with_settings(Forwarding2002(), [text])
 
 
@@ -37,4 +37,3 @@ def test_values_are_checked_by_the_workload():
         with_settings(Forwarding2002(), ["zipf=much"])
     with pytest.raises(InputError):
         with_settings(Forwarding2002(), ["c_h=0"])
-    assert "f_h" in setting_names(Forwarding2002())

@@ -103,12 +103,9 @@ class SimulationPlan:
             if getattr(self, name) not in (None, False, ()) and not set(schemes) & set(self.schemes):
                 unused.setdefault(schemes, []).append("--" + name.replace("_", "-"))
         for schemes, options in unused.items():
-            listed = " and ".join(options)
-            if len(schemes) == 1:
-                problem = f"{listed}: used by the scheme {schemes[0]} only"
-                raise InputError(problem, hint=f"add {schemes[0]} to --scheme")
-            problem = f"{listed}: used by the schemes {' and '.join(schemes)} only"
-            raise InputError(problem, hint="add one of them to --scheme")
+            noun, needed = ("scheme", schemes[0]) if len(schemes) == 1 else ("schemes", "one of them")
+            problem = f"{' and '.join(options)}: used by the {noun} {' and '.join(schemes)} only"
+            raise InputError(problem, hint=f"add {needed} to --scheme")
 
     def build(self, network: Network, sources: Iterable[int] = ()) -> list[Scheme]:
         """Return the schemes. sources: of all messages, of which --producers takes the most frequent."""
