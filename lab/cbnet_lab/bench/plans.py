@@ -216,7 +216,6 @@ class AnnouncementsPlan:
         "1", "K,...", "Numbers of routing trees, or pif for one per source; in turn.", parse=routings
     )
     messages: int = option(300, "M", "Messages to publish afterwards.", least=1)
-    memory: bool = option(False, "", "Run all routers in this process, with a simulated clock.")
     seed: int = seed("Seed of the graph, the filters and the messages.")
 
 
