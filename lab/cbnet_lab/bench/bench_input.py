@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.workload import Forwarding2001, WorkloadParameters, as_messages, filters, messages, mix
 from cbnet_lab.workload.filter_table import with_conditions
 from cbnet_lab.workload.settings import with_settings
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cbnet.matching.storage.columns import Columns
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient, connect_async
@@ -24,12 +24,9 @@ from cbnet.network.client.blocking.client import Client, connect
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Publish, Published, Subscribe, Subscribed
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport.event_loop import run as run_async
-from cbnet_lab.bench.bench_input import Report
+from cbnet_lab.bench.plans import ClientsPlan, Report
 from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.plans import ClientsPlan
 
 _POOL = 500  # different messages
 _PAYLOAD = bytes(100)

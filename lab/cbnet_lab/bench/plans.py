@@ -5,7 +5,7 @@ The docstring of a plan is the help of its command. This module imports no bench
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cbnet.errors import InputError
@@ -21,6 +21,8 @@ from cbnet_lab.bench.plan_options import (
     seed,
 )
 from cbnet_lab.bench.routing import Routing
+
+Report = Callable[[str], None]  # shows the current step of a run
 
 _BEST_ROUND = "Rounds; the best one counts."
 _MIX = "Workload: 2002, 2001 or equality."

@@ -25,6 +25,7 @@ from cbnet.topology import topology
 from cbnet_lab.bench.network.load_processes import network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
+from cbnet_lab.bench.plans import NetworkBenchPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, flat
 from cbnet_lab.faults import record
 from cbnet_lab.faults.check.checker import settled_checker
@@ -34,9 +35,7 @@ from cbnet_lab.faults.driver.processes import ProcessFaults, ends
 from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
 
 if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
-    from cbnet_lab.bench.plans import NetworkBenchPlan
 
 _DEFAULT = ("powerlaw:20",)
 _RATE = 500.0  # messages per second, by default

@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 
 from cbnet.errors import CbnetError, InputError
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import COUNTS, Findings
 from cbnet_lab.faults.plans import HistoriesPlan, MonthPlan, RunsPlan
 
 if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.routing import Routing
 
 CHANGES = 25  # in each random schedule

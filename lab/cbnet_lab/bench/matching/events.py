@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING
 
 from cbnet.language import Message, parse
 from cbnet.matching.compiled_table import CompiledTable
@@ -18,13 +17,10 @@ from cbnet.matching.files.message_files import read_encoded
 from cbnet.matching.reference import match
 from cbnet.matching.storage.columns import columns_of
 from cbnet.matching.table import Table
+from cbnet_lab.bench.plans import EventsPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 from cbnet_lab.bench.timing import best_of_rounds, passes, stopwatch
 from cbnet_lab.workload.events.webhooks import event, many, pattern
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import EventsPlan
 
 _LINES, _DICTS, _DECODE = "JSON Lines", "dicts", "json.loads"
 

@@ -35,13 +35,12 @@ from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.network.filter_population import filter_population
 from cbnet_lab.bench.network.throughput import PATIENT, statuses_of
 from cbnet_lab.bench.network.traffic import DeliveryCheck, expected_deliveries
+from cbnet_lab.bench.plans import AnnouncementsPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
 
 if TYPE_CHECKING:
     from cbnet.network import Client, Subscription
-    from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
-    from cbnet_lab.bench.plans import AnnouncementsPlan
     from cbnet_lab.bench.routing import Routing
 
 _START = 60.0  # seconds until the routers know each other

@@ -25,12 +25,11 @@ from cbnet_lab.bench.network.traffic import (
     expected_deliveries,
     mixed_traffic,
 )
+from cbnet_lab.bench.plans import NetworkBenchPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, percent, ratio
 
 if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
     from cbnet_lab.bench.network.load_processes import LoadProcesses
-    from cbnet_lab.bench.plans import NetworkBenchPlan
 
 _CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cbnet.network.service.process_network import free_ports
-from cbnet_lab.bench.bench_input import Report
+from cbnet_lab.bench.plans import Report, RouterPlan
 from cbnet_lab.bench.router.generators import PROBE
 from cbnet_lab.bench.router.load import Case, Load, Target
 from cbnet_lab.bench.router.message_pool import random_filters
@@ -18,9 +17,6 @@ from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.bench.router.servers import SERVERS, Options, ServerKind, new_certificate
 from cbnet_lab.bench.router.wire_formats import CbnetFormat
 from cbnet_lab.bench.server_process import ServerProcess
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.plans import RouterPlan
 
 _PER_SUBSCRIPTION = 50  # filters
 _SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a million

@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from cbnet.errors import InputError
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import FLAT, ResultTable
 from cbnet_lab.bench.router.load import Target
 from cbnet_lab.bench.router.message_pool import random_filters
@@ -28,11 +28,8 @@ from cbnet_lab.bench.worker_process import WorkerProcess
 from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.churn.prober import MAX_MESSAGE_MS, MAX_PING_MS, PROBES, LongestWaits, Probed, probe
 from cbnet_lab.faults.churn.router_client import RouterClient, wait_until_held
+from cbnet_lab.faults.plans import ChurnPlan
 from cbnet_lab.faults.record import CompareEvent
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.faults.plans import ChurnPlan
 
 _CROWD, _CROWD_FILTERS = 20, 1_000  # clients that vanish together, and the filters of each
 _COVERED = 4_000  # filters below one that is unsubscribed
