@@ -11,14 +11,11 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from cbnet_lab.bench.timing import Passes
 from cbnet_lab.bench.worker_process import WorkerProcess
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from cbnet_lab.bench.timing import Passes
 
 ONE, TWO = "one process", "two processes"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
 from cbnet.topology import topology
-from cbnet_lab.bench.network.load_processes import network_load
+from cbnet_lab.bench.network.load_processes import ReceivedDeliveries, network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
 from cbnet_lab.bench.plans import NetworkBenchPlan, Report
@@ -33,9 +33,6 @@ from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
 from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
 
 _DEFAULT = ("powerlaw:20",)
 _RATE = 500.0  # messages per second, by default

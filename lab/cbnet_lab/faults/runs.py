@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -18,12 +17,10 @@ import numpy as np
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import COUNTS, Findings
 from cbnet_lab.faults.plans import HistoriesPlan, MonthPlan, RunsPlan
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.routing import Routing
 
 CHANGES = 25  # in each random schedule
 _MAX_EXAMPLES = 20  # of each kind of violation

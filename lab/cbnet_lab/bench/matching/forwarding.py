@@ -11,19 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from cbnet.matching.engines.registry import CountingOptions
 from cbnet_lab.bench.bench_input import BenchInput, bench_input, parameters_of
-from cbnet_lab.bench.matching.engine_rival import EngineRival
+from cbnet_lab.bench.matching.engine_rival import EngineAnswer, EngineRival
 from cbnet_lab.bench.matching.oracle import ExpectedMatches, expected_matches
 from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
 from cbnet_lab.bench.plans import ForwardingPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
 from cbnet_lab.bench.timing import Passes, passes
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.matching.engine_rival import EngineAnswer
 
 _SINGLE, _BATCH, _THREADS, _JSON = "single", "batch", "two threads", "json.loads"
 

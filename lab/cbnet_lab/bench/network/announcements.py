@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
@@ -27,21 +26,17 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.language.syntax.parser import parse
-from cbnet.network import ProcessNetwork, Status, connect
+from cbnet.network import Client, ProcessNetwork, Status, Subscription, connect
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
 from cbnet.topology import Graph, topology
 from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.network.filter_population import filter_population
 from cbnet_lab.bench.network.throughput import PATIENT, statuses_of
-from cbnet_lab.bench.network.traffic import DeliveryCheck, expected_deliveries
+from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries, Traffic, expected_deliveries
 from cbnet_lab.bench.plans import AnnouncementsPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
-
-if TYPE_CHECKING:
-    from cbnet.network import Client, Subscription
-    from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
-    from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.routing import Routing
 
 _START = 60.0  # seconds until the routers know each other
 _TIMEOUT = 3600.0  # seconds for a confirmation

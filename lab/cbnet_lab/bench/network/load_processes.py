@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming, publish, receive
 from cbnet.network.transport.event_loop import run
+from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
 
 _START_TIMEOUT = 900.0  # seconds
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Status, statuses
@@ -17,7 +16,7 @@ from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event, drops
 from cbnet.topology import topology
 from cbnet_lab.bench.cpu import cpu_meter
-from cbnet_lab.bench.network.load_processes import network_load
+from cbnet_lab.bench.network.load_processes import LoadProcesses, network_load
 from cbnet_lab.bench.network.traffic import (
     DeliveryCheck,
     ExpectedDeliveries,
@@ -27,9 +26,6 @@ from cbnet_lab.bench.network.traffic import (
 )
 from cbnet_lab.bench.plans import NetworkBenchPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, percent, ratio
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.network.load_processes import LoadProcesses
 
 _CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.matching import Table, reference
+from cbnet.network.client.load_clients import Order
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.workload import as_messages, messages, mix
 from cbnet_lab.workload import filters as table_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from cbnet.network.client.load_clients import Order
 
 _MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference, at up to 4 µs each
 
