@@ -26,7 +26,8 @@ from cbnet.network.protocol.wire import encode
 from cbnet.network.service.process_network import free_ports
 from cbnet.network.transport.event_loop import run
 from cbnet_lab.bench.router.raw_link import RawLink
-from cbnet_lab.bench.router.wire_formats import CbnetFormat, NatsFormat
+from cbnet_lab.bench.router.router_client import RouterClient
+from cbnet_lab.bench.router.wire_formats import NatsFormat
 from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program
 
 PREDICATE: Final = "x > 0"  # of the subscriber at routers
@@ -59,15 +60,12 @@ class RouterLink:
 
     def __init__(self, publish_at: Address, subscribe_at: Address | None) -> None:
         """Connect; subscribe_at: router of the plain subscriber; None if messages are acknowledged."""
-        client, publisher = CbnetFormat(""), RawLink(publish_at.port)
-        self._reader = client.greet(publisher, "publisher")
-        self.publisher = self.answers = publisher.socket
+        publisher = answers = RouterClient(RawLink(publish_at.port), "publisher")
         self._incarnation = secrets.randbits(63) if subscribe_at is None else None
         if subscribe_at is not None:
-            subscriber = RawLink(subscribe_at.port)
-            self._reader = client.greet(subscriber, "subscriber")
-            client.subscribe(subscriber, self._reader, [PREDICATE])
-            self.answers = subscriber.socket
+            answers = RouterClient(RawLink(subscribe_at.port), "subscriber")
+            answers.subscribe([PREDICATE])
+        self.publisher, self.answers, self._reader = publisher.link.socket, answers.link.socket, answers.reader
 
     def publication(self, number: int, floor: int, payload: bytes) -> bytes:
         """Return a `Publish` or `DurablePublish` frame."""

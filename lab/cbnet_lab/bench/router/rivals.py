@@ -14,8 +14,8 @@ from cbnet_lab.bench.router.generators import PROBE
 from cbnet_lab.bench.router.load import Case, Load, Target
 from cbnet_lab.bench.router.message_pool import random_filters
 from cbnet_lab.bench.router.raw_link import RawLink
+from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.router.servers import SERVERS, Options, ServerKind, new_certificate
-from cbnet_lab.bench.router.wire_formats import CbnetFormat
 from cbnet_lab.bench.server_process import ServerProcess
 
 _PER_SUBSCRIPTION = 50  # filters
@@ -84,12 +84,9 @@ def start_rivals(
 
 def _hold_filters(stack: ExitStack, port: int, authority: str | None, count: int, seed: int) -> RawLink:
     """Subscribe to random filters that no message matches, as a client of its own."""
-    link = RawLink(port, authority)
-    stack.callback(link.close)
+    client = RouterClient(RawLink(port, authority), "holder")
+    stack.callback(client.link.close)
     # The messages of all cases: smaller pools are the first messages of a larger one.
     pools = [Load(channel=channel, seed=seed).pool() for channel in (Load().channel, PROBE.channel)]
-    texts = list(random_filters(count, pools, seed))
-    predicates = [" or ".join(texts[n : n + _PER_SUBSCRIPTION]) for n in range(0, count, _PER_SUBSCRIPTION)]
-    client = CbnetFormat("")
-    client.subscribe(link, client.greet(link, "holder"), predicates)
-    return link.end_greeting()
+    client.subscribe(list(random_filters(count, pools, seed)), _PER_SUBSCRIPTION)
+    return client.link.end_greeting()

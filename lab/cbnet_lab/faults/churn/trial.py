@@ -11,23 +11,24 @@ Each phase ends when both routers hold the filters that they must, so what is do
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
 from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import FLAT, ResultTable
-from cbnet_lab.bench.router.load import Target
 from cbnet_lab.bench.router.message_pool import random_filters
+from cbnet_lab.bench.router.raw_link import RawLink
+from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.router.servers import ROUTER_NAMES, router_process
 from cbnet_lab.bench.server_process import ServerProcess
 from cbnet_lab.bench.worker_process import WorkerProcess
 from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.churn.prober import MAX_MESSAGE_MS, MAX_PING_MS, PROBES, LongestWaits, Probed, probe
-from cbnet_lab.faults.churn.router_client import RouterClient, wait_until_held
 from cbnet_lab.faults.plans import ChurnPlan
 from cbnet_lab.faults.record import CompareEvent
 
@@ -87,13 +88,13 @@ class _Trial:
         self, plan: ChurnPlan, stack: ExitStack, servers: tuple[ServerProcess, ServerProcess], report: Report
     ) -> None:
         self._plan, self._servers, self._report = plan, servers, report
-        targets = [Target("cbnet", server.port) for server in servers]
-        self._target = targets[-1]
-        self._watchers = dict(zip(ROUTER_NAMES, (RouterClient(each, "watcher") for each in targets), strict=False))
+        ports = [server.port for server in servers]
+        self._port = ports[-1]
+        self._watchers = {name: _watcher(port) for name, port in zip(ROUTER_NAMES, ports, strict=False)}
         self._third: ServerProcess | None = None  # router c
         self._announced = 0  # filters, by router b to router a, at the end of the last phase
         self._checker = settled_checker(PROBES)
-        self._prober = WorkerProcess("the prober", probe, targets)
+        self._prober = WorkerProcess("the prober", probe, ports)
         stack.callback(self._prober.close)
         stack.callback(self._end_third)
         self._texts = random_filters(plan.filters, [], plan.seed)
@@ -138,7 +139,7 @@ class _Trial:
         self._take()
         before, began = [server.cpu() for server in self._servers], time.monotonic()
         act()
-        self._announced = wait_until_held(self._watchers, self._held, _TIMEOUT)
+        self._announced = _wait_until_held(self._watchers, self._held, _TIMEOUT)
         seconds = time.monotonic() - began
         waits = self._take(is_last=is_last)
         cpu = [(server.cpu() - then) / 1e9 for server, then in zip(self._servers, before, strict=True)]
@@ -173,7 +174,7 @@ class _Trial:
         return len(PROBES) + sum(client.filters for client in (*self._clients, *self._crowd))
 
     def _new(self, name: str, filters: Sequence[str], per_subscription: int = 1) -> RouterClient:
-        client = RouterClient(self._target, name)
+        client = RouterClient(RawLink(self._port), name)
         client.subscribe(filters, per_subscription)
         return client
 
@@ -201,9 +202,9 @@ class _Trial:
         client.link.close()
 
     def _begin_third(self) -> None:
-        third = self._third = router_process(self._target.port, 2)
+        third = self._third = router_process(self._port, 2)
         third.__enter__()
-        self._watchers[ROUTER_NAMES[2]] = RouterClient(Target("cbnet", third.port), "watcher")
+        self._watchers[ROUTER_NAMES[2]] = _watcher(third.port)
         self._wait_for_neighbours(2)
 
     def _end_third(self) -> None:
@@ -217,3 +218,31 @@ class _Trial:
         """Wait until router b has so many neighbours."""
         while len(self._watchers[ROUTER_NAMES[1]].status().interfaces) != count:
             time.sleep(_POLL)
+
+
+def _watcher(port: int) -> RouterClient:
+    return RouterClient(RawLink(port), "watcher")
+
+
+def _wait_until_held(watchers: Mapping[str, RouterClient], filters: int, timeout: float) -> int:
+    """Wait until router b holds so many filters of clients, all announced filters have arrived, and nothing changes.
+
+    Return the number of filters that router b has announced to router a; raise a CbnetError after the timeout.
+    """
+    end, before = time.monotonic() + timeout, Counter[tuple[str, str]]()
+    while True:
+        statuses = {name: watcher.status() for name, watcher in watchers.items()}
+        announced, held = Counter[tuple[str, str]](), Counter[tuple[str, str]]()  # by sender and receiver
+        interfaces = [(name, each) for name, status in statuses.items() for each in status.interfaces]
+        for name, each in interfaces:
+            announced[name, each.neighbour] += each.announced
+            held[each.neighbour, name] += each.held
+        own = statuses["b"].own_filters
+        is_acknowledged = all(each.is_acknowledged for _, each in interfaces)
+        if own == filters and announced == held == before and is_acknowledged:
+            return announced["b", "a"]
+        if time.monotonic() >= end:
+            found = f"announced {announced} and held {held}"
+            raise CbnetError(f"after {timeout:g} s {own:,} of {filters:,} filters, {found}")
+        before = announced
+        time.sleep(_POLL)
