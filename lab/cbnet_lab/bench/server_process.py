@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Self
 
 from cbnet.errors import CbnetError
-from cbnet_lab.bench.cpu import cpu_nanoseconds
 
 _START_TIMEOUT, _STOP_TIMEOUT = 60.0, 10.0  # seconds
 
@@ -58,10 +57,6 @@ class ServerProcess:
         if self._process.poll() is not None:
             raise CbnetError(f"{self.setup.command[0]} has ended: {self._last_line()}")
         return self._process.pid
-
-    def cpu(self) -> int:
-        """Return its processor time, in ns."""
-        return cpu_nanoseconds(self.pid)
 
     def __enter__(self) -> Self:
         self._folder = Path(tempfile.mkdtemp(prefix="cbnet-bench-"))

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.network.service.process_network import free_ports
-from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program
+from cbnet_lab.bench.server_process import ServerSetup, nats_program
 
 # Silence is no failure here: clients wait, and are sent nothing, while others subscribe to a million filters. A ping,
 # after half an hour, was once taken for a message.
 _PATIENT = ("--set", "heartbeat=40000", "--set", "dead=80000", "--set", "silence=90000")
-ROUTER_NAMES = ("a", "b", "c")  # in a chain
 _OPENSSL = "openssl"
 
 
@@ -49,8 +47,7 @@ class Options(NamedTuple):
 
     port: int
     certificate: Certificate | None = None  # None: without TLS
-    neighbour: int | None = None  # port of the router before this one in a chain, if it is not the first
-    place: int = 1  # in the chain, if it is not the first
+    neighbour: int | None = None  # port of the first of two routers, if this is the second
 
 
 @dataclass(frozen=True)
@@ -78,13 +75,12 @@ class ServerKind:
 
 def _cbnet(options: Options) -> ServerSetup:
     more: list[str] = []
-    place = 0 if options.neighbour is None else options.place
     if options.neighbour is not None:
-        more += ("--neighbour", f"{ROUTER_NAMES[place - 1]}=127.0.0.1:{options.neighbour}")
+        more += ("--neighbour", f"a=127.0.0.1:{options.neighbour}")
     if options.certificate is not None:
         file, key = options.certificate.file, options.certificate.key
         more += ("--set", f"certificate={file}", "--set", f"key={key}", "--set", f"authority={file}")
-    listen = ("--name", ROUTER_NAMES[place], "--listen", f"127.0.0.1:{options.port}")
+    listen = ("--name", "a" if options.neighbour is None else "b", "--listen", f"127.0.0.1:{options.port}")
     return ServerSetup((sys.executable, "-m", "cbnet", "router", *listen, *_PATIENT, *more))
 
 
@@ -124,12 +120,6 @@ SERVERS: Final = {
         ServerKind("mosquitto", _mosquitto, "mosquitto", "-h"),
     )
 }
-
-
-def router_process(neighbour: int | None = None, place: int = 1) -> ServerProcess:
-    """Return a cbnet router that is not started yet; neighbour, place: as in `Options`."""
-    (port,) = free_ports(1)
-    return ServerProcess(_cbnet(Options(port, None, neighbour, place)), port)
 
 
 def chosen_servers(names: Sequence[str] | None) -> list[str]:
