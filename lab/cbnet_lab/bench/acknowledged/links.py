@@ -15,6 +15,7 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
 import nats
@@ -28,7 +29,7 @@ from cbnet.network.transport.event_loop import run
 from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.router.wire_formats import NatsFormat
-from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program
+from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program, running_server
 
 PREDICATE: Final = "x > 0"  # of the subscriber at routers
 _CONTENT: Final[dict[str, Any]] = {"x": 1}
@@ -126,10 +127,10 @@ class NatsLink:
         self._rest = data[start:]
 
 
-def jetstream_server() -> ServerProcess:
+def jetstream_server() -> AbstractContextManager[ServerProcess]:
     """Return a nats-server whose streams are in its folder."""
     (port,) = free_ports(1)
-    return ServerProcess(ServerSetup((nats_program(), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", ".")), port)
+    return running_server(ServerSetup((nats_program(), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", ".")), port)
 
 
 async def _add_stream(port: int) -> None:

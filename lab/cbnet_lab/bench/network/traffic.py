@@ -26,7 +26,6 @@ _MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference
 class Traffic:
     """The subscriptions and messages of a run."""
 
-    name: str
     subscribers: Sequence[Sequence[str]]  # the predicates of each
     contents: Sequence[dict[str, Any]]  # of the messages, in turn
     filters: int
@@ -42,7 +41,7 @@ def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed
     parameters = mix(name, filters=subscribers * filters, interfaces=subscribers, messages=contents, seed=seed)
     predicates = Oracle(table_of(parameters)).all_predicates()
     texts = [[str(predicates[subscriber])] for subscriber in sorted(predicates)]
-    return Traffic(f"predicates of the [{name}] mix", texts, as_messages(messages(parameters)), subscribers * filters)
+    return Traffic(texts, as_messages(messages(parameters)), subscribers * filters)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from cbnet_lab.bench.router.message_pool import random_filters
 from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.router.servers import SERVERS, Options, ServerKind, new_certificate
-from cbnet_lab.bench.server_process import ServerProcess
+from cbnet_lab.bench.server_process import ServerProcess, running_server
 
 _PER_SUBSCRIPTION = 50  # filters
 _SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a million
@@ -74,7 +74,7 @@ def start_rivals(
             started: list[ServerProcess] = []
             for port in free_ports(2 if case.is_transit else 1):
                 options = Options(port, certificate, started[0].port if started else None)
-                started.append(stack.enter_context(ServerProcess(kind.setup(options), port)))
+                started.append(stack.enter_context(running_server(kind.setup(options), port)))
             holder = None
             if count is not None and count > _SUBSCRIBERS:
                 holder = _hold_filters(stack, started[-1].port, authority, count - _SUBSCRIBERS, plan.seed)

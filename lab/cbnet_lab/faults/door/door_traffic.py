@@ -30,7 +30,7 @@ def door_traffic(subscribers: int, messages: int, seed: int) -> Traffic:
     random = Random(seed)
     predicates = [[KINDS[number % len(KINDS)].format(**_values(random))] for number in range(subscribers)]
     contents = [_content(random) for _ in range(min(CONTENTS, messages))]
-    return Traffic("trades", predicates, contents, subscribers)
+    return Traffic(predicates, contents, subscribers)
 
 
 def _values(random: Random) -> dict[str, Any]:
