@@ -33,8 +33,7 @@ from cbnet_lab.bench.result_table import FLAT, ResultTable
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.door import door_clients
 from cbnet_lab.faults.door.door_clients import RouterWatch
-from cbnet_lab.faults.door.door_record import DoorRecord, delivery_problems
-from cbnet_lab.faults.door.door_traffic import door_traffic
+from cbnet_lab.faults.door.door_record import DoorRecord, delivery_problems, door_traffic
 from cbnet_lab.faults.plans import DoorPlan
 
 CLOSED_WITHIN: Final = 60.0  # seconds; the router needs 30 if bytes wait for the client, 40 by pings if they do not
