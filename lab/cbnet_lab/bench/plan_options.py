@@ -96,22 +96,17 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
 
 def routings(option: str, text: str) -> tuple[Routing, ...]:
     """Return the routings of a list such as 1,2,pif."""
-    return tuple(map(Routing.of, names(option, text)))
+    return tuple(Routing.of(option, part) for part in names(option, text))
 
 
 def interface_counts(option: str, text: str) -> tuple[int | None, ...]:
     """Return numbers of interfaces; None means one per filter."""
-    hint = "write numbers or F, separated by commas"
-    return tuple(_interface_count(option, part, hint) for part in names(option, text))
+    return tuple(interface_count(option, part) for part in names(option, text))
 
 
 def interface_count(option: str, text: str) -> int | None:
     """Return a number of interfaces; None means one per filter."""
-    return _interface_count(option, text, "write a number, or F for one per filter")
-
-
-def _interface_count(option: str, text: str, hint: str) -> int | None:
-    return None if text == ONE_EACH else _whole_number(option, text, hint)
+    return None if text == ONE_EACH else _whole_number(option, text, "write a number, or F for one per filter")
 
 
 def _whole_number(option: str, text: str, hint: str) -> int:

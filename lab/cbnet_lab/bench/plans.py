@@ -221,10 +221,6 @@ class AnnouncementsPlan:
     seed: int = seed("Seed of the graph, the filters and the messages.")
 
 
-def _routing(_option: str, text: str) -> Routing:
-    return Routing.of(text)
-
-
 @dataclass(frozen=True)
 class NetworkBenchPlan:
     """Run routers and clients as processes, publish messages, and check every delivery.
@@ -249,7 +245,7 @@ class NetworkBenchPlan:
     window: int = option(1_000, "W", "Maximum deliveries in flight at full speed.", least=1)
     processes: int = option(2, "P", "Processes that share the subscribers.", least=1)
     routing: Routing = option(
-        "1", "K", "Number of routing trees, or pif for one per source.", name="--trees", parse=_routing
+        "1", "K", "Number of routing trees, or pif for one per source.", name="--trees", parse=Routing.of
     )
     seed: int = seed("Seed of the graph and the workload.")
     fail: str | None = option(
@@ -257,11 +253,6 @@ class NetworkBenchPlan:
         "Failure to cause under load: link, silent-link, router, routers (in turn), or random (kills).", shown=False,
     )  # fmt: skip
     seconds: float = option(60.0, "S", "Duration of --fail random.", least=10)
-
-    @property
-    def topology(self) -> str:
-        """The first graph, or the only one."""
-        return self.graphs[0]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ client is connected to a router that fails.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -120,13 +120,13 @@ class _FailingNetwork(ProcessFaults):
 
 def run(plan: NetworkBenchPlan, report: Report) -> Iterator[FailureOutcome]:
     """Let links or routers of each network fail."""
-    for graph in plan.graphs or _DEFAULT:
-        yield _run(replace(plan, graphs=(graph,)), plan.fail or "", report)
+    for name in plan.graphs or _DEFAULT:
+        yield _run(plan, name, plan.fail or "", report)
 
 
-def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
+def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> FailureOutcome:
     """Let links or routers fail under load, and repair them."""
-    graph, seconds = topology(plan.topology, plan.seed), plan.seconds
+    graph, seconds = topology(name, plan.seed), plan.seconds
     victims = choose_victims(graph, kind)
     schedule = failure_schedule(kind, victims, seconds - _END_S, plan.seed)
     report("computing the expected deliveries")
@@ -136,11 +136,11 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
     network = ProcessNetwork.of(graph, **patience, **plan.routing.settings)
     with _FailingNetwork(network, victims if "link" in kind else ()) as failing:
         failing.start(_START)
-        report(f"{plan.topology}: starting clients")
-        places = [str(address) for name, address in network.addresses.items() if name not in victims]
+        report(f"{name}: starting clients")
+        places = [str(address) for router, address in network.addresses.items() if router not in victims]
         publish_at = places[:: max(1, len(places) // _PUBLISHERS)]
         load = failing.enter_context(network_load(places, publish_at, traffic, expected, plan.payload, plan.processes))
-        report(f"{plan.topology}: {rate:,.0f} messages per second, and failures")
+        report(f"{name}: {rate:,.0f} messages per second, and failures")
         if kind != "random":
             seconds = max(fault.end for fault in schedule) + _END_S
         order = Order(0, int(rate * seconds), rate)
@@ -159,7 +159,7 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
     found = _check(traffic, order, received, events, len(publish_at))
     quiet = [count for _, count, is_promised in found.missed if is_promised]
     return FailureOutcome(
-        topology=plan.topology,
+        topology=name,
         trees=str(plan.routing),
         fail=kind,
         victims=victims,

@@ -20,7 +20,11 @@ from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import COUNTS, Findings
+from cbnet_lab.faults.histories.memory_history import MemoryHistory
+from cbnet_lab.faults.histories.process_history import run_process_history
+from cbnet_lab.faults.month import Month
 from cbnet_lab.faults.plans import HistoriesPlan, MonthPlan, RunsPlan
+from cbnet_lab.faults.random_schedule import RandomSchedule
 
 CHANGES = 25  # in each random schedule
 _MAX_EXAMPLES = 20  # of each kind of violation
@@ -78,19 +82,11 @@ def _run(plan: RunsPlan, seed: int, routing: Routing, report: Report) -> RunResu
 
 def _findings(plan: RunsPlan, seed: int, routing: Routing, report: Report) -> Findings:
     if isinstance(plan, MonthPlan):
-        from cbnet_lab.faults.month import Month
-
         return Month(plan, routing).run(report)
     if not isinstance(plan, HistoriesPlan):
-        from cbnet_lab.faults.random_schedule import RandomSchedule
-
         return RandomSchedule(seed, **routing.settings).run(CHANGES)
     if plan.simulated:
-        from cbnet_lab.faults.histories.memory_history import MemoryHistory
-
         return check_record(MemoryHistory(seed, routing).run())
-    from cbnet_lab.faults.histories.process_history import run_process_history
-
     return check_record(run_process_history(seed, routing))
 
 

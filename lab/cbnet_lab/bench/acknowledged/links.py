@@ -13,10 +13,9 @@ acknowledged messages; cbnet syncs before it answers.
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import nats
 
@@ -38,19 +37,6 @@ _SUBJECT, _INBOX, _STREAM = "bench", "_INBOX.bench", "BENCH"
 _READ_TIMEOUT = 20.0  # seconds for the next stored message
 
 
-class PublishingLink(Protocol):
-    """The connections of a publisher, and of the subscriber if messages are not acknowledged."""
-
-    publisher: socket.socket
-    answers: socket.socket  # the same at routers, if messages are acknowledged
-
-    def publication(self, number: int, floor: int, payload: bytes) -> bytes:
-        """Return the frame of a message; floor: the lowest number without an answer."""
-
-    def answered(self, data: bytes) -> Iterator[int]:
-        """Yield the numbers of the messages that received bytes answer, in order of arrival."""
-
-
 def number_of(payload: bytes) -> int:
     """Return the number of the message, with which its payload begins."""
     return int.from_bytes(payload[:8])
@@ -69,13 +55,13 @@ class RouterLink:
         self.publisher, self.answers, self._reader = publisher.link.socket, answers.link.socket, answers.reader
 
     def publication(self, number: int, floor: int, payload: bytes) -> bytes:
-        """Return a `Publish` or `DurablePublish` frame."""
+        """Return a `Publish` or `DurablePublish` frame; floor: the lowest number without an answer."""
         if self._incarnation is None:
             return encode(Publish(0, _CONTENT, [], payload, False))
         return encode(DurablePublish(self._incarnation, number, floor, _PUBLISH_TIMEOUT, _CONTENT, [], payload))
 
     def answered(self, data: bytes) -> Iterator[int]:
-        """Yield the numbers of delivered or stored messages."""
+        """Yield the numbers of the delivered or stored messages in some bytes, in order of arrival."""
         for frame in self._reader.feed(data):
             if isinstance(frame, Deliver):
                 yield number_of(frame.payload)
@@ -125,6 +111,9 @@ class NatsLink:
                 raise CbnetError(f"nats-server: {head.decode()}")
             start = following
         self._rest = data[start:]
+
+
+PublishingLink = RouterLink | NatsLink  # `publisher` and `answers` are the sockets to write to and to read from
 
 
 def jetstream_server() -> AbstractContextManager[ServerProcess]:

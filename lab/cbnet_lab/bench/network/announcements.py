@@ -37,11 +37,12 @@ from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries, T
 from cbnet_lab.bench.plans import AnnouncementsPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
 from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.timing import wait_until_quiet
 
 _START = 60.0  # seconds until the routers know each other
 _TIMEOUT = 3600.0  # seconds for a confirmation
 _QUIET = 3.0  # seconds without a delivery, after which none is expected any more
-_STEP = 0.05  # seconds
+_POLL = 0.5  # seconds between two requests for the status of all routers
 
 Deliveries = list[tuple[int, int]]  # client, message
 
@@ -181,7 +182,7 @@ def _settle(network: ProcessNetwork) -> None:
     while any(status.versions > 1 for status in statuses_of(network, _START)):
         if time.monotonic() > end:
             raise CbnetError(f"routers that keep earlier versions of the topology after {_START:g} s")
-        time.sleep(_STEP * 10)
+        time.sleep(_POLL)
 
 
 def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
@@ -193,15 +194,15 @@ def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
 def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> Deliveries:
     """Return all deliveries, when no more come."""
     received: Deliveries = []
-    seen, seen_at = -1, time.monotonic()
-    while time.monotonic() - seen_at < (_QUIET if len(received) < count else _QUIET / 10):
-        if len(received) != seen:
-            seen, seen_at = len(received), time.monotonic()
+
+    def receive() -> int:
         for number, own in enumerate(subscriptions):
             for subscription in own:
                 while (delivery := subscription.get(0.0)) is not None:
                     received.append((number, int(delivery.payload)))
-        time.sleep(_STEP)
+        return len(received)
+
+    wait_until_quiet(receive, count, settle=_QUIET / 10, quiet=_QUIET)
     return received
 
 

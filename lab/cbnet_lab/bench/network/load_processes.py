@@ -6,7 +6,6 @@ number of messages in flight: time spent in queues is not measured.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming, publish, receive
 from cbnet.network.transport.event_loop import run
 from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
+from cbnet_lab.bench.timing import wait_until_quiet
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 _START_TIMEOUT = 900.0  # seconds
@@ -72,23 +72,11 @@ class LoadProcesses:
         publishing.send(order)
         meanwhile()
         published: PublishTiming = publishing.receive()
-        self._wait(before + expected, quiet)
+        wait_until_quiet(self._tally.total, before + expected, settle=_SETTLE, quiet=quiet)
         for worker in receiving:
             worker.send("report")
         reports: list[Deliveries] = [worker.receive(_START_TIMEOUT) for worker in receiving]
         return _received(published, reports)
-
-    def _wait(self, expected: int, quiet: float) -> None:
-        """Wait until `expected` deliveries have arrived, or no more arrive."""
-        seen, seen_at = -1, time.monotonic()
-        while True:
-            total = self._tally.total()
-            if total != seen:
-                seen, seen_at = total, time.monotonic()
-            silent = time.monotonic() - seen_at
-            if silent > (_SETTLE if total >= expected else quiet):
-                return
-            time.sleep(0.02)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.network.traffic import expected_deliveries
 from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import FLAT, ResultTable
+from cbnet_lab.bench.timing import wait_until_quiet
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.door import door_clients
 from cbnet_lab.faults.door.door_clients import RouterWatch
@@ -185,13 +186,13 @@ class _Trial:
 
     def _receive_all(self) -> None:
         """Receive until as many deliveries have arrived as expected, or none arrives any more."""
-        count = self._log.count
-        expected = sum(self._deliveries[number % len(self._deliveries)] for number in range(self._plan.messages))
-        seen, since = -1, time.monotonic()
-        while count.total() < expected and time.monotonic() - since < _QUIET:
-            if count.total() != seen:
-                seen, since = count.total(), time.monotonic()
+
+        def receive() -> int:
             self._receive(_POLL)
+            return self._log.count.total()
+
+        expected = sum(self._deliveries[number % len(self._deliveries)] for number in range(self._plan.messages))
+        wait_until_quiet(receive, expected, settle=0.0, quiet=_QUIET)
 
     def _receive(self, seconds: float) -> None:
         """Record what has arrived, and what arrives in some seconds."""
