@@ -19,8 +19,7 @@ from cbnet_lab.bench.plans import Report, RouterPlan
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, cell, ratio
 from cbnet_lab.bench.router.generators import Generators
 from cbnet_lab.bench.router.load import Case, Load, chosen_cases
-from cbnet_lab.bench.router.rivals import RivalServer, start_rivals
-from cbnet_lab.bench.router.servers import SERVERS, chosen_servers
+from cbnet_lab.bench.router.servers import SERVERS, RivalServer, chosen_servers, start_rivals
 
 _BASE = "nats"  # that the others are compared with
 
