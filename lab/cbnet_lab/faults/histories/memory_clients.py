@@ -83,13 +83,8 @@ class MemorySubscriber(DurableMemoryClient):
     def begin(self) -> None:
         """Begin the subscription."""
         planned, window = self._planned, self._history.random.choice(_WINDOWS)
-        start = (
-            None
-            if planned.age is None
-            else HistoryStart()
-            if planned.age == record.FIRST
-            else HistoryStart(age=planned.age)
-        )
+        age = None if planned.age == record.FIRST else planned.age
+        start = None if planned.age is None else HistoryStart(age=age)
         self._history.record(planned.event(self._memory.now, self.name, _ACK_WAIT))
         if planned.kind == "plain":
             self.subscribe(1, planned.predicate, wait=_CONFIRM)
