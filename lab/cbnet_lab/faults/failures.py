@@ -37,7 +37,6 @@ from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
 _DEFAULT = ("powerlaw:20",)
 _RATE = 500.0  # messages per second, by default
 _END_S = 5.0  # seconds of messages after the last event
-_PUBLISHERS = 4
 _START = 60.0  # seconds for the network to start
 _CONVERGED = 300.0  # seconds for the network to converge: many routers may share a busy machine
 _QUIET = 2.0  # seconds without a delivery before the wait ends
@@ -138,8 +137,7 @@ def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> Failur
         failing.start(_START)
         report(f"{name}: starting clients")
         places = [str(address) for router, address in network.addresses.items() if router not in victims]
-        publish_at = places[:: max(1, len(places) // _PUBLISHERS)]
-        load = failing.enter_context(network_load(places, publish_at, traffic, expected, plan.payload, plan.processes))
+        load = failing.enter_context(network_load(plan, places, traffic, expected))
         report(f"{name}: {rate:,.0f} messages per second, and failures")
         if kind != "random":
             seconds = max(fault.end for fault in schedule) + _END_S
@@ -151,12 +149,11 @@ def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> Failur
             failing.wait(failing.now + 2 * _BURST)
 
         before = counters_of(network)
-        total = sum(expected.deliveries[number % len(expected.counts)] for number in range(order.count))
-        received = load.run(order, total, fail, _QUIET)
+        received = load.run(order, fail, _QUIET)
         counters = counters_of(network)
     counters.subtract(before)
     events = [*_in_flight(failing.events, received)]
-    found = _check(traffic, order, received, events, len(publish_at))
+    found = _check(traffic, order, received, events, load.publishers)
     quiet = [count for _, count, is_promised in found.missed if is_promised]
     return FailureOutcome(
         topology=name,
@@ -197,7 +194,7 @@ def _check(
 ) -> Findings:
     """Check messages, deliveries and events, by time."""
     predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
-    names = [f"p{number % publishers}" for number in range(publishers)]
+    names = [f"p{number}" for number in range(publishers)]
     messages: list[record.Event] = [
         record.PublishEvent(
             at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)])

@@ -34,7 +34,6 @@ _LOAD = 0.5  # of full speed, the default rate
 _MAX_PACED = 10.0  # seconds of messages at a rate
 _START = 60.0  # timeout for the routers to connect, in seconds
 PATIENT = 30.0  # seconds of silence before a link is declared dead: long, because a busy machine is not a broken link
-_PUBLISHERS = 4  # routers where messages are published
 _LATE_MS = 100.0  # lag of the publisher that is reported
 _MIN_CPU_SECONDS = 0.2  # below, the resolution of a hundredth per process is too coarse
 
@@ -97,7 +96,7 @@ class _Meter:
         """Carry out an order and measure it."""
         plan, (publishing, receiving), servers = self.plan, self.load.pids, list(self.network.pids.values())
         before, cpu = counters_of(self.network), cpu_meter([publishing, *receiving, *servers])
-        received = self.load.run(order, int(self.expected.required(order).sum()))
+        received = self.load.run(order)
         publisher_s, *others_s = cpu()
         servers_s = others_s[len(receiving) :]
         counters = counters_of(self.network)
@@ -182,8 +181,7 @@ def run(plan: NetworkBenchPlan, report: Report) -> Iterator[ThroughputResult]:
             network.wait(_START)
             addresses = [str(address) for address in network.addresses.values()]
             report(f"{name}: starting clients")
-            publish_at = addresses[:: max(1, len(addresses) // _PUBLISHERS)]
-            with network_load(addresses, publish_at, traffic, expected, plan.payload, plan.processes) as load:
+            with network_load(plan, addresses, traffic, expected) as load:
                 meter = _Meter(plan, name, network, load, expected)
                 meter.measure("warm-up", Order(0, _WARM, window=plan.window))
                 report(f"{name}: messages at full speed")

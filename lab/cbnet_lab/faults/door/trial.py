@@ -188,7 +188,7 @@ class _Trial:
         """Receive until as many deliveries have arrived as expected, or none arrives any more."""
 
         def receive() -> int:
-            self._receive(_POLL)
+            self._receive(0)
             return self._log.count.total()
 
         expected = sum(self._deliveries[number % len(self._deliveries)] for number in range(self._plan.messages))
