@@ -102,7 +102,7 @@ class _Meter:
         counters = counters_of(self.network)
         counters.subtract(before)
         check = self.expected.check(order, received.subscribers, received.numbers)
-        latencies = received.percentiles(50, 95, 99, 100)
+        latencies = zip(("p50_ms", "p95_ms", "p99_ms", "max_ms"), received.percentiles(50, 95, 99, 100), strict=True)
         # Routers time some of their matches.
         timed, timed_s = counters[Event.MATCHES_TIMED], counters[Event.MATCHES_TIMED_NS] / 1e9
         matching_s = timed_s * counters[Event.MATCHES] / timed if timed else None
@@ -126,10 +126,7 @@ class _Meter:
             seconds=received.seconds,
             messages_per_s=order.count / received.seconds,
             deliveries_per_s=check.deliveries / received.seconds,
-            p50_ms=latencies[0],
-            p95_ms=latencies[1],
-            p99_ms=latencies[2],
-            max_ms=latencies[3],
+            **dict(latencies),
             late_ms=received.published.late * 1000,
             cpu_publisher_s=publisher_s,
             cpu_receivers_s=others_s[: len(receiving)],
