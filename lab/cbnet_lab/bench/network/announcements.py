@@ -44,8 +44,6 @@ _TIMEOUT = 3600.0  # seconds for a confirmation
 _QUIET = 3.0  # seconds without a delivery, after which none is expected any more
 _POLL = 0.5  # seconds between two requests for the status of all routers
 
-Deliveries = list[tuple[int, int]]  # client, message
-
 
 @dataclass(frozen=True)
 class AnnouncementCost:
@@ -163,7 +161,7 @@ def _measure(
         report(f"publishing {len(traffic.contents):,} messages")
         for number, content in enumerate(traffic.contents):
             clients[number % len(clients)].publish(content, str(number).encode())
-        deliveries = _received(subscriptions, int(expected.counts.sum()))
+        deliveries = np.array(_received(subscriptions, int(expected.counts.sum())), np.int64).reshape(-1, 2)
     return AnnouncementRun(
         seconds=seconds,
         cpu_s=sum(cpu),
@@ -171,7 +169,7 @@ def _measure(
         cost=_cost(after) - before,
         held=Spread.of([status.filters for status in after]),
         rss_mb=Spread.of(memory),
-        check=_check(traffic, expected, deliveries),
+        check=expected.check(Order(0, len(traffic.contents)), *deliveries.T),
         reconnects=reconnects,
     )
 
@@ -191,9 +189,9 @@ def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
     return [client.subscribe(text, wait=index == last, timeout=_TIMEOUT) for index, text in enumerate(predicates)]
 
 
-def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> Deliveries:
-    """Return all deliveries, when no more come."""
-    received: Deliveries = []
+def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> list[tuple[int, int]]:
+    """Return the client and the message of all deliveries, when no more come."""
+    received: list[tuple[int, int]] = []
 
     def receive() -> int:
         for number, own in enumerate(subscriptions):
@@ -213,11 +211,6 @@ def _cost(found: Sequence[Status]) -> AnnouncementCost:
     )
     sent = sum(peer.sent for status in found for peer in status.peers if peer.role == "router")
     return AnnouncementCost(frames, filters, sent)
-
-
-def _check(traffic: Traffic, expected: ExpectedDeliveries, deliveries: Deliveries) -> DeliveryCheck:
-    subscribers, numbers = np.array(deliveries, np.int64).reshape(-1, 2).T
-    return expected.check(Order(0, len(traffic.contents)), subscribers, numbers)
 
 
 def tables(
