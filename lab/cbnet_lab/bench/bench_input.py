@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
+from cbnet.matching.storage.columns import Columns
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.workload import Forwarding2001, WorkloadParameters, as_messages, filters, messages, mix
 from cbnet_lab.workload.filter_table import with_conditions
 from cbnet_lab.workload.settings import with_settings
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from cbnet.matching.storage.columns import Columns
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cbnet.errors import CbnetError, InputError
+from cbnet_lab.bench.plans import ComparePlan, Report
 from cbnet_lab.bench.result_table import ResultTable, shown, shown_columns
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import ComparePlan
 
 JsonRow = Mapping[str, Any]
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient, connect_async
@@ -24,12 +23,9 @@ from cbnet.network.client.blocking.client import Client, connect
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Publish, Published, Subscribe, Subscribed
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport.event_loop import run as run_async
-from cbnet_lab.bench.bench_input import Report
+from cbnet_lab.bench.plans import ClientsPlan, Report
 from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.plans import ClientsPlan
 
 _POOL = 500  # different messages
 _PAYLOAD = bytes(100)
@@ -53,10 +49,9 @@ class ClientSpeed:
 def run(plan: ClientsPlan, report: Report) -> Iterator[ClientSpeed]:
     """Measure every method in several rounds, all in one process beside this one."""
     with ProcessPoolExecutor(1, SPAWN) as executor:
-        for (way, client), work in WAYS.items():
+        for way, client in WAYS:
             report(f"{way}, {client}")
-            expected = plan.messages if way.startswith("publish") else 0
-            cpu_us = [_round(executor, work, plan.messages, expected) for _ in range(plan.rounds)]
+            cpu_us = [_round(executor, way, client, plan.messages) for _ in range(plan.rounds)]
             yield ClientSpeed(way, client, plan.messages, min(cpu_us), cpu_us)
 
 
@@ -70,118 +65,92 @@ def tables(plan: ClientsPlan, rows: Sequence[ClientSpeed]) -> Iterator[ResultTab
     })  # fmt: skip
 
 
-def _round(executor: Executor, run: Callable[[str, int], float], messages: int, expected: int) -> float:
-    """Return the µs of processor time per message; expected: messages that the client publishes."""
+def _round(executor: Executor, way: str, client: str, messages: int) -> float:
+    """Return the µs of processor time per message."""
     with closing(WorkerProcess("the peer of the client", _serve, messages)) as peer:
-        seconds = executor.submit(run, f"127.0.0.1:{peer.receive()}", messages).result()
-        published = peer.receive()
+        seconds = executor.submit(_CLIENTS[client], way, f"127.0.0.1:{peer.receive()}", messages).result()
+        published, expected = peer.receive(), messages if way in _PUBLISHING else 0
     if published != expected:
         raise CbnetError(f"the client published {published:,} messages instead of {expected:,}")
     return 1e6 * seconds / messages
 
 
-# --- asyncio
+# --- the clients
 
 
-def _run_async(work: Callable[[AsyncClient, int], Any], address: str, messages: int) -> float:
+def _publish(client: AsyncClient | Client, messages: int) -> Iterator[Any]:
+    """Publish messages one by one, the last with an answer; yield each result, which an asyncio client awaits."""
+    for number in range(messages - 1):
+        yield client.publish(_CONTENTS[number % _POOL], _PAYLOAD, timeout=_TIMEOUT)
+    yield client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
+
+
+def _publish_many(client: AsyncClient | Client, messages: int) -> Iterator[Any]:
+    """Publish messages in batches, the last with an answer; yield each result."""
+    for first in range(0, messages - 1, _POOL):
+        count = min(_POOL, messages - 1 - first)
+        yield client.publish_many(_CONTENTS[:count], [_PAYLOAD] * count, timeout=_TIMEOUT)
+    yield client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
+
+
+async def _receive_async(client: AsyncClient, messages: int, *, in_batches: bool, is_read: bool) -> None:
+    subscription, received = await client.subscribe("true", timeout=_TIMEOUT), 0
+    async for each in subscription.batches() if in_batches else subscription:
+        received = _check(each, received, is_read=is_read)
+        if received >= messages:
+            return
+
+
+def _receive(client: Client, messages: int, *, in_batches: bool, is_read: bool) -> None:
+    subscription, received = client.subscribe("true", timeout=_TIMEOUT), 0
+    for each in subscription.batches() if in_batches else subscription:
+        received = _check(each, received, is_read=is_read)
+        if received >= messages:
+            return
+
+
+def _check(deliveries: list[Delivery] | Delivery, first: int, *, is_read: bool) -> int:
+    """Read messages, or only the first: they must be those from the number `first` on. Return the next number."""
+    batch = deliveries if isinstance(deliveries, list) else [deliveries]
+    for number, delivery in enumerate(batch if is_read else batch[:1], first):
+        if delivery.message["price"] != number % _POOL:
+            raise CbnetError(f"message {number:,} is {delivery.message}")
+    return first + len(batch)
+
+
+def _run_async(way: str, address: str, messages: int) -> float:
     async def measure() -> float:
         async with await connect_async(address, timeout=_TIMEOUT) as client:
             before = time.process_time()
-            await work(client, messages)
+            if way in _PUBLISHING:
+                for publishing in _PUBLISHING[way](client, messages):
+                    await publishing
+            else:
+                await _receive_async(client, messages, **_RECEIVING[way])
             return time.process_time() - before
 
     return run_async(measure())
 
 
-async def _publish_async(client: AsyncClient, messages: int) -> None:
-    for number in range(messages - 1):
-        await client.publish(_CONTENTS[number % _POOL], _PAYLOAD, timeout=_TIMEOUT)
-    await client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
-
-
-async def _publish_many_async(client: AsyncClient, messages: int) -> None:
-    for first in range(0, messages - 1, _POOL):
-        count = min(_POOL, messages - 1 - first)
-        await client.publish_many(_CONTENTS[:count], [_PAYLOAD] * count, timeout=_TIMEOUT)
-    await client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
-
-
-async def _iterate_async(client: AsyncClient, messages: int) -> None:
-    received = 0
-    async for delivery in await client.subscribe("true", timeout=_TIMEOUT):
-        _check([delivery], received)
-        received += 1
-        if received == messages:
-            return
-
-
-async def _batches_async(client: AsyncClient, messages: int, *, is_read: bool) -> None:
-    received = 0
-    async for batch in (await client.subscribe("true", timeout=_TIMEOUT)).batches():
-        _check(batch if is_read else batch[:1], received)
-        received += len(batch)
-        if received >= messages:
-            return
-
-
-# --- synchronous
-
-
-def _run(work: Callable[[Client, int], None], address: str, messages: int) -> float:
+def _run(way: str, address: str, messages: int) -> float:
     with connect(address, timeout=_TIMEOUT) as client:
         before = time.process_time()
-        work(client, messages)
+        if way in _PUBLISHING:
+            for _ in _PUBLISHING[way](client, messages):
+                pass
+        else:
+            _receive(client, messages, **_RECEIVING[way])
         return time.process_time() - before
 
 
-def _publish(client: Client, messages: int) -> None:
-    for number in range(messages - 1):
-        client.publish(_CONTENTS[number % _POOL], _PAYLOAD, timeout=_TIMEOUT)
-    client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
-
-
-def _publish_many(client: Client, messages: int) -> None:
-    for first in range(0, messages - 1, _POOL):
-        count = min(_POOL, messages - 1 - first)
-        client.publish_many(_CONTENTS[:count], [_PAYLOAD] * count, timeout=_TIMEOUT)
-    client.publish(_CONTENTS[(messages - 1) % _POOL], _PAYLOAD, wait=True, timeout=_TIMEOUT)
-
-
-def _iterate(client: Client, messages: int) -> None:
-    for received, delivery in enumerate(client.subscribe("true", timeout=_TIMEOUT)):
-        _check([delivery], received)
-        if received + 1 == messages:
-            return
-
-
-def _batches(client: Client, messages: int, *, is_read: bool) -> None:
-    received = 0
-    for batch in client.subscribe("true", timeout=_TIMEOUT).batches():
-        _check(batch if is_read else batch[:1], received)
-        received += len(batch)
-        if received >= messages:
-            return
-
-
-def _check(deliveries: list[Delivery], first: int) -> None:
-    """Read messages: they must be those from the number `first` on."""
-    for number, delivery in enumerate(deliveries, first):
-        if delivery.message["price"] != number % _POOL:
-            raise CbnetError(f"message {number:,} is {delivery.message}")
-
-
-WAYS: Final[dict[tuple[str, str], Callable[[str, int], float]]] = {
-    ("publish", "asyncio"): partial(_run_async, _publish_async),
-    ("publish", "synchronous"): partial(_run, _publish),
-    ("publish_many", "asyncio"): partial(_run_async, _publish_many_async),
-    ("publish_many", "synchronous"): partial(_run, _publish_many),
-    ("iterate, read", "asyncio"): partial(_run_async, _iterate_async),
-    ("iterate, read", "synchronous"): partial(_run, _iterate),
-    ("batches, read", "asyncio"): partial(_run_async, partial(_batches_async, is_read=True)),
-    ("batches, read", "synchronous"): partial(_run, partial(_batches, is_read=True)),
-    ("batches, counted", "asyncio"): partial(_run_async, partial(_batches_async, is_read=False)),
-    ("batches, counted", "synchronous"): partial(_run, partial(_batches, is_read=False)),
+_PUBLISHING: Final = {"publish": _publish, "publish_many": _publish_many}
+_RECEIVING: Final = {
+    "iterate, read": {"in_batches": False, "is_read": True},
+    "batches, read": {"in_batches": True, "is_read": True},
+    "batches, counted": {"in_batches": True, "is_read": False},
 }
+_CLIENTS: Final = {"asyncio": _run_async, "synchronous": _run}
+WAYS: Final = [(way, client) for way in (*_PUBLISHING, *_RECEIVING) for client in _CLIENTS]
 
 
 # --- the peer

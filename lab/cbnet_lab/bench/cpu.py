@@ -5,22 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import psutil
 
 from cbnet.errors import CbnetError
-
-
-@dataclass(frozen=True)
-class ProcessTreeTime:
-    """Processor seconds of a process and of its descendants."""
-
-    own: float
-    descendants: float  # including those that have ended
-
-    def __sub__(self, other: ProcessTreeTime) -> ProcessTreeTime:
-        return ProcessTreeTime(self.own - other.own, self.descendants - other.descendants)
 
 
 def cpu_nanoseconds(pid: int) -> int:
@@ -40,8 +28,8 @@ def cpu_meter(pids: Sequence[int]) -> Callable[[], list[float]]:
     return lambda: [(cpu_nanoseconds(pid) - then) / 1e9 for pid, then in zip(pids, before, strict=True)]
 
 
-def process_tree_time(pid: int) -> ProcessTreeTime:
-    """Return the processor seconds that a process and its descendants have used so far."""
+def process_tree_time(pid: int) -> tuple[float, float]:
+    """Return the processor seconds so far of a process, and of its descendants, including those that have ended."""
     process = psutil.Process(pid)
     descendants = 0.0
     for child in process.children(recursive=True):
@@ -51,4 +39,4 @@ def process_tree_time(pid: int) -> ProcessTreeTime:
             continue
         descendants += times.user + times.system + times.children_user + times.children_system
     own = process.cpu_times()
-    return ProcessTreeTime(own.user + own.system, descendants)
+    return own.user + own.system, descendants

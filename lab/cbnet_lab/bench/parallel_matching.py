@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.storage.arrow_messages import encode_batch
+from cbnet_lab.bench.timing import Passes
 from cbnet_lab.bench.worker_process import WorkerProcess
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from cbnet_lab.bench.timing import Passes
 
 ONE, TWO = "one process", "two processes"
 
@@ -50,9 +49,6 @@ def _run(workers: Sequence[WorkerProcess], halves: Sequence[tuple[int, ...]], ti
 
 
 def _match_on_request(pipe: Connection, table: Path, halves: Sequence[pa.RecordBatch]) -> None:
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.storage.arrow_messages import encode_batch
-
     compiled = CompiledTable.open(table)
     encoded = [encode_batch(half, compiled.symbols) for half in halves]  # each with the buffers that it refers to
     pipe.send("ready")

@@ -28,35 +28,26 @@ _MAX_SECONDS = 3600
 class PlanOption:
     """An option of a command, for one field of its plan."""
 
+    default: Any  # as it is written on a command line; `...`: required
     metavar: str
     help: str
-    default: Any  # as it is written on a command line; `...`: required
-    name: str | None  # None: from the name of the field
-    raw: type | None  # type on the command line; None: the type of the field
-    parse: Callable[[str, Any], Any] | None  # called with the name of the option and its raw value
-    shown: str | bool  # default in the help; a bool: whether to show the default
-    least: float | None
-    most: float | None
+    name: str | None = None  # several are separated by spaces; empty: an argument; None: from the name of the field
+    raw: Any = None  # type on the command line; None: a text if it is parsed, else the type of the field
+    parse: Callable[[str, Any], Any] | None = None  # called with the name of the option and its raw value
+    shown: str | bool = True  # default in the help; a bool: whether to show the default
+    least: float | None = None
+    most: float | None = None
 
 
-def option(
-    default: Any, metavar: str, help: str, *,
-    name: str | None = None, raw: type | None = None, parse: Callable[[str, Any], Any] | None = None,
-    shown: str | bool = True, least: float | None = None, most: float | None = None,
-) -> Any:  # fmt: skip
-    """Return a field of a plan.
-
-    default: `...` if the option is required.
-    name: the option, if it is not that of the field; several names are separated by spaces. Empty: an argument.
-    parse: makes the value of the field from that of the option, which is a text unless `raw` names its type.
-    """
-    raw = str if parse is not None and raw is None else raw
-    about = PlanOption(metavar, help, default, name, raw, parse, shown, least, most)
+def option(default: Any, metavar: str, help: str, **more: Any) -> Any:
+    """Return a field of a plan; more: the other attributes of its `PlanOption`."""
+    about = PlanOption(default, metavar, help, **more)
     if default is ...:
         return field(metadata={OPTION: about})
+    parse = about.parse
     if parse is None or default is None:
         return field(default=default, metadata={OPTION: about})
-    return field(default_factory=lambda: parse(name or "", default), metadata={OPTION: about})
+    return field(default_factory=lambda: parse(about.name or "", default), metadata={OPTION: about})
 
 
 def seed(help: str = "Seed of the random generator.") -> Any:
@@ -96,22 +87,17 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
 
 def routings(option: str, text: str) -> tuple[Routing, ...]:
     """Return the routings of a list such as 1,2,pif."""
-    return tuple(map(Routing.of, names(option, text)))
+    return tuple(Routing.of(option, part) for part in names(option, text))
 
 
 def interface_counts(option: str, text: str) -> tuple[int | None, ...]:
     """Return numbers of interfaces; None means one per filter."""
-    hint = "write numbers or F, separated by commas"
-    return tuple(_interface_count(option, part, hint) for part in names(option, text))
+    return tuple(interface_count(option, part) for part in names(option, text))
 
 
 def interface_count(option: str, text: str) -> int | None:
     """Return a number of interfaces; None means one per filter."""
-    return _interface_count(option, text, "write a number, or F for one per filter")
-
-
-def _interface_count(option: str, text: str, hint: str) -> int | None:
-    return None if text == ONE_EACH else _whole_number(option, text, hint)
+    return None if text == ONE_EACH else _whole_number(option, text, "write a number, or F for one per filter")
 
 
 def _whole_number(option: str, text: str, hint: str) -> int:

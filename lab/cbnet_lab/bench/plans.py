@@ -5,7 +5,7 @@ The docstring of a plan is the help of its command. This module imports no bench
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cbnet.errors import InputError
@@ -21,6 +21,8 @@ from cbnet_lab.bench.plan_options import (
     seed,
 )
 from cbnet_lab.bench.routing import Routing
+
+Report = Callable[[str], None]  # shows the current step of a run
 
 _BEST_ROUND = "Rounds; the best one counts."
 _MIX = "Workload: 2002, 2001 or equality."
@@ -216,12 +218,7 @@ class AnnouncementsPlan:
         "1", "K,...", "Numbers of routing trees, or pif for one per source; in turn.", parse=routings
     )
     messages: int = option(300, "M", "Messages to publish afterwards.", least=1)
-    memory: bool = option(False, "", "Run all routers in this process, with a simulated clock.")
     seed: int = seed("Seed of the graph, the filters and the messages.")
-
-
-def _routing(_option: str, text: str) -> Routing:
-    return Routing.of(text)
 
 
 @dataclass(frozen=True)
@@ -248,7 +245,7 @@ class NetworkBenchPlan:
     window: int = option(1_000, "W", "Maximum deliveries in flight at full speed.", least=1)
     processes: int = option(2, "P", "Processes that share the subscribers.", least=1)
     routing: Routing = option(
-        "1", "K", "Number of routing trees, or pif for one per source.", name="--trees", parse=_routing
+        "1", "K", "Number of routing trees, or pif for one per source.", name="--trees", parse=Routing.of
     )
     seed: int = seed("Seed of the graph and the workload.")
     fail: str | None = option(
@@ -256,11 +253,6 @@ class NetworkBenchPlan:
         "Failure to cause under load: link, silent-link, router, routers (in turn), or random (kills).", shown=False,
     )  # fmt: skip
     seconds: float = option(60.0, "S", "Duration of --fail random.", least=10)
-
-    @property
-    def topology(self) -> str:
-        """The first graph, or the only one."""
-        return self.graphs[0]
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ class Routing:
         return {"scheme": _PER_SOURCE} if self.trees is None else {"scheme": "multitree", "trees": self.trees}
 
     @classmethod
-    def of(cls, text: str) -> Routing:
-        """Return the routing of an option such as 4 or pif."""
+    def of(cls, option: str, text: str) -> Routing:
+        """Return the routing of an option such as 4 or pif; option: its name."""
         if text == _PER_SOURCE:
             return cls(None)
         if not (text.isascii() and text.isdigit() and 1 <= len(text) <= 3 and 1 <= int(text) <= MAX_TREES):
             hint = f"write numbers from 1 to {MAX_TREES}, or {_PER_SOURCE} for a tree of each source"
-            raise InputError(f"--trees: {text!r} is not a number of trees", hint=hint)
+            raise InputError(f"{option}: {text!r} is not a number of trees", hint=hint)
         return cls(int(text))

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Self
+from tempfile import TemporaryDirectory
 
 from cbnet.errors import CbnetError
-from cbnet_lab.bench.cpu import cpu_nanoseconds
 
 _START_TIMEOUT, _STOP_TIMEOUT = 60.0, 10.0  # seconds
 
@@ -45,67 +42,62 @@ class ServerSetup:
         )
 
 
+@dataclass(frozen=True)
 class ServerProcess:
-    """A running server; a context manager."""
+    """A running server that listens on a port."""
 
-    def __init__(self, setup: ServerSetup, port: int) -> None:
-        """Prepare a server that listens on a port."""
-        self.setup, self.port = setup, port
+    setup: ServerSetup
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes]
 
     @property
     def pid(self) -> int:
         """Its process."""
-        if self._process.poll() is not None:
+        if self.process.poll() is not None:
             raise CbnetError(f"{self.setup.command[0]} has ended: {self._last_line()}")
-        return self._process.pid
+        return self.process.pid
 
-    def cpu(self) -> int:
-        """Return its processor time, in ns."""
-        return cpu_nanoseconds(self.pid)
-
-    def __enter__(self) -> Self:
-        self._folder = Path(tempfile.mkdtemp(prefix="cbnet-bench-"))
-        for name, text in self.setup.files.items():
-            (self._folder / name).write_text(text)
-        with (self._folder / "output").open("wb") as output:
-            self._process = subprocess.Popen(
-                self.setup.command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=self._folder,
-                start_new_session=True,  # Ctrl-C goes to this process, which stops the server
-            )
-        try:
-            self._wait()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait until it listens."""
         end = time.monotonic() + _START_TIMEOUT
         while not _listens(self.port):
-            if self._process.poll() is not None or time.monotonic() > end:
+            if self.process.poll() is not None or time.monotonic() > end:
                 raise CbnetError(f"{self.setup.command[0]} did not start: {self._last_line()}")
             time.sleep(0.05)
 
     def _last_line(self) -> str:
-        lines = (self._folder / "output").read_text(errors="replace").splitlines()
+        lines = (self.folder / "output").read_text(errors="replace").splitlines()
         return next((line for line in reversed(lines) if line.strip()), "no output")
 
-    def close(self) -> None:
-        """Stop the server and remove its folder."""
-        self._process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STOP_TIMEOUT)
-        with suppress(ProcessLookupError):  # all its children have ended, too
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+
+@contextmanager
+def running_server(setup: ServerSetup, port: int) -> Iterator[ServerProcess]:
+    """Start a server, which listens on a port, in a folder of its own; stop it at the end."""
+    with TemporaryDirectory(prefix="cbnet-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        for file, text in setup.files.items():
+            (folder / file).write_text(text)
+        with (folder / "output").open("wb") as output:
+            process = subprocess.Popen(
+                setup.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=folder,
+                start_new_session=True,  # Ctrl-C goes to this process, which stops the server
+            )
+        try:
+            server = ServerProcess(setup, port, folder, process)
+            server.wait()
+            yield server
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_TIMEOUT)
+            with suppress(ProcessLookupError):  # all its children have ended, too
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _listens(port: int) -> bool:

@@ -11,13 +11,14 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
-from time import perf_counter, thread_time
+from time import monotonic, perf_counter, sleep, thread_time
 
 Passes = Callable[[int], float]  # runs the work so many times and returns the seconds
 
 _ROUNDS = 7
 _MAX_SECONDS = 20.0  # after these, only the minimum number of rounds
 _MIN_ROUNDS = 2
+_POLL = 0.02  # seconds
 
 
 def passes(work: Callable[[], object]) -> Passes:
@@ -71,6 +72,17 @@ def cpu_seconds_of(work: Callable[[], object], passes: int = 1) -> float:
         work()
         spent.append(thread_time() - start)
     return min(spent)
+
+
+def wait_until_quiet(count: Callable[[], int], expected: int, *, settle: float, quiet: float) -> None:
+    """Call `count` until it has not grown for `quiet` seconds, or for `settle` seconds if it has reached `expected`."""
+    seen, since = -1, monotonic()
+    while True:
+        if (found := count()) != seen:
+            seen, since = found, monotonic()
+        if monotonic() - since >= (settle if seen >= expected else quiet):
+            return
+        sleep(_POLL)
 
 
 @contextmanager

@@ -12,8 +12,8 @@ client is connected to a router that fails.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,9 +22,10 @@ from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
 from cbnet.topology import topology
-from cbnet_lab.bench.network.load_processes import network_load
+from cbnet_lab.bench.network.load_processes import ReceivedDeliveries, network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
+from cbnet_lab.bench.plans import NetworkBenchPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, flat
 from cbnet_lab.faults import record
 from cbnet_lab.faults.check.checker import settled_checker
@@ -33,15 +34,9 @@ from cbnet_lab.faults.driver.driver import Fault, FaultDriver
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
 from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
 
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
-    from cbnet_lab.bench.plans import NetworkBenchPlan
-
 _DEFAULT = ("powerlaw:20",)
 _RATE = 500.0  # messages per second, by default
 _END_S = 5.0  # seconds of messages after the last event
-_PUBLISHERS = 4
 _START = 60.0  # seconds for the network to start
 _CONVERGED = 300.0  # seconds for the network to converge: many routers may share a busy machine
 _QUIET = 2.0  # seconds without a delivery before the wait ends
@@ -124,13 +119,13 @@ class _FailingNetwork(ProcessFaults):
 
 def run(plan: NetworkBenchPlan, report: Report) -> Iterator[FailureOutcome]:
     """Let links or routers of each network fail."""
-    for graph in plan.graphs or _DEFAULT:
-        yield _run(replace(plan, graphs=(graph,)), plan.fail or "", report)
+    for name in plan.graphs or _DEFAULT:
+        yield _run(plan, name, plan.fail or "", report)
 
 
-def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
+def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> FailureOutcome:
     """Let links or routers fail under load, and repair them."""
-    graph, seconds = topology(plan.topology, plan.seed), plan.seconds
+    graph, seconds = topology(name, plan.seed), plan.seconds
     victims = choose_victims(graph, kind)
     schedule = failure_schedule(kind, victims, seconds - _END_S, plan.seed)
     report("computing the expected deliveries")
@@ -140,11 +135,10 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
     network = ProcessNetwork.of(graph, **patience, **plan.routing.settings)
     with _FailingNetwork(network, victims if "link" in kind else ()) as failing:
         failing.start(_START)
-        report(f"{plan.topology}: starting clients")
-        places = [str(address) for name, address in network.addresses.items() if name not in victims]
-        publish_at = places[:: max(1, len(places) // _PUBLISHERS)]
-        load = failing.enter_context(network_load(places, publish_at, traffic, expected, plan.payload, plan.processes))
-        report(f"{plan.topology}: {rate:,.0f} messages per second, and failures")
+        report(f"{name}: starting clients")
+        places = [str(address) for router, address in network.addresses.items() if router not in victims]
+        load = failing.enter_context(network_load(plan, places, traffic, expected))
+        report(f"{name}: {rate:,.0f} messages per second, and failures")
         if kind != "random":
             seconds = max(fault.end for fault in schedule) + _END_S
         order = Order(0, int(rate * seconds), rate)
@@ -155,15 +149,14 @@ def _run(plan: NetworkBenchPlan, kind: str, report: Report) -> FailureOutcome:
             failing.wait(failing.now + 2 * _BURST)
 
         before = counters_of(network)
-        total = sum(expected.deliveries[number % len(expected.counts)] for number in range(order.count))
-        received = load.run(order, total, fail, _QUIET)
+        received = load.run(order, fail, _QUIET)
         counters = counters_of(network)
     counters.subtract(before)
     events = [*_in_flight(failing.events, received)]
-    found = _check(traffic, order, received, events, len(publish_at))
+    found = _check(traffic, order, received, events, load.publishers)
     quiet = [count for _, count, is_promised in found.missed if is_promised]
     return FailureOutcome(
-        topology=plan.topology,
+        topology=name,
         trees=str(plan.routing),
         fail=kind,
         victims=victims,
@@ -201,7 +194,7 @@ def _check(
 ) -> Findings:
     """Check messages, deliveries and events, by time."""
     predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
-    names = [f"p{number % publishers}" for number in range(publishers)]
+    names = [f"p{number}" for number in range(publishers)]
     messages: list[record.Event] = [
         record.PublishEvent(
             at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)])

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
 
 from cbnet.language.message import Message
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.protocol.frames import Frame, ItemField, PullFailure, PullReply
 from cbnet.network.simulation.memory_network import ConnectionEnd
 from cbnet.topology import Graph, topology
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
+from cbnet_lab.faults.plans import MonthPlan
 from cbnet_lab.faults.record import AnswerEvent, BeginEvent, Event, RequestEvent, SettleEvent, SubscribeEvent
 from cbnet_lab.faults.simulation import RecordedClient, Simulation
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.faults.plans import MonthPlan
 
 HOUR = 3600.0  # seconds
 MAX_RECOVERY = 9.0  # seconds: a silent link is dropped after 3.5 on either side, dialled again, then records flow

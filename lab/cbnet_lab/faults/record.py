@@ -6,7 +6,7 @@ the numbers with them. The *log* of a router is its own history, which subscript
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -19,11 +19,13 @@ FIRST: Final = 1e9  # seconds: an age before everything
 SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain", "offer"]  # replay: from the past, and not durable
 
 
-class _Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened."""
+
     at: float  # seconds
 
 
-class BeginEvent(_Event, frozen=True):
+class BeginEvent(Event, frozen=True):
     """The network of the run.
 
     slack: seconds by which clients may see events late. recovery: seconds from the heal, or from the last change, until
@@ -38,7 +40,7 @@ class BeginEvent(_Event, frozen=True):
     harmless: list[str] = []
 
 
-class SubscribeEvent(_Event, frozen=True):
+class SubscribeEvent(Event, frozen=True):
     """A client subscribes, or offers to answer requests; several may share a durable subscription."""
 
     client: str
@@ -50,13 +52,13 @@ class SubscribeEvent(_Event, frozen=True):
     age: float | None = None  # seconds: it begins with messages stored at most so long ago
 
 
-class UnsubscribeEvent(_Event, frozen=True):
+class UnsubscribeEvent(Event, frozen=True):
     """A client ends a plain subscription."""
 
     subscription: str
 
 
-class ReplayEvent(_Event, frozen=True):
+class ReplayEvent(Event, frozen=True):
     """A subscription from the past begins, or goes on, at an offset of the log of its home."""
 
     client: str
@@ -64,7 +66,7 @@ class ReplayEvent(_Event, frozen=True):
     offset: int
 
 
-class ConfirmEvent(_Event, frozen=True):
+class ConfirmEvent(Event, frozen=True):
     """A subscription is confirmed by some number of routers.
 
     reached: the number of routers that its home reaches; by default those of the network, as long as nothing fails.
@@ -75,7 +77,7 @@ class ConfirmEvent(_Event, frozen=True):
     reached: int | None = None
 
 
-class PublishEvent(_Event, frozen=True):
+class PublishEvent(Event, frozen=True):
     """A publisher publishes a message, and waits for its receipt, unless the timeout is None.
 
     reach: the routers that it can reach; by default all.
@@ -89,7 +91,7 @@ class PublishEvent(_Event, frozen=True):
     reach: Collection[str] | None = None
 
 
-class ReceiptEvent(_Event, frozen=True):
+class ReceiptEvent(Event, frozen=True):
     """The answer to a publisher; silent: some homes, or the router itself, did not answer."""
 
     publisher: str
@@ -99,7 +101,7 @@ class ReceiptEvent(_Event, frozen=True):
     reason: str = ""  # of a refusal
 
 
-class ReceiveEvent(_Event, frozen=True):
+class ReceiveEvent(Event, frozen=True):
     """A client receives a message of a subscription; message and payload, if they were compared."""
 
     client: str
@@ -112,7 +114,7 @@ class ReceiveEvent(_Event, frozen=True):
     payload: str = ""
 
 
-class AcknowledgeEvent(_Event, frozen=True):
+class AcknowledgeEvent(Event, frozen=True):
     """A client acknowledges a message."""
 
     client: str
@@ -120,7 +122,7 @@ class AcknowledgeEvent(_Event, frozen=True):
     offset: int
 
 
-class LostEvent(_Event, frozen=True):
+class LostEvent(Event, frozen=True):
     """A client learns that messages may be missing here; messages: how many at most, 0 if unknown."""
 
     client: str
@@ -129,7 +131,7 @@ class LostEvent(_Event, frozen=True):
     cause: str
 
 
-class RequestEvent(_Event, frozen=True):
+class RequestEvent(Event, frozen=True):
     """A client requests an item; reach: the routers that it can reach."""
 
     client: str
@@ -139,7 +141,7 @@ class RequestEvent(_Event, frozen=True):
     reach: Collection[str]
 
 
-class AnswerEvent(_Event, frozen=True):
+class AnswerEvent(Event, frozen=True):
     """The end of a request; gone: the requester has lost its connection."""
 
     number: int
@@ -147,7 +149,7 @@ class AnswerEvent(_Event, frozen=True):
     message: dict[str, Any] = {}
 
 
-class FaultEvent(_Event, frozen=True):
+class FaultEvent(Event, frozen=True):
     """Something is broken, or mended (is_end), at a router, a client, or a link such as r1-r2.
 
     in_flight: seconds before it since when messages may be affected; by default the delay of the network.
@@ -159,7 +161,7 @@ class FaultEvent(_Event, frozen=True):
     in_flight: float | None = None
 
 
-class SettleEvent(_Event, frozen=True):
+class SettleEvent(Event, frozen=True):
     """The network has settled: all routers know the actual state; or it has not (is_settled), and should have.
 
     since: the time of the last change, or when it was left alone.
@@ -169,7 +171,7 @@ class SettleEvent(_Event, frozen=True):
     is_settled: bool = True
 
 
-class CompareEvent(_Event, frozen=True):
+class CompareEvent(Event, frozen=True):
     """A part of the state of the network, and its expected value."""
 
     kind: str  # such as tables, or packets
@@ -178,11 +180,11 @@ class CompareEvent(_Event, frozen=True):
     expected: Any
 
 
-class HealEvent(_Event, frozen=True):
+class HealEvent(Event, frozen=True):
     """All faults have ended, and no more follow."""
 
 
-class KeptEvent(_Event, frozen=True):
+class KeptEvent(Event, frozen=True):
     """The log of a router at the end: offset, publisher and number of each message; first: the first offset kept."""
 
     router: str
@@ -191,18 +193,10 @@ class KeptEvent(_Event, frozen=True):
     messages: list[tuple[int, str, int]]
 
 
-class EndEvent(_Event, frozen=True):
+class EndEvent(Event, frozen=True):
     """The end, after a time without faults; waiting: messages of each subscription that are not acknowledged."""
 
     waiting: dict[str, int]
-
-
-Event: TypeAlias = (
-    BeginEvent | SubscribeEvent | UnsubscribeEvent | ReplayEvent | ConfirmEvent | PublishEvent | ReceiptEvent
-    | ReceiveEvent | AcknowledgeEvent | LostEvent | RequestEvent | AnswerEvent | FaultEvent | SettleEvent | CompareEvent
-    | HealEvent | KeptEvent | EndEvent
-)  # fmt: skip
-Record: TypeAlias = Callable[[Event], None]  # adds an event
 
 
 def sender(payload: bytes) -> tuple[str, int]:

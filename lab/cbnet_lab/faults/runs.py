@@ -10,20 +10,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from cbnet.errors import CbnetError, InputError
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import COUNTS, Findings
+from cbnet_lab.faults.histories.memory_history import MemoryHistory
+from cbnet_lab.faults.histories.process_history import run_process_history
+from cbnet_lab.faults.month import Month
 from cbnet_lab.faults.plans import HistoriesPlan, MonthPlan, RunsPlan
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.routing import Routing
+from cbnet_lab.faults.random_schedule import RandomSchedule
 
 CHANGES = 25  # in each random schedule
 _MAX_EXAMPLES = 20  # of each kind of violation
@@ -81,19 +82,11 @@ def _run(plan: RunsPlan, seed: int, routing: Routing, report: Report) -> RunResu
 
 def _findings(plan: RunsPlan, seed: int, routing: Routing, report: Report) -> Findings:
     if isinstance(plan, MonthPlan):
-        from cbnet_lab.faults.month import Month
-
         return Month(plan, routing).run(report)
     if not isinstance(plan, HistoriesPlan):
-        from cbnet_lab.faults.random_schedule import RandomSchedule
-
         return RandomSchedule(seed, **routing.settings).run(CHANGES)
     if plan.simulated:
-        from cbnet_lab.faults.histories.memory_history import MemoryHistory
-
         return check_record(MemoryHistory(seed, routing).run())
-    from cbnet_lab.faults.histories.process_history import run_process_history
-
     return check_record(run_process_history(seed, routing))
 
 

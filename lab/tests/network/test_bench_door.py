@@ -9,7 +9,7 @@ import pytest
 from cbnet import Message, parse
 from cbnet_lab.bench.network.traffic import expected_deliveries
 from cbnet_lab.faults.door import trial
-from cbnet_lab.faults.door.door_traffic import KINDS, door_traffic
+from cbnet_lab.faults.door.door_record import KINDS, door_traffic
 
 
 def brute_force(subscribers, messages, seed):

@@ -26,6 +26,7 @@ from cbnet.network.protocol.wire import encode
 from cbnet.topology import topology
 from cbnet_lab.bench.router.generators import Publisher, Receiver, serve
 from cbnet_lab.bench.router.load import Load, LoadProgress, Target
+from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.router.wire_formats import FORMATS, CbnetFormat
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
@@ -41,7 +42,7 @@ class FlowFormat(CbnetFormat):
     """A router whose publishers have names of their own: the name selects the tree."""
 
     def open_publisher(self, link, _):
-        self.greet(link, f"publisher-{self._channel}")
+        RouterClient(link, f"publisher-{self._channel}")
 
 
 FORMATS["flow"] = FlowFormat

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,13 +35,10 @@ from cbnet_lab.bench.acknowledged.links import (
     number_of,
     stored_in_stream,
 )
-from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.cpu import cpu_meter
+from cbnet_lab.bench.plans import DurablePlan, Report
 from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.router.servers import SERVERS
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.plans import DurablePlan
 
 _NAME = "bench"  # of the durable subscription
 _PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is no failure

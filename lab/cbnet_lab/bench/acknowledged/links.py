@@ -13,9 +13,9 @@ acknowledged messages; cbnet syncs before it answers.
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from contextlib import AbstractContextManager
+from typing import Any, Final
 
 import nats
 
@@ -26,27 +26,15 @@ from cbnet.network.protocol.wire import encode
 from cbnet.network.service.process_network import free_ports
 from cbnet.network.transport.event_loop import run
 from cbnet_lab.bench.router.raw_link import RawLink
-from cbnet_lab.bench.router.wire_formats import CbnetFormat, NatsFormat
-from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program
+from cbnet_lab.bench.router.router_client import RouterClient
+from cbnet_lab.bench.router.wire_formats import NatsFormat
+from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program, running_server
 
 PREDICATE: Final = "x > 0"  # of the subscriber at routers
 _CONTENT: Final[dict[str, Any]] = {"x": 1}
 _PUBLISH_TIMEOUT = 60.0  # seconds
 _SUBJECT, _INBOX, _STREAM = "bench", "_INBOX.bench", "BENCH"
 _READ_TIMEOUT = 20.0  # seconds for the next stored message
-
-
-class PublishingLink(Protocol):
-    """The connections of a publisher, and of the subscriber if messages are not acknowledged."""
-
-    publisher: socket.socket
-    answers: socket.socket  # the same at routers, if messages are acknowledged
-
-    def publication(self, number: int, floor: int, payload: bytes) -> bytes:
-        """Return the frame of a message; floor: the lowest number without an answer."""
-
-    def answered(self, data: bytes) -> Iterator[int]:
-        """Yield the numbers of the messages that received bytes answer, in order of arrival."""
 
 
 def number_of(payload: bytes) -> int:
@@ -59,24 +47,21 @@ class RouterLink:
 
     def __init__(self, publish_at: Address, subscribe_at: Address | None) -> None:
         """Connect; subscribe_at: router of the plain subscriber; None if messages are acknowledged."""
-        client, publisher = CbnetFormat(""), RawLink(publish_at.port)
-        self._reader = client.greet(publisher, "publisher")
-        self.publisher = self.answers = publisher.socket
+        publisher = answers = RouterClient(RawLink(publish_at.port), "publisher")
         self._incarnation = secrets.randbits(63) if subscribe_at is None else None
         if subscribe_at is not None:
-            subscriber = RawLink(subscribe_at.port)
-            self._reader = client.greet(subscriber, "subscriber")
-            client.subscribe(subscriber, self._reader, [PREDICATE])
-            self.answers = subscriber.socket
+            answers = RouterClient(RawLink(subscribe_at.port), "subscriber")
+            answers.subscribe([PREDICATE])
+        self.publisher, self.answers, self._reader = publisher.link.socket, answers.link.socket, answers.reader
 
     def publication(self, number: int, floor: int, payload: bytes) -> bytes:
-        """Return a `Publish` or `DurablePublish` frame."""
+        """Return a `Publish` or `DurablePublish` frame; floor: the lowest number without an answer."""
         if self._incarnation is None:
             return encode(Publish(0, _CONTENT, [], payload, False))
         return encode(DurablePublish(self._incarnation, number, floor, _PUBLISH_TIMEOUT, _CONTENT, [], payload))
 
     def answered(self, data: bytes) -> Iterator[int]:
-        """Yield the numbers of delivered or stored messages."""
+        """Yield the numbers of the delivered or stored messages in some bytes, in order of arrival."""
         for frame in self._reader.feed(data):
             if isinstance(frame, Deliver):
                 yield number_of(frame.payload)
@@ -128,10 +113,13 @@ class NatsLink:
         self._rest = data[start:]
 
 
-def jetstream_server() -> ServerProcess:
+PublishingLink = RouterLink | NatsLink  # `publisher` and `answers` are the sockets to write to and to read from
+
+
+def jetstream_server() -> AbstractContextManager[ServerProcess]:
     """Return a nats-server whose streams are in its folder."""
     (port,) = free_ports(1)
-    return ServerProcess(ServerSetup((nats_program(), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", ".")), port)
+    return running_server(ServerSetup((nats_program(), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", ".")), port)
 
 
 async def _add_stream(port: int) -> None:

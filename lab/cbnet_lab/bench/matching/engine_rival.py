@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.registry import CountingOptions
 from cbnet.matching.storage.arrow_messages import encode_batch
+from cbnet.matching.storage.columns import Array
 from cbnet.matching.table import Table
-from cbnet_lab.bench.timing import best_of_rounds, stopwatch
-
-if TYPE_CHECKING:
-    from cbnet.matching.storage.columns import Array
-    from cbnet_lab.bench.bench_input import BenchInput, Report
-    from cbnet_lab.bench.matching.oracle import ExpectedMatches
-    from cbnet_lab.bench.timing import Passes
+from cbnet_lab.bench.bench_input import BenchInput
+from cbnet_lab.bench.matching.oracle import ExpectedMatches
+from cbnet_lab.bench.plans import Report
+from cbnet_lab.bench.timing import Passes, best_of_rounds, stopwatch
 
 _SAMPLE = 1000  # messages that an engine may sample when it is built
 _DEFAULTS = CountingOptions()

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING
 
 from cbnet.language import Message, parse
 from cbnet.matching.compiled_table import CompiledTable
@@ -18,15 +17,10 @@ from cbnet.matching.files.message_files import read_encoded
 from cbnet.matching.reference import match
 from cbnet.matching.storage.columns import columns_of
 from cbnet.matching.table import Table
+from cbnet_lab.bench.plans import EventsPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 from cbnet_lab.bench.timing import best_of_rounds, passes, stopwatch
 from cbnet_lab.workload.events.webhooks import event, many, pattern
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import EventsPlan
-
-_LINES, _DICTS, _DECODE = "JSON Lines", "dicts", "json.loads"
 
 
 @dataclass(frozen=True)
@@ -70,9 +64,9 @@ def run(plan: EventsPlan, report: Report) -> Iterator[EventsResult]:
     texts = lines.splitlines()
     best = best_of_rounds(
         {
-            _LINES: passes(lambda: _match_lines(compiled, lines)),
-            _DICTS: passes(lambda: [table.match(each) for each in members] and None),
-            _DECODE: passes(lambda: [json.loads(text) for text in texts] and None),
+            "us_lines": passes(lambda: _match_lines(compiled, lines)),
+            "us_match": passes(lambda: [table.match(each) for each in members] and None),
+            "us_json_loads": passes(lambda: [json.loads(text) for text in texts] and None),
         },
         plan.seconds,
     )
@@ -85,9 +79,7 @@ def run(plan: EventsPlan, report: Report) -> Iterator[EventsResult]:
         bytes_per_event=len(lines) / plan.events,
         matched=sum(map(len, answers)) / plan.events,
         build_s=build_s(),
-        us_lines=best[_LINES] / plan.events * 1e6,
-        us_match=best[_DICTS] / plan.events * 1e6,
-        us_json_loads=best[_DECODE] / plan.events * 1e6,
+        **{name: seconds / plan.events * 1e6 for name, seconds in best.items()},
         us_reference=reference_s() / max(1, len(checked)) * 1e6,
         checked=len(checked),
         equal=equal,

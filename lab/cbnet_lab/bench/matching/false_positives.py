@@ -7,16 +7,13 @@ one predicate, which is a false positive if any of them is [2014 §4.2.3].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cbnet._kernels.message_encoding import Batch
+from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.engines.bloom_table import false_positive
-
-if TYPE_CHECKING:
-    from cbnet._kernels.message_encoding import Batch
-    from cbnet.matching.compiled_table import CompiledTable
-    from cbnet.matching.storage.columns import Array
+from cbnet.matching.storage.columns import Array
 
 _SAMPLE = 5  # messages per number of tags for which the prediction reads all descriptors
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +26,12 @@ from cbnet.language import Message
 from cbnet.matching import Table, reference
 from cbnet.processors import available_processors
 from cbnet_lab.bench.matching.duckdb_rival import largest_query, sql_conditions
+from cbnet_lab.bench.plans import FilesPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 from cbnet_lab.bench.timing import stopwatch
 from cbnet_lab.bench.worker_process import WorkerProcess
 from cbnet_lab.workload.events.trades import trades, write_trades
 from cbnet_lab.workload.standing_rules import Records, standing_filters
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import FilesPlan
 
 _RECORDS = 50_000  # from which rules are drawn
 _MAX_SHARE = 0.01  # of rows that a rule matches, about

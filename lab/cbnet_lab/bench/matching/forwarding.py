@@ -11,21 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import Any
 
 from cbnet.matching.engines.registry import CountingOptions
-from cbnet_lab.bench.bench_input import BenchInput, Report, bench_input, parameters_of
-from cbnet_lab.bench.matching.engine_rival import EngineRival
+from cbnet_lab.bench.bench_input import BenchInput, bench_input, parameters_of
+from cbnet_lab.bench.matching.engine_rival import EngineAnswer, EngineRival
 from cbnet_lab.bench.matching.oracle import ExpectedMatches, expected_matches
 from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
+from cbnet_lab.bench.plans import ForwardingPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
 from cbnet_lab.bench.timing import Passes, passes
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.matching.engine_rival import EngineAnswer
-    from cbnet_lab.bench.plans import ForwardingPlan
-
-_SINGLE, _BATCH, _THREADS, _JSON = "single", "batch", "two threads", "json.loads"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +76,10 @@ def _measured(
     wrong = [*rival.differences(expected, first)]
     report(f"{rival.engine}: timing")
     methods: dict[str, Passes] = {
-        _SINGLE: passes(rival.match_singly),
-        _BATCH: passes(lambda: compiled.match_batch(batch)),
-        _THREADS: passes(lambda: compiled.match_batch(batch, 2)),
-        _JSON: passes(lambda: [json.loads(text) for text in given.texts] and None),
+        "us_single": passes(rival.match_singly),
+        "us_batch": passes(lambda: compiled.match_batch(batch)),
+        "us_batch_2threads": passes(lambda: compiled.match_batch(batch, 2)),
+        "us_json_loads": passes(lambda: [json.loads(text) for text in given.texts] and None),
     }
     with TemporaryDirectory(prefix="cbnet-") as folder:
         path = Path(folder) / "table.cbt"
@@ -93,18 +88,16 @@ def _measured(
             best = rival.microseconds({**methods, **processes}, seconds)
         report(f"{rival.engine}: measuring its file")
         size = rival.unreduced().save(path)
+    times: dict[str, Any] = {name: best[name] for name in methods}
     return EngineResult(
         **{key: about[key] for key in ("engine", "filters", "interfaces", "constraints")},
         build_s=rival.build_s,
         bytes_per_constraint=size / max(1, about["constraints"]),
-        us_single=best[_SINGLE],
-        us_batch=best[_BATCH],
-        us_batch_2threads=best[_THREADS],
-        us_json_loads=best[_JSON],
+        **times,
         touched=rival.touched / count,
         matched=len(rival.answer.targets) / count,
         equal=not wrong,
-        speedup_2threads=best[_BATCH] / best[_THREADS],
+        speedup_2threads=best["us_batch"] / best["us_batch_2threads"],
         speedup_2processes=best[ONE] / best[TWO],
         problem=f"{rival.engine} differs from {', '.join(wrong)}" if wrong else None,
         checked=expected.summary(count),

@@ -9,21 +9,16 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from cbnet.matching.minimal_sets import minimal
+from cbnet_lab.bench.plans import MinimalPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, percent
 from cbnet_lab.bench.timing import stopwatch
 from cbnet_lab.workload.tag_traffic import tag_sets
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import MinimalPlan
 
 _WORD_BITS = 64  # sets of the sample tested together, one per bit
 _ROWS = 2_000_000  # sets tested together

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,9 +28,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse_filter
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching import reference
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import BenchInput
+from cbnet_lab.bench.bench_input import BenchInput
 
 _VALUES = ("string", "int", "float", "bool")
 MAX_PAIRS = 5_000_000  # filters × messages matched in full, at 1.5 µs each

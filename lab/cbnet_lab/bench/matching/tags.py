@@ -10,22 +10,18 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cbnet.language.values import RESERVED_NAME
-from cbnet_lab.bench.bench_input import BenchInput, Report, input_of
-from cbnet_lab.bench.matching.engine_rival import EngineRival
+from cbnet_lab.bench.bench_input import BenchInput, input_of
+from cbnet_lab.bench.matching.engine_rival import EngineAnswer, EngineRival
 from cbnet_lab.bench.matching.false_positives import FalsePositives, false_positives
 from cbnet_lab.bench.matching.oracle import ExpectedMatches, expected_matches
+from cbnet_lab.bench.plans import Report, TagsPlan
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, ratio
 from cbnet_lab.bench.timing import passes
 from cbnet_lab.workload.tag_traffic import TagTraffic
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.matching.engine_rival import EngineAnswer
-    from cbnet_lab.bench.plans import TagsPlan
 
 TABLES = ("tags", "bloom", "pivot")
 _BLOOM, _JSON = "bloom", "json.loads"

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -22,11 +22,8 @@ from cbnet.matching.live_table import LiveTable
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.table import Table
 from cbnet_lab import workload
+from cbnet_lab.bench.plans import Report, UpdatesPlan
 from cbnet_lab.bench.result_table import ResultTable, shown, shown_columns
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import UpdatesPlan
 
 _TICK = 0.01  # seconds between bursts of updates
 _IDLE_SECONDS = 3.0

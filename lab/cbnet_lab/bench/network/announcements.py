@@ -2,7 +2,7 @@
 
 One client at each router subscribes to many filters; all at the same time, and wait until every router that needs
 them has confirmed them. Then messages are published, and every delivery is compared with the expected ones. Routers are
-processes on this machine, or run in this process with a simulated clock.
+processes on this machine.
 
 The cost of flooding the same filters is computed, not measured: each router sends its predicate once, and every
 other one passes it on to all neighbours but the one it came from. On n routers with m links that makes 2m - n + 1
@@ -11,29 +11,80 @@ frames for each router, and every router holds all filters.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+import numpy as np
+import psutil
+
+from cbnet.errors import CbnetError
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.language.syntax.parser import parse
+from cbnet.network import Client, ProcessNetwork, Status, Subscription, connect
+from cbnet.network.client.load_clients import Order
+from cbnet.network.link.counters import Event
 from cbnet.topology import Graph, topology
-from cbnet_lab.bench.network.announcement_runs import (
-    AnnouncementCost,
-    AnnouncementRun,
-    measure_in_memory,
-    measure_processes,
-)
+from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.network.filter_population import filter_population
-from cbnet_lab.bench.network.traffic import expected_deliveries
+from cbnet_lab.bench.network.throughput import PATIENT, statuses_of
+from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries, Traffic, expected_deliveries
+from cbnet_lab.bench.plans import AnnouncementsPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
+from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.timing import wait_until_quiet
 
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import AnnouncementsPlan
+_START = 60.0  # seconds until the routers know each other
+_TIMEOUT = 3600.0  # seconds for a confirmation
+_QUIET = 3.0  # seconds without a delivery, after which none is expected any more
+_POLL = 0.5  # seconds between two requests for the status of all routers
+
+
+@dataclass(frozen=True)
+class AnnouncementCost:
+    """Announcement traffic until all subscriptions were confirmed."""
+
+    frames: int  # of announcements, between routers
+    filters_sent: int  # in these frames
+    bytes: int  # between routers
+
+    def __sub__(self, other: AnnouncementCost) -> AnnouncementCost:
+        """Return the cost since `other`."""
+        sent = self.filters_sent - other.filters_sent
+        return AnnouncementCost(self.frames - other.frames, sent, self.bytes - other.bytes)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The smallest, median and largest of some values."""
+
+    min: float
+    median: float
+    max: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of these values."""
+        return cls(*np.percentile(values, (0, 50, 100)).tolist())
+
+
+@dataclass(frozen=True)
+class AnnouncementRun:
+    """The measurements of a run."""
+
+    seconds: float  # until all subscriptions were confirmed
+    cpu_s: float
+    cpu_max_s: float  # of the busiest process
+    cost: AnnouncementCost = field(metadata=FLAT)
+    held: Spread = field(metadata=flat("held_"))  # different filters, of a router
+    rss_mb: Spread = field(metadata=flat("rss_mb_"))  # of a process
+    check: DeliveryCheck = field(metadata=FLAT)
+    reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
 
 
 @dataclass(frozen=True)
@@ -48,7 +99,6 @@ class AnnouncementResult:
     filters: int  # of each client
     distinct: int  # filters of all clients
     seed: int
-    memory: bool
     messages: int
     measured: AnnouncementRun = field(metadata=FLAT)
     flooding: AnnouncementCost = field(metadata=flat("flooding_"))
@@ -63,7 +113,7 @@ class AnnouncementResult:
 
 def run(plan: AnnouncementsPlan, report: Report) -> Iterator[AnnouncementResult]:
     """Subscribe at every router, wait for all confirmations, and check deliveries; for each population and routing."""
-    graph, measure = topology(plan.topology, plan.seed), measure_in_memory if plan.memory else measure_processes
+    graph = topology(plan.topology, plan.seed)
     for population in plan.population:
         report("generating filters and messages")
         traffic = filter_population(population, len(graph), plan.filters, plan.messages, plan.seed)
@@ -82,12 +132,85 @@ def run(plan: AnnouncementsPlan, report: Report) -> Iterator[AnnouncementResult]
                 filters=plan.filters,
                 distinct=len({_encoded(filter) for filters in clients for filter in filters}),
                 seed=plan.seed,
-                memory=plan.memory,
                 messages=plan.messages,
-                measured=measure(graph, routing, traffic, expected, report),
+                measured=_measure(graph, routing, traffic, expected, report),
                 flooding=flooding,
                 flooding_held=held,
             )
+
+
+def _measure(
+    graph: Graph, routing: Routing, traffic: Traffic, expected: ExpectedDeliveries, report: Report
+) -> AnnouncementRun:
+    """Run the routers as processes on this machine."""
+    with ExitStack() as stack:
+        network = stack.enter_context(ProcessNetwork.of(graph, dead=PATIENT, silence=2 * PATIENT, **routing.settings))
+        report("starting routers")
+        network.wait(_START)
+        _settle(network)
+        clients = [stack.enter_context(connect(str(address))) for address in network.addresses.values()]
+        before = _cost(statuses_of(network, _START))
+        report(f"announcing {traffic.filters:,} filters")
+        with ThreadPoolExecutor(len(clients)) as threads:
+            start, cpu_since = time.perf_counter(), cpu_meter(list(network.pids.values()))
+            subscriptions = list(threads.map(_subscribe, clients, traffic.subscribers))
+            seconds, cpu = time.perf_counter() - start, cpu_since()
+        after = statuses_of(network, _START)
+        reconnects = sum(client.reconnects for client in clients)
+        memory = [psutil.Process(pid).memory_info().rss / 1e6 for pid in network.pids.values()]
+        report(f"publishing {len(traffic.contents):,} messages")
+        for number, content in enumerate(traffic.contents):
+            clients[number % len(clients)].publish(content, str(number).encode())
+        deliveries = np.array(_received(subscriptions, int(expected.counts.sum())), np.int64).reshape(-1, 2)
+    return AnnouncementRun(
+        seconds=seconds,
+        cpu_s=sum(cpu),
+        cpu_max_s=max(cpu),
+        cost=_cost(after) - before,
+        held=Spread.of([status.filters for status in after]),
+        rss_mb=Spread.of(memory),
+        check=expected.check(Order(0, len(traffic.contents)), *deliveries.T),
+        reconnects=reconnects,
+    )
+
+
+def _settle(network: ProcessNetwork) -> None:
+    """Wait until no router keeps an earlier version of the topology, whose trees it would announce on, too."""
+    end = time.monotonic() + _START
+    while any(status.versions > 1 for status in statuses_of(network, _START)):
+        if time.monotonic() > end:
+            raise CbnetError(f"routers that keep earlier versions of the topology after {_START:g} s")
+        time.sleep(_POLL)
+
+
+def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
+    """Subscribe to all predicates; the last confirmation confirms all."""
+    last = len(predicates) - 1
+    return [client.subscribe(text, wait=index == last, timeout=_TIMEOUT) for index, text in enumerate(predicates)]
+
+
+def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> list[tuple[int, int]]:
+    """Return the client and the message of all deliveries, when no more come."""
+    received: list[tuple[int, int]] = []
+
+    def receive() -> int:
+        for number, own in enumerate(subscriptions):
+            for subscription in own:
+                while (delivery := subscription.get(0.0)) is not None:
+                    received.append((number, int(delivery.payload)))
+        return len(received)
+
+    wait_until_quiet(receive, count, settle=_QUIET / 10, quiet=_QUIET)
+    return received
+
+
+def _cost(found: Sequence[Status]) -> AnnouncementCost:
+    """Return the announcement traffic of the routers so far."""
+    frames, filters = (
+        sum(status.counters.get(event, 0) for status in found) for event in (Event.ANNOUNCES_SENT, Event.FILTERS_SENT)
+    )
+    sent = sum(peer.sent for status in found for peer in status.peers if peer.role == "router")
+    return AnnouncementCost(frames, filters, sent)
 
 
 def tables(
@@ -128,8 +251,6 @@ def tables(
         f" routers with m links it passes 2m - n + 1 = {2 * first.links - first.routers + 1} times over a link. Every"
         " router holds all filters."
     )
-    if plan.memory:
-        yield "In memory: seconds of this process; its memory is divided by the number of routers."
     if any(row.measured.reconnects for row in rows):
         yield "Clients timed out and subscribed again, so more was sent: the machine is too busy."
     is_right = all(row.problem is None for row in rows)

@@ -40,7 +40,7 @@ def filter_population(kind: str, clients: int, filters: int, messages: int, seed
     random.shuffle(all_filters)
     own = [_predicates(all_filters[client::clients]) for client in range(clients)]
     contents = [_content(random, all_filters) for _ in range(messages)]
-    return Traffic(kind, own, contents, total)
+    return Traffic(own, contents, total)
 
 
 def _predicates(filters: Sequence[Filter]) -> list[str]:

@@ -6,23 +6,23 @@ number of messages in flight: time spent in queues is not measured.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming, publish, receive
 from cbnet.network.transport.event_loop import run
+from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
+from cbnet_lab.bench.plans import NetworkBenchPlan
+from cbnet_lab.bench.timing import wait_until_quiet
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
-if TYPE_CHECKING:
-    from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
-
 _START_TIMEOUT = 900.0  # seconds
+_PUBLISHERS = 4  # routers where messages are published, about
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds
 
@@ -52,9 +52,11 @@ class ReceivedDeliveries:
 class LoadProcesses:
     """One publishing process and several receiving ones."""
 
-    def __init__(self, workers: Sequence[WorkerProcess], tally: DeliveryCount) -> None:
-        """Use running processes, the last of which publishes; tally: of their deliveries."""
-        self._workers, self._tally = workers, tally
+    def __init__(
+        self, workers: Sequence[WorkerProcess], tally: DeliveryCount, expected: ExpectedDeliveries, publishers: int
+    ) -> None:
+        """Use running processes, the last of which publishes; tally: of their deliveries; publishers: in that one."""
+        self._workers, self._tally, self._expected, self.publishers = workers, tally, expected, publishers
 
     @property
     def pids(self) -> tuple[int, list[int]]:
@@ -63,56 +65,44 @@ class LoadProcesses:
         return publishing, receiving
 
     def run(
-        self, order: Order, expected: int, meanwhile: Callable[[], None] = lambda: None, quiet: float = _QUIET
+        self, order: Order, meanwhile: Callable[[], None] = lambda: None, quiet: float = _QUIET
     ) -> ReceivedDeliveries:
-        """Publish, wait for `expected` deliveries, and return them.
+        """Publish, wait for the expected deliveries, and return those that arrived.
 
         meanwhile: called after publishing has started. quiet: seconds without a delivery before the wait ends.
         """
         *receiving, publishing = self._workers
-        before = self._tally.total()
+        total = self._tally.total() + int(self._expected.required(order).sum())
         publishing.send(order)
         meanwhile()
         published: PublishTiming = publishing.receive()
-        self._wait(before + expected, quiet)
+        wait_until_quiet(self._tally.total, total, settle=_SETTLE, quiet=quiet)
         for worker in receiving:
             worker.send("report")
         reports: list[Deliveries] = [worker.receive(_START_TIMEOUT) for worker in receiving]
         return _received(published, reports)
 
-    def _wait(self, expected: int, quiet: float) -> None:
-        """Wait until `expected` deliveries have arrived, or no more arrive."""
-        seen, seen_at = -1, time.monotonic()
-        while True:
-            total = self._tally.total()
-            if total != seen:
-                seen, seen_at = total, time.monotonic()
-            silent = time.monotonic() - seen_at
-            if silent > (_SETTLE if total >= expected else quiet):
-                return
-            time.sleep(0.02)
-
 
 @contextmanager
 def network_load(
-    routers: Sequence[str], publish_at: Sequence[str], traffic: Traffic, expected: ExpectedDeliveries, payload: int,
-    processes: int,
-) -> Iterator[LoadProcesses]:  # fmt: skip
-    """Run the clients of a network: subscribers round-robin over routers and processes, and publishers.
+    plan: NetworkBenchPlan, routers: Sequence[str], traffic: Traffic, expected: ExpectedDeliveries
+) -> Iterator[LoadProcesses]:
+    """Run the clients of a network: subscribers round-robin over routers and processes, and publishers at some routers.
 
-    routers, publish_at: addresses.
+    routers: addresses.
     """
+    publish_at, processes = routers[:: max(1, len(routers) // _PUBLISHERS)], plan.processes
     subscribers = [(number, routers[number % len(routers)], own) for number, own in enumerate(traffic.subscribers)]
     receivers = range(min(processes, len(subscribers)))
     roles: list[tuple[Any, ...]] = [(receive, subscribers[index::processes], index) for index in receivers]
-    roles.append((publish, publish_at, traffic.contents, expected.deliveries, payload))
+    roles.append((publish, publish_at, traffic.contents, expected.deliveries, plan.payload))
     shared = SPAWN.RawArray("q", len(receivers))
     with ExitStack() as stack:
         started = [WorkerProcess("a client process", _run, shared, *role) for role in roles]
         workers = [stack.enter_context(closing(worker)) for worker in started]
         for worker in workers:
             worker.receive(_START_TIMEOUT)
-        yield LoadProcesses(workers, DeliveryCount(shared))
+        yield LoadProcesses(workers, DeliveryCount(shared), expected, len(publish_at))
 
 
 def _received(published: PublishTiming, reports: Sequence[Deliveries]) -> ReceivedDeliveries:

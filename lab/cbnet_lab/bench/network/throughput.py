@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Status, statuses
@@ -17,7 +16,7 @@ from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event, drops
 from cbnet.topology import topology
 from cbnet_lab.bench.cpu import cpu_meter
-from cbnet_lab.bench.network.load_processes import network_load
+from cbnet_lab.bench.network.load_processes import LoadProcesses, network_load
 from cbnet_lab.bench.network.traffic import (
     DeliveryCheck,
     ExpectedDeliveries,
@@ -25,12 +24,8 @@ from cbnet_lab.bench.network.traffic import (
     expected_deliveries,
     mixed_traffic,
 )
+from cbnet_lab.bench.plans import NetworkBenchPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, percent, ratio
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.network.load_processes import LoadProcesses
-    from cbnet_lab.bench.plans import NetworkBenchPlan
 
 _CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two
@@ -39,7 +34,6 @@ _LOAD = 0.5  # of full speed, the default rate
 _MAX_PACED = 10.0  # seconds of messages at a rate
 _START = 60.0  # timeout for the routers to connect, in seconds
 PATIENT = 30.0  # seconds of silence before a link is declared dead: long, because a busy machine is not a broken link
-_PUBLISHERS = 4  # routers where messages are published
 _LATE_MS = 100.0  # lag of the publisher that is reported
 _MIN_CPU_SECONDS = 0.2  # below, the resolution of a hundredth per process is too coarse
 
@@ -102,13 +96,13 @@ class _Meter:
         """Carry out an order and measure it."""
         plan, (publishing, receiving), servers = self.plan, self.load.pids, list(self.network.pids.values())
         before, cpu = counters_of(self.network), cpu_meter([publishing, *receiving, *servers])
-        received = self.load.run(order, int(self.expected.required(order).sum()))
+        received = self.load.run(order)
         publisher_s, *others_s = cpu()
         servers_s = others_s[len(receiving) :]
         counters = counters_of(self.network)
         counters.subtract(before)
         check = self.expected.check(order, received.subscribers, received.numbers)
-        latencies = received.percentiles(50, 95, 99, 100)
+        latencies = zip(("p50_ms", "p95_ms", "p99_ms", "max_ms"), received.percentiles(50, 95, 99, 100), strict=True)
         # Routers time some of their matches.
         timed, timed_s = counters[Event.MATCHES_TIMED], counters[Event.MATCHES_TIMED_NS] / 1e9
         matching_s = timed_s * counters[Event.MATCHES] / timed if timed else None
@@ -132,10 +126,7 @@ class _Meter:
             seconds=received.seconds,
             messages_per_s=order.count / received.seconds,
             deliveries_per_s=check.deliveries / received.seconds,
-            p50_ms=latencies[0],
-            p95_ms=latencies[1],
-            p99_ms=latencies[2],
-            max_ms=latencies[3],
+            **dict(latencies),
             late_ms=received.published.late * 1000,
             cpu_publisher_s=publisher_s,
             cpu_receivers_s=others_s[: len(receiving)],
@@ -187,8 +178,7 @@ def run(plan: NetworkBenchPlan, report: Report) -> Iterator[ThroughputResult]:
             network.wait(_START)
             addresses = [str(address) for address in network.addresses.values()]
             report(f"{name}: starting clients")
-            publish_at = addresses[:: max(1, len(addresses) // _PUBLISHERS)]
-            with network_load(addresses, publish_at, traffic, expected, plan.payload, plan.processes) as load:
+            with network_load(plan, addresses, traffic, expected) as load:
                 meter = _Meter(plan, name, network, load, expected)
                 meter.measure("warm-up", Order(0, _WARM, window=plan.window))
                 report(f"{name}: messages at full speed")

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.parser import parse
 from cbnet.matching import Table, reference
+from cbnet.network.client.load_clients import Order
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.workload import as_messages, messages, mix
 from cbnet_lab.workload import filters as table_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from cbnet.network.client.load_clients import Order
 
 _MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference, at up to 4 µs each
 
@@ -29,7 +26,6 @@ _MAX_REFERENCE_PAIRS = 1_000_000  # filters × messages matched by the reference
 class Traffic:
     """The subscriptions and messages of a run."""
 
-    name: str
     subscribers: Sequence[Sequence[str]]  # the predicates of each
     contents: Sequence[dict[str, Any]]  # of the messages, in turn
     filters: int
@@ -45,7 +41,7 @@ def mixed_traffic(name: str, subscribers: int, filters: int, contents: int, seed
     parameters = mix(name, filters=subscribers * filters, interfaces=subscribers, messages=contents, seed=seed)
     predicates = Oracle(table_of(parameters)).all_predicates()
     texts = [[str(predicates[subscriber])] for subscriber in sorted(predicates)]
-    return Traffic(f"predicates of the [{name}] mix", texts, as_messages(messages(parameters)), subscribers * filters)
+    return Traffic(texts, as_messages(messages(parameters)), subscribers * filters)
 
 
 @dataclass(frozen=True)

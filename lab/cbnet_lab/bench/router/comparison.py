@@ -10,21 +10,16 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import psutil
 
-from cbnet_lab.bench.bench_input import Report
 from cbnet_lab.bench.cpu import cpu_meter
+from cbnet_lab.bench.plans import Report, RouterPlan
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, cell, ratio
 from cbnet_lab.bench.router.generators import Generators
 from cbnet_lab.bench.router.load import Case, Load, chosen_cases
-from cbnet_lab.bench.router.rivals import RivalServer, start_rivals
-from cbnet_lab.bench.router.servers import SERVERS, chosen_servers
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.plans import RouterPlan
+from cbnet_lab.bench.router.servers import SERVERS, RivalServer, chosen_servers, start_rivals
 
 _BASE = "nats"  # that the others are compared with
 

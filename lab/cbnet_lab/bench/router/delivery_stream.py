@@ -10,16 +10,12 @@ Bytes are gathered in a buffer and checked in large pieces, without decoding sin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cbnet.errors import CbnetError
 from cbnet_lab.bench.router.message_pool import STAMP_BYTES, Bytes2D, MessagePool
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.router.raw_link import RawLink
-    from cbnet_lab.bench.router.wire_formats import WireFormat
+from cbnet_lab.bench.router.raw_link import RawLink
+from cbnet_lab.bench.router.wire_formats import WireFormat
 
 _BUFFER = 1 << 17  # bytes, or several frames
 _MIN_PIECE = 1 << 15  # bytes that are checked at once while more arrive

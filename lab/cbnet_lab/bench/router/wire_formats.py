@@ -21,12 +21,10 @@ import msgspec
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import Hello, Ping, Pong, Subscribe, Subscribed
-from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_VERSION, MIN_VERSION, FrameReader, encode
+from cbnet.network.protocol.wire import LENGTH_BYTES
 from cbnet_lab.bench.router.message_pool import enclosed, subscriber_filter
 from cbnet_lab.bench.router.raw_link import RawLink
-
-_CONFIRM = 600.0  # seconds for all routers to confirm a subscription
+from cbnet_lab.bench.router.router_client import RouterClient
 
 
 class FrameShape(NamedTuple):
@@ -46,39 +44,11 @@ class CbnetFormat:
 
     def open_publisher(self, link: RawLink, index: int) -> None:
         """Greet the router."""
-        self.greet(link, f"publisher-{index}")
+        RouterClient(link, f"publisher-{index}")
 
     def open_subscriber(self, link: RawLink, index: int) -> None:
         """Greet the router and subscribe, confirmed by all routers."""
-        reader = self.greet(link, f"subscriber-{index}")
-        self.subscribe(link, reader, [subscriber_filter(self._channel, index)])
-
-    def greet(self, link: RawLink, name: str) -> FrameReader:
-        """Greet the router, and wait until it accepts; return a reader of further frames."""
-        link.begin_tls()
-        hello = Hello(
-            low=MIN_VERSION, high=MAX_VERSION, role="client", name=name, network="cbnet", life=0, link=0, scheme=""
-        )
-        reader = FrameReader()
-        frames = list(reader.feed(link.ask(encode(hello) + encode(Ping(1)))))
-        while not any(isinstance(frame, Pong) for frame in frames):
-            frames += reader.feed(link.receive())
-        return reader
-
-    def subscribe(self, link: RawLink, reader: FrameReader, predicates: list[str]) -> None:
-        """Subscribe to predicates, with ids from 1; return when all routers have confirmed the last one."""
-        waits = [0.0] * (len(predicates) - 1) + [_CONFIRM]
-        frames = (Subscribe(id, each, wait) for id, (each, wait) in enumerate(zip(predicates, waits, strict=True), 1))
-        missing = len(predicates)
-        received = link.ask(b"".join(map(encode, frames)))
-        while True:
-            for answer in reader.feed(received):
-                if not isinstance(answer, Subscribed) or (answer.id == len(predicates) and not answer.is_confirmed):
-                    raise CbnetError(f"the router answered a subscription with {answer}")
-                missing -= 1
-            if not missing:
-                return
-            received = link.receive()
+        RouterClient(link, f"subscriber-{index}").subscribe([subscriber_filter(self._channel, index)])
 
     def publication(self, content: bytes) -> bytes:
         """Return a `Publish` frame."""

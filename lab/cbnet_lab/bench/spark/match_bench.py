@@ -23,6 +23,7 @@ from cbnet.pipeline.ingest.readers import read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.spark.session import borrowed_session
 from cbnet_lab.bench.parallel_matching import ONE, TWO, matching_processes
+from cbnet_lab.bench.plans import Report, SparkPlan
 from cbnet_lab.bench.result_table import ResultTable, ratio
 from cbnet_lab.bench.spark.match_rivals import RivalTime, compare
 from cbnet_lab.bench.spark.match_speed import KEY, Pass, bare_pass, same_answers, spark_pass, write_records
@@ -31,9 +32,6 @@ from cbnet_lab.workload.standing_rules import Records, fitted_limit, standing_fi
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.bench.plans import SparkPlan
 
 _MASTERS = ("local[1]", "local[2]")
 

@@ -61,7 +61,7 @@ def plan_function(name: str, plan: type, run: Callable[[Any, bool], None]) -> Ca
 
 def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
     about: PlanOption = field.metadata[OPTION]
-    kind: Any = about.raw or hint
+    kind: Any = about.raw or (hint if about.parse is None else str)
     default = inspect.Parameter.empty if about.default is ... else about.default
     if get_origin(kind) is tuple:  # several values
         kind, default = (list[str], default) if about.default is ... else (list[str] | None, None)

@@ -6,18 +6,10 @@ requester has lost its connection. In a settled network a request with a reachab
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.check.plain import NetworkState
 from cbnet_lab.faults.check.subscription import SubscriptionCheck
 from cbnet_lab.faults.record import AnswerEvent, FaultEvent, RequestEvent, SubscribeEvent
-
-
-@dataclass
-class _OpenRequest:
-    request: RequestEvent
-    must_reply: bool
 
 
 class RequestCheck:
@@ -27,7 +19,8 @@ class RequestCheck:
         self._state = state
         self._findings = findings
         self._offers: dict[str, tuple[str, SubscriptionCheck]] = {}  # by name, with the client
-        self._open: dict[int, _OpenRequest] = {}
+        self._open: dict[int, RequestEvent] = {}
+        self._promised: set[int] = set()  # numbers of those that must have a reply
 
     def offer(self, event: SubscribeEvent) -> None:
         """Handle an offer."""
@@ -42,32 +35,34 @@ class RequestCheck:
             client != event.client and not own.is_away and own.home in event.reach and own.matches(event.request)
             for client, own in self._offers.values()
         )
-        self._open[event.number] = _OpenRequest(event, is_held and self._state.is_settled)
+        self._open[event.number] = event
+        if is_held and self._state.is_settled:
+            self._promised.add(event.number)
 
     def answer(self, event: AnswerEvent) -> None:
         """Handle the end of a request."""
-        open = self._open.pop(event.number, None)
+        request = self._open.pop(event.number, None)
         self._findings.counts[event.outcome] += 1
-        if open is None:
+        if request is None:
             self._findings.violate("wrong reply", f"request {event.number} was not sent, or has ended")
         elif "reply" in event.outcome:
-            if not event.message.items() >= open.request.request.items():
+            if not event.message.items() >= request.request.items():
                 self._findings.violate("wrong reply", f"request {event.number}: {event.message} does not match")
-        elif event.outcome != "gone" and open.must_reply:
-            self._findings.violate("no reply", f"request {event.number}, sent at {open.request.at:.2f}")
+        elif event.outcome != "gone" and event.number in self._promised:
+            self._findings.violate("no reply", f"request {event.number}, sent at {request.at:.2f}")
 
     def fault(self, event: FaultEvent) -> None:
         """Handle a fault, or the end of one."""
         for _, own in self._offers.values():
             own.fault(event)
-        for open in self._open.values() if self._state.is_change(event) else ():
-            open.must_reply = False
+        if self._state.is_change(event):
+            self._promised.clear()
 
     def advance(self, now: float) -> None:
         """Find the requests that should have ended; clients that stall have some slack."""
         while self._open:
-            number, open = next(iter(self._open.items()))
-            if now - open.request.at <= open.request.timeout + self._state.begin.slack:
+            number, request = next(iter(self._open.items()))
+            if now - request.at <= request.timeout + self._state.begin.slack:
                 break
             del self._open[number]
-            self._findings.violate("endless", f"request {number}, sent at {open.request.at:.2f}")
+            self._findings.violate("endless", f"request {number}, sent at {request.at:.2f}")

@@ -15,8 +15,8 @@ from selectors import EVENT_READ, DefaultSelector
 from typing import Any, NamedTuple
 
 from cbnet.network.protocol.frames import Deliver, Ping, Pong, Publish
-from cbnet_lab.bench.router.load import Target
-from cbnet_lab.faults.churn.router_client import RouterClient
+from cbnet_lab.bench.router.raw_link import RawLink
+from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.faults.record import PublishEvent, ReceiveEvent
 
 _INTERVAL = 0.005  # seconds between two pings, and between two messages
@@ -62,16 +62,17 @@ class Probed(NamedTuple):
 class Prober:
     """Probes the first router and the last one; messages go from the first to the last."""
 
-    def __init__(self, targets: Sequence[Target]) -> None:
+    def __init__(self, ports: Sequence[int]) -> None:
         self.probed = Probed(LongestWaits(), [], [])  # since the last answer
         self.selector = DefaultSelector()
         self._number = 0
-        self._pings = [RouterClient(target, f"ping-{index}") for index, target in enumerate(targets)]
-        self._publisher, subscriber = RouterClient(targets[0], "publisher"), RouterClient(targets[-1], "subscriber")
+        self._pings = [RouterClient(RawLink(port), f"ping-{index}") for index, port in enumerate(ports)]
+        self._publisher = RouterClient(RawLink(ports[0]), "publisher")
+        subscriber = RouterClient(RawLink(ports[-1]), "subscriber")
         subscriber.subscribe([*PROBES.values()])
         for client in (*self._pings, self._publisher, subscriber):
             self.selector.register(client.link.end_greeting(), EVENT_READ, client)
-        threading.Thread(target=self._connect, args=(targets[-1],), daemon=True, name="cbnet-connect").start()
+        threading.Thread(target=self._connect, args=(ports[-1],), daemon=True, name="cbnet-connect").start()
 
     def send(self, due: float) -> None:
         """Send pings and a message."""
@@ -93,21 +94,21 @@ class Prober:
                 self.probed.received.append((int.from_bytes(frame.payload[:8]), now))
                 self.probed.waits.add("message_ms", now - int.from_bytes(frame.payload[8:]) / 1e9)
 
-    def _connect(self, target: Target) -> None:
+    def _connect(self, port: int) -> None:
         """Connect new clients, each of which leaves when its first ping is answered."""
         while True:
             began = time.monotonic()
-            RouterClient(target, "probe").link.close()
+            RouterClient(RawLink(port), "probe").link.close()
             self.probed.waits.add("connect_ms", time.monotonic() - began)
             time.sleep(max(0.0, began + _CONNECT_INTERVAL - time.monotonic()))
 
 
-def probe(pipe: Connection, targets: Sequence[Target]) -> None:
+def probe(pipe: Connection, ports: Sequence[int]) -> None:
     """Probe routers until the pipe closes; answer each message with what was probed since the last.
 
     A message is whether to go on probing, or only to receive.
     """
-    prober, is_probing, due = Prober(targets), True, time.monotonic()
+    prober, is_probing, due = Prober(ports), True, time.monotonic()
     prober.selector.register(pipe, EVENT_READ, None)
     while True:
         now = time.monotonic()

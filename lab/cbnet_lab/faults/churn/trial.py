@@ -11,34 +11,33 @@ Each phase ends when both routers hold the filters that they must, so what is do
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from cbnet.errors import InputError
+from cbnet.errors import CbnetError, InputError
+from cbnet.network import ProcessNetwork, Settings
+from cbnet_lab.bench.cpu import cpu_meter
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import FLAT, ResultTable
-from cbnet_lab.bench.router.load import Target
 from cbnet_lab.bench.router.message_pool import random_filters
-from cbnet_lab.bench.router.servers import ROUTER_NAMES, router_process
-from cbnet_lab.bench.server_process import ServerProcess
+from cbnet_lab.bench.router.raw_link import RawLink
+from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.worker_process import WorkerProcess
 from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.churn.prober import MAX_MESSAGE_MS, MAX_PING_MS, PROBES, LongestWaits, Probed, probe
-from cbnet_lab.faults.churn.router_client import RouterClient, wait_until_held
+from cbnet_lab.faults.plans import ChurnPlan
 from cbnet_lab.faults.record import CompareEvent
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.faults.plans import ChurnPlan
 
 _CROWD, _CROWD_FILTERS = 20, 1_000  # clients that vanish together, and the filters of each
 _COVERED = 4_000  # filters below one that is unsubscribed
 _HOLDERS = 10
+_THIRD = "c"  # the router that runs in some phases
 _PER_SUBSCRIPTION = 50  # filters of clients with very many
-_TIMEOUT = 3600.0  # seconds of a phase
+_START, _TIMEOUT = 60.0, 3600.0  # seconds, for routers to start, and of a phase
 _MAX_BACKLOG = 200  # messages on their way at the end of a phase: those of a second
 _POLL = 0.05  # seconds
 _DRAIN = 10.0  # seconds for the last messages
@@ -60,10 +59,14 @@ def run(plan: ChurnPlan, report: Report) -> Iterator[PhaseResult]:
     passing = _passing(plan)
     if passing > plan.filters:
         raise InputError(f"the clients that come and go have {passing:,} filters, more than {plan.filters:,}")
-    with ExitStack() as stack:
-        first = stack.enter_context(router_process())
-        second = stack.enter_context(router_process(first.port))
-        yield from _Trial(plan, stack, (first, second), report).phases()
+    # Silence is no failure here: clients wait, and are sent nothing, while others subscribe to very many filters.
+    settings = [Settings(name, heartbeat=40_000.0, dead=80_000.0, silence=90_000.0) for name in "abc"]
+    with ProcessNetwork(settings, [("b", "a"), (_THIRD, "b")]) as network:
+        network.wait(_START)
+        network.stop(_THIRD)
+        ports = [network.addresses[name].port for name in "ab"]
+        with closing(WorkerProcess("the prober", probe, ports)) as prober:
+            yield from _Trial(plan, network, prober, report).phases()
 
 
 def _passing(plan: ChurnPlan) -> int:
@@ -86,19 +89,11 @@ def tables(_plan: ChurnPlan, rows: Sequence[PhaseResult]) -> Iterator[str | Resu
 class _Trial:
     """The clients of a running trial."""
 
-    def __init__(
-        self, plan: ChurnPlan, stack: ExitStack, servers: tuple[ServerProcess, ServerProcess], report: Report
-    ) -> None:
-        self._plan, self._servers, self._report = plan, servers, report
-        targets = [Target("cbnet", server.port) for server in servers]
-        self._target = targets[-1]
-        self._watchers = dict(zip(ROUTER_NAMES, (RouterClient(each, "watcher") for each in targets), strict=False))
-        self._third: ServerProcess | None = None  # router c
+    def __init__(self, plan: ChurnPlan, network: ProcessNetwork, prober: WorkerProcess, report: Report) -> None:
+        self._plan, self._network, self._prober, self._report = plan, network, prober, report
+        self._watchers = {name: self._client(name, "watcher") for name in "ab"}
         self._announced = 0  # filters, by router b to router a, at the end of the last phase
         self._checker = settled_checker(PROBES)
-        self._prober = WorkerProcess("the prober", probe, targets)
-        stack.callback(self._prober.close)
-        stack.callback(self._end_third)
         self._texts = random_filters(plan.filters, [], plan.seed)
         self._backlog = 0  # messages on their way
         self._take()
@@ -139,13 +134,11 @@ class _Trial:
         """Return the result of a phase; announced: how many filters router b may announce to router a at its end."""
         self._report(name)
         self._take()
-        before, began = [server.cpu() for server in self._servers], time.monotonic()
+        cpu, began = cpu_meter([self._network.pids[name] for name in "ab"]), time.monotonic()
         act()
-        self._announced = wait_until_held(self._watchers, self._held, _TIMEOUT)
+        self._announced = _wait_until_held(self._watchers, self._held, _TIMEOUT)
         seconds = time.monotonic() - began
-        waits = self._take(is_last=is_last)
-        cpu = [(server.cpu() - then) / 1e9 for server, then in zip(self._servers, before, strict=True)]
-        now = time.monotonic()
+        waits, used, now = self._take(is_last=is_last), cpu(), time.monotonic()
         if announced is not None and self._announced not in announced:
             self._checker.add(CompareEvent(now, "tables", "filters announced", self._announced, str(announced)))
         self._checker.add(CompareEvent(now, "backlog", "messages are late", self._backlog > _MAX_BACKLOG, False))
@@ -153,7 +146,7 @@ class _Trial:
             self._drain()
         problems = [*self._checker.findings.texts()]
         self._checker.findings.violations.clear()
-        return PhaseResult(name, seconds, cpu, waits, "; ".join(problems) or None)
+        return PhaseResult(name, seconds, used, waits, "; ".join(problems) or None)
 
     def _take(self, *, is_last: bool = False) -> LongestWaits:
         """Check what was probed since the last call, and return the waits; is_last: probe no more, and only receive."""
@@ -175,8 +168,11 @@ class _Trial:
         """The filters that router b must hold: of the prober and of all clients."""
         return len(PROBES) + sum(client.filters for client in (*self._clients, *self._crowd))
 
+    def _client(self, router: str, name: str) -> RouterClient:
+        return RouterClient(RawLink(self._network.addresses[router].port), name)
+
     def _new(self, name: str, filters: Sequence[str], per_subscription: int = 1) -> RouterClient:
-        client = RouterClient(self._target, name)
+        client = self._client("b", name)
         client.subscribe(filters, per_subscription)
         return client
 
@@ -204,19 +200,35 @@ class _Trial:
         client.link.close()
 
     def _begin_third(self) -> None:
-        third = self._third = router_process(self._target.port, 2)
-        third.__enter__()
-        self._watchers[ROUTER_NAMES[2]] = RouterClient(Target("cbnet", third.port), "watcher")
-        self._wait_for_neighbours(2)
+        self._network.start(_THIRD)
+        self._network.wait(_TIMEOUT)
+        self._watchers[_THIRD] = self._client(_THIRD, "watcher")
 
     def _end_third(self) -> None:
-        if self._third is not None:
-            self._third.close()
-            self._third = None
-            del self._watchers[ROUTER_NAMES[2]]
-            self._wait_for_neighbours(1)
+        self._network.stop(_THIRD)
+        del self._watchers[_THIRD]
+        self._network.wait(_TIMEOUT)
 
-    def _wait_for_neighbours(self, count: int) -> None:
-        """Wait until router b has so many neighbours."""
-        while len(self._watchers[ROUTER_NAMES[1]].status().interfaces) != count:
-            time.sleep(_POLL)
+
+def _wait_until_held(watchers: Mapping[str, RouterClient], filters: int, timeout: float) -> int:
+    """Wait until router b holds so many filters of clients, all announced filters have arrived, and nothing changes.
+
+    Return the number of filters that router b has announced to router a; raise a CbnetError after the timeout.
+    """
+    end, before = time.monotonic() + timeout, Counter[tuple[str, str]]()
+    while True:
+        statuses = {name: watcher.status() for name, watcher in watchers.items()}
+        announced, held = Counter[tuple[str, str]](), Counter[tuple[str, str]]()  # by sender and receiver
+        interfaces = [(name, each) for name, status in statuses.items() for each in status.interfaces]
+        for name, each in interfaces:
+            announced[name, each.neighbour] += each.announced
+            held[each.neighbour, name] += each.held
+        own = statuses["b"].own_filters
+        is_acknowledged = all(each.is_acknowledged for _, each in interfaces)
+        if own == filters and announced == held == before and is_acknowledged:
+            return announced["b", "a"]
+        if time.monotonic() >= end:
+            found = f"announced {announced} and held {held}"
+            raise CbnetError(f"after {timeout:g} s {own:,} of {filters:,} filters, {found}")
+        before = announced
+        time.sleep(_POLL)

@@ -1,10 +1,11 @@
-"""The record of a door trial, with the contents of messages and deliveries."""
+"""The traffic of a door trial, trades for subscribers of every kind of predicate, and the record of it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from random import Random
+from typing import Any, Final
 
 from cbnet.network.client.load_clients import DeliveryCount
 from cbnet_lab.bench.network.traffic import Traffic
@@ -12,12 +13,59 @@ from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.record import CompareEvent, PublishEvent, ReceiveEvent
 
+CONTENTS: Final = 500  # different messages
+_SYMBOLS: Final = [f"s{number:02d}.eq" for number in range(50)]
+_VENUES: Final = ("XNYS", "XNAS", "XLON")
+_TAGS: Final = ("bank", "energy", "tech", "eu", "us")
+_PRICES, _VOLUMES = 100, 1_000
+KINDS: Final = (
+    'symbol = "{symbol}"',
+    "price >= {low} and price < {high}",
+    'symbol ^= "s{digit5}" and venue != "{venue}"',
+    'symbol *= "{digit}.e"',
+    'symbol in ("{symbol}", "{symbol2}", "{symbol3}")',
+    "#{tag} and #{tag2}",
+    "price * volume > {turnover}",
+    'absent limit and venue = "{venue}"',
+    '(symbol = "{symbol}" or price >= {low} and price < {high}) and not #{tag} or limit < {digit5}',
+)
 _PADDING = "." * 200
 _PUBLISHER = "publisher"
 _DELIVERIES = {  # that are wrong, by the kind of violation
     "lost": "missing", "repeated": "duplicate", "spurious": "spurious", "altered": "altered", "order": "out of order",
     "loss reported": "reported as lost",
 }  # fmt: skip
+
+
+def door_traffic(subscribers: int, messages: int, seed: int) -> Traffic:
+    """Return a predicate for each subscriber, of each kind in turn, and different messages."""
+    random = Random(seed)
+    predicates = [[KINDS[number % len(KINDS)].format(**_values(random))] for number in range(subscribers)]
+    contents = [_content(random) for _ in range(min(CONTENTS, messages))]
+    return Traffic(predicates, contents, subscribers)
+
+
+def _values(random: Random) -> dict[str, Any]:
+    low = random.randrange(_PRICES - 5)
+    symbols, tags = random.sample(_SYMBOLS, 3), random.sample(_TAGS, 2)
+    return {
+        "low": low, "high": low + 5, "digit": random.randrange(10), "digit5": random.randrange(5),
+        "symbol": symbols[0], "symbol2": symbols[1], "symbol3": symbols[2], "tag": tags[0], "tag2": tags[1],
+        "venue": random.choice(_VENUES), "turnover": random.randrange(60, 95) * _PRICES * _VOLUMES // 100,
+    }  # fmt: skip
+
+
+def _content(random: Random) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "symbol": random.choice(_SYMBOLS),
+        "price": random.randrange(_PRICES * 4) / 4,
+        "volume": random.randrange(_VOLUMES),
+        "venue": random.choice(_VENUES),
+        "#": sorted(random.sample(_TAGS, random.randrange(4))),
+    }
+    if random.random() < 0.7:
+        content["limit"] = random.randrange(_PRICES)
+    return content
 
 
 class DoorRecord:

@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
@@ -28,16 +28,14 @@ from cbnet.network.client.blocking.client import Client
 from cbnet.network.client.load_clients import Order, Pace
 from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.network.traffic import expected_deliveries
+from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import FLAT, ResultTable
+from cbnet_lab.bench.timing import wait_until_quiet
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.door import door_clients
 from cbnet_lab.faults.door.door_clients import RouterWatch
-from cbnet_lab.faults.door.door_record import DoorRecord, delivery_problems
-from cbnet_lab.faults.door.door_traffic import door_traffic
-
-if TYPE_CHECKING:
-    from cbnet_lab.bench.bench_input import Report
-    from cbnet_lab.faults.plans import DoorPlan
+from cbnet_lab.faults.door.door_record import DoorRecord, delivery_problems, door_traffic
+from cbnet_lab.faults.plans import DoorPlan
 
 CLOSED_WITHIN: Final = 60.0  # seconds; the router needs 30 if bytes wait for the client, 40 by pings if they do not
 _WINDOW: Final = 5_000  # deliveries in flight
@@ -188,13 +186,13 @@ class _Trial:
 
     def _receive_all(self) -> None:
         """Receive until as many deliveries have arrived as expected, or none arrives any more."""
-        count = self._log.count
+
+        def receive() -> int:
+            self._receive(0)
+            return self._log.count.total()
+
         expected = sum(self._deliveries[number % len(self._deliveries)] for number in range(self._plan.messages))
-        seen, since = -1, time.monotonic()
-        while count.total() < expected and time.monotonic() - since < _QUIET:
-            if count.total() != seen:
-                seen, since = count.total(), time.monotonic()
-            self._receive(_POLL)
+        wait_until_quiet(receive, expected, settle=0.0, quiet=_QUIET)
 
     def _receive(self, seconds: float) -> None:
         """Record what has arrived, and what arrives in some seconds."""

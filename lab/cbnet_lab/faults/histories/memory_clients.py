@@ -16,7 +16,6 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
-from cbnet.network.simulation.memory_client import ReceivedMessage
 from cbnet_lab.faults import record
 from cbnet_lab.faults.histories.plan import KEYS, PlannedSubscription
 
@@ -76,20 +75,15 @@ class MemorySubscriber(DurableMemoryClient):
         self._history, self._planned = history, planned
         self.at = planned.at  # seconds from the beginning
         self.on_answer = self._answered
-        self.on_delivery = self._delivered
+        self.on_delivery = lambda delivered: self._record(0, 1, delivered.payload)
         self.acknowledges = self._stored
         history.clients[name] = self
 
     def begin(self) -> None:
         """Begin the subscription."""
         planned, window = self._planned, self._history.random.choice(_WINDOWS)
-        start = (
-            None
-            if planned.age is None
-            else HistoryStart()
-            if planned.age == record.FIRST
-            else HistoryStart(age=planned.age)
-        )
+        age = None if planned.age == record.FIRST else planned.age
+        start = None if planned.age is None else HistoryStart(age=age)
         self._history.record(planned.event(self._memory.now, self.name, _ACK_WAIT))
         if planned.kind == "plain":
             self.subscribe(1, planned.predicate, wait=_CONFIRM)
@@ -117,9 +111,6 @@ class MemorySubscriber(DurableMemoryClient):
     def _subscribe_again(self) -> None:
         self._history.record(record.FaultEvent(self._memory.now, self.name, AGAIN))
         self.send(self.durable[1])
-
-    def _delivered(self, delivered: ReceivedMessage) -> None:
-        self._record(0, 1, delivered.payload)
 
     def _stored(self, stored: StoredMessage) -> bool:
         """Record a message; return whether the client acknowledges it at once."""

@@ -7,7 +7,7 @@ from cbnet_lab.faults.door import door_record
 from cbnet_lab.faults.door.door_record import DoorRecord
 
 # Two contents, two subscribers: the first content goes to both, the other to the second subscriber.
-TRAFFIC = Traffic("prices", [["price = 1"], ["true"]], [{"price": 1, "#": ["eu"]}, {"price": 2, "#": []}], 2)
+TRAFFIC = Traffic([["price = 1"], ["true"]], [{"price": 1, "#": ["eu"]}, {"price": 2, "#": []}], 2)
 RIGHT = [(0, 0), (1, 0), (1, 1), (0, 2), (1, 2)]  # subscriber, number of a message
 
 

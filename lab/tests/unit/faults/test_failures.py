@@ -10,7 +10,7 @@ from cbnet_lab.faults.failures import _check, _in_flight, _missed
 from cbnet_lab.faults.record import FaultEvent, SettleEvent
 
 # A message each second from 1 on, delivered after 100 ms to both subscribers; a failure at 5.05, a repair at 8.05.
-TRAFFIC = Traffic("all", [["k = 1"], ["k = 1"]], [{"k": 1}], 2)
+TRAFFIC = Traffic([["k = 1"], ["k = 1"]], [{"k": 1}], 2)
 EVENTS = [
     FaultEvent(5.05, "r", "kill"), SettleEvent(6.5, since=5.05),
     FaultEvent(8.05, "r", "kill", is_end=True), SettleEvent(8.5, since=8.05),

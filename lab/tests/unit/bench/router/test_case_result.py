@@ -2,8 +2,7 @@
 
 from cbnet_lab.bench.router.comparison import Round, case_result
 from cbnet_lab.bench.router.load import CASES
-from cbnet_lab.bench.router.rivals import RivalServer
-from cbnet_lab.bench.router.servers import SERVERS
+from cbnet_lab.bench.router.servers import SERVERS, RivalServer
 
 
 def result(*rounds, case="fanout-10"):

@@ -5,8 +5,8 @@ from cbnet_lab.bench.router.servers import SERVERS, Certificate, Options
 SECURE = Certificate("/c.pem", "/k.pem")
 
 
-def command(name, certificate=None, neighbour=None, place=1):
-    return " ".join(SERVERS[name].setup(Options(4000, certificate, neighbour, place)).command)
+def command(name, certificate=None, neighbour=None):
+    return " ".join(SERVERS[name].setup(Options(4000, certificate, neighbour)).command)
 
 
 def test_all_listen_on_loopback_only():
@@ -24,11 +24,6 @@ def test_all_listen_on_loopback_only():
 def test_a_second_router_dials_the_first():
     assert "--name b --listen 127.0.0.1:4000" in command("cbnet", neighbour=4001)
     assert "--neighbour a=127.0.0.1:4001" in command("cbnet", neighbour=4001)
-
-
-def test_a_third_router_dials_the_second():
-    assert "--name c --listen 127.0.0.1:4000" in command("cbnet", neighbour=4001, place=2)
-    assert "--neighbour b=127.0.0.1:4001" in command("cbnet", neighbour=4001, place=2)
 
 
 def test_tls():

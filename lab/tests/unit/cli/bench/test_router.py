@@ -5,8 +5,7 @@ import pytest
 from cbnet_lab.bench.router import comparison
 from cbnet_lab.bench.router.comparison import Round, case_result
 from cbnet_lab.bench.router.load import CASES
-from cbnet_lab.bench.router.rivals import RivalServer
-from cbnet_lab.bench.router.servers import SERVERS
+from cbnet_lab.bench.router.servers import SERVERS, RivalServer
 
 
 def measured(case, server, cpu, problem=None, filters=None):
