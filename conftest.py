@@ -2,6 +2,7 @@ import io
 import logging
 import os
 import random
+import signal
 import sys
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.java_options import JAVA_OPTIONS
 
+# A run in the background of a script ignores Ctrl-C, and so would the commands that tests end by it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take as much time to start as numpy to import
 # In CI random tests use the same data in every run; workers have the seed of the process that starts them.

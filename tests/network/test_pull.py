@@ -151,13 +151,14 @@ def quotes(network, tmp_path):
         {"message": {"sym": "A", "price": 2, "#": ["q"]}, "payload": "//8=", "encoding": "base64", "keep": 0},
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    process = started("offer", "exists sym", "--items", file, "--router", network.addresses["r3"], "--wait")
-    try:
-        assert process.stderr.readline() == "offered at r3; confirmed for 6 routers\n"
-        yield process
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+    with started("offer", "exists sym", "--items", file, "--router", network.addresses["r3"], "--wait") as process:
+        try:
+            assert process.stderr.readline() == "offered at r3; confirmed for 6 routers\n"
+            yield process
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
 
 
 def test_offer_and_request_by_command(cbnet, network, quotes):

@@ -44,7 +44,7 @@ class ChurnPlan:
     Example: cbnet bench churn --filters 1000000 --vanishing 10000,100000
     """
 
-    filters: int = option(100_000, "F", "Maximum number of filters of a router's clients.", least=25_000)
+    filters: int = option(100_000, "F", "Maximum number of filters of a router's clients.", least=26_000)
     vanishing: tuple[int, ...] = option(
         "10000", "N,...", "Filters of clients that vanish, one after the other.", parse=numbers
     )

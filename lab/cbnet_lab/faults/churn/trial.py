@@ -35,6 +35,7 @@ from cbnet_lab.faults.record import CompareEvent
 _CROWD, _CROWD_FILTERS = 20, 1_000  # clients that vanish together, and the filters of each
 _COVERED = 4_000  # filters below one that is unsubscribed
 _HOLDERS = 10
+_LEAST_HELD = 1_000  # filters of clients that stay: of fewer, a filter may cover far from half
 _THIRD = "c"  # the router that runs in some phases
 _PER_SUBSCRIPTION = 50  # filters of clients with very many
 _START, _TIMEOUT = 60.0, 3600.0  # seconds, for routers to start, and of a phase
@@ -57,8 +58,11 @@ class PhaseResult:
 def run(plan: ChurnPlan, report: Report) -> Iterator[PhaseResult]:
     """Yield the result of each phase; the routers run until the iterator ends or is closed."""
     passing = _passing(plan)
-    if passing > plan.filters:
-        raise InputError(f"the clients that come and go have {passing:,} filters, more than {plan.filters:,}")
+    if passing + _LEAST_HELD > plan.filters:
+        raise InputError(
+            f"the clients that come and go have {passing:,} filters, and those that stay need {_LEAST_HELD:,} more",
+            hint=f"use --filters {passing + _LEAST_HELD}, or more",
+        )
     # Silence is no failure here: clients wait, and are sent nothing, while others subscribe to very many filters.
     settings = [Settings(name, heartbeat=40_000.0, dead=80_000.0, silence=90_000.0) for name in "abc"]
     with ProcessNetwork(settings, [("b", "a"), (_THIRD, "b")]) as network:
