@@ -102,16 +102,19 @@ class Aggregation:
         lost = [row for row in self._rows(filter for filter in removed if filter not in rows) if store.has(row, bit)]
         if rows and not store.non_empty & bit:
             unions.prepare(store.non_empty | bit)
-        freed, gained = {}, {}
+        freed, kept, gained = {}, {}, {}
         for row in lost:
-            if targets := unions.lose(row, bit):
+            targets, again = unions.lose(row, bit)
+            if targets:
                 freed[row] = targets
+            if again:
+                kept[row] = again
         for known in rows.values():
             if known is not None and not store.has(known, bit) and (targets := unions.gain(known, bit)):
                 gained[known] = targets
         if new:
             gained |= unions.gain_new(new, tests, bit)
-        unions.rows.settle(gained, freed)
+        unions.rows.settle(gained, freed, kept)
         for row in lost:
             unions.rows.release(row)
         if lost and not store.non_empty & bit:

@@ -161,14 +161,20 @@ class ReducedUnions:
             self.rows.index.add(row)
         return dict.fromkeys(rows, carriers & compared) if carriers & compared else {}
 
-    def lose(self, row: int, bit: int) -> int:
-        """Remove a filter from a source; return the targets for which it may free others."""
+    def lose(self, row: int, bit: int) -> tuple[int, int]:
+        """Remove a filter from a source; return the targets for which it may free others, and must be compared again.
+
+        A stream announces a wide filter before it withdraws those that the wide one covers. Until then these count as
+        reduced, and are announced, also where another source has them too.
+        """
         store, compared = self._store, self.rows.compared
         before = store.group_of[row].carriers
         store.switch(row, bit, self.carriers)
-        gone = before & ~store.group_of[row].carriers
+        after = store.group_of[row].carriers
+        gone = before & ~after
         self.rows.toggle(row, store.announced[row] & gone & ~compared)
-        return gone & compared & (store.announced[row] | self.rows.unvisited(row))
+        freed = gone & compared & (store.announced[row] | self.rows.unvisited(row))
+        return freed, after & compared & store.announced[row] if bit & store.reduced else 0
 
     # --- work in slices
 
@@ -224,7 +230,7 @@ class ReducedUnions:
         elif fill.former:
             rows = fill.former.take(count)
             freed = {row: bit for row in rows if announced[row] & ~group_of[row].carriers & bit}
-            self.rows.settle({}, freed)
+            self.rows.settle({}, freed, {})
             for row in freed:
                 self.rows.release(row)
         else:

@@ -341,3 +341,22 @@ def test_the_nearest_target_has_the_fewest_differences(known):
     assert (texts(added), texts(removed)) == ({"x > 5", "y = 1"}, {"x > 7"})
     known.begin("all", None)
     assert set(known.send_some("all").added) == known.content("all")
+
+
+def test_a_stream_that_covers_its_own_filters_for_a_while_leaves_none_of_them_announced(table):
+    """A stream announces a wide filter first, and withdraws what it covers later; meanwhile own clients want that, too."""
+    known = Aggregation(table, Slots(), slice=2)
+    known.add_source("own", is_matched=False)
+    known.add_source("north")
+    known.change("north", encoded("x = 1", "x = 2", "x = 3", "x = 4"), [])
+    known.open("target", ["own", "north"])
+    while not known.is_ready("target"):
+        known.work()
+    known.change("own", encoded("x = 1"), [])  # from now on filters are compared, in slices
+    assert known.has_work
+    known.change("north", encoded("x > 0"), [])
+    while known.has_work:
+        known.work()
+    known.change("north", [], encoded("x = 1", "x = 2", "x = 3", "x = 4"))
+    assert texts(known.content("target")) == {"x > 0"}
+    assert known.size("target") == 1
