@@ -60,10 +60,7 @@ class StreamOpenings:
         self._openings.pop(stream, None)
 
     def advance(self) -> Iterator[tuple[Outgoing, Change]]:
-        """Yield the next parts of the first changes, of about as many filters as a slice has.
-
-        The changes of all other streams must have been sent.
-        """
+        """Yield the next parts of the first changes, of about as many filters as a slice has."""
         left = SLICE
         for stream, opening in list(self._openings.items()):
             if opening.parts is None:
@@ -88,7 +85,12 @@ class StreamOpenings:
         """Choose the content that a stream starts from: the difference to it is the smallest possible."""
         subscriptions, offers = self._streams.kinds
         session = stream.key.session
-        others = [each for each in self._streams.of_session(session) if each not in self]
+        # A stream whose last part was sent in this turn may have changed meanwhile.
+        others = [
+            each
+            for each in self._streams.of_session(session)
+            if each not in self and not any(kind.has_pending(each) for kind in self._streams.kinds)
+        ]
         nearest = subscriptions.nearest(stream, others)
         opening.base = 0 if nearest is None else nearest.number
         if self._retained.may_have_bases(session, self._context.now):
