@@ -86,7 +86,7 @@ def covers(content, wanted):
     return wanted in content or any(analysis.implies(filter_from_bytes(wide)) for wide in content)
 
 
-@pytest.mark.parametrize("seed", [*seeds(4), 7622])  # which found a covered filter that was announced
+@pytest.mark.parametrize("seed", [*seeds(4), 7622, 600354])  # these found covered filters that were announced
 def test_what_a_neighbour_has_been_told_always_covers_what_the_clients_want(seed):
     churn = Churn(seed)
     for _ in range(120):

@@ -102,19 +102,19 @@ class Aggregation:
         lost = [row for row in self._rows(filter for filter in removed if filter not in rows) if store.has(row, bit)]
         if rows and not store.non_empty & bit:
             unions.prepare(store.non_empty | bit)
-        freed, kept, gained = {}, {}, {}
+        freed, gained = {}, {}
         for row in lost:
             targets, again = unions.lose(row, bit)
             if targets:
                 freed[row] = targets
             if again:
-                kept[row] = again
+                gained[row] = again
         for known in rows.values():
             if known is not None and not store.has(known, bit) and (targets := unions.gain(known, bit)):
                 gained[known] = targets
         if new:
             gained |= unions.gain_new(new, tests, bit)
-        unions.rows.settle(gained, freed, kept)
+        unions.rows.settle(gained, freed)
         for row in lost:
             unions.rows.release(row)
         if lost and not store.non_empty & bit:

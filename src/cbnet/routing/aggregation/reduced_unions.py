@@ -164,8 +164,9 @@ class ReducedUnions:
     def lose(self, row: int, bit: int) -> tuple[int, int]:
         """Remove a filter from a source; return the targets for which it may free others, and must be compared again.
 
-        A stream announces a wide filter before it withdraws those that the wide one covers. Until then these count as
-        reduced, and are announced, also where another source has them too.
+        The filters of a stream are not compared with each other, because they are reduced; but for a moment they are not:
+        a stream announces a wide filter before it withdraws those that the wide one covers, and the other way round.
+        Where another source has one of the two as well, that one stays, and is compared when the stream withdraws it.
         """
         store, compared = self._store, self.rows.compared
         before = store.group_of[row].carriers
@@ -230,7 +231,7 @@ class ReducedUnions:
         elif fill.former:
             rows = fill.former.take(count)
             freed = {row: bit for row in rows if announced[row] & ~group_of[row].carriers & bit}
-            self.rows.settle({}, freed, {})
+            self.rows.settle({}, freed)
             for row in freed:
                 self.rows.release(row)
         else:

@@ -40,16 +40,11 @@ class UnionRows:
 
     # --- changes
 
-    def settle(self, gained: Mapping[int, int], freed: Mapping[int, int], kept: Mapping[int, int]) -> None:
-        """Announce the gained filters that nothing dominates, and those that only lost filters dominated.
-
-        kept: announced filters that may be dominated; these are withdrawn.
-        """
+    def settle(self, gained: Mapping[int, int], freed: Mapping[int, int]) -> None:
+        """Announce the gained filters that nothing dominates, and those that only lost filters dominated."""
         self._left = self.slice
         for row, bits in gained.items():
             self.place(row, bits)
-        for row, bits in kept.items():
-            self.toggle(row, self._store.announced[row] & bits & ~self._undominated(row, bits))
         uncovered: dict[int, int] = {}
         for row, bits in freed.items():
             self._free(row, bits, uncovered)

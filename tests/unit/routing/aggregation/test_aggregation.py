@@ -343,20 +343,30 @@ def test_the_nearest_target_has_the_fewest_differences(known):
     assert set(known.send_some("all").added) == known.content("all")
 
 
-def test_a_stream_that_covers_its_own_filters_for_a_while_leaves_none_of_them_announced(table):
-    """A stream announces a wide filter first, and withdraws what it covers later; meanwhile own clients want that, too."""
+@pytest.mark.parametrize(
+    ("before", "change", "also_own", "withdrawn", "content"),
+    [  # a stream announces first, and withdraws later; meanwhile own clients want what it withdraws, too
+        (["x = 1", "x = 2", "x = 3"], "x > 0", "x = 1", ["x = 1", "x = 2", "x = 3"], {"x > 0"}),
+        (["x > 0", "y = 1", "y = 2"], "x = 1", "x > 0", ["x > 0"], {"x > 0", "y = 1", "y = 2"}),
+    ],
+)
+def test_a_stream_that_covers_its_own_filters_for_a_while_leaves_none_of_them_announced(
+    table, before, change, also_own, withdrawn, content
+):
     known = Aggregation(table, Slots(), slice=2)
     known.add_source("own", is_matched=False)
     known.add_source("north")
-    known.change("north", encoded("x = 1", "x = 2", "x = 3", "x = 4"), [])
+    known.change("north", encoded(*before), [])
     known.open("target", ["own", "north"])
     while not known.is_ready("target"):
         known.work()
-    known.change("own", encoded("x = 1"), [])  # from now on filters are compared, in slices
+    known.change("own", encoded(also_own), [])  # from now on filters are compared, in slices
     assert known.has_work
-    known.change("north", encoded("x > 0"), [])
+    known.change("north", encoded(change), [])
     while known.has_work:
         known.work()
-    known.change("north", [], encoded("x = 1", "x = 2", "x = 3", "x = 4"))
-    assert texts(known.content("target")) == {"x > 0"}
-    assert known.size("target") == 1
+    known.change("north", [], encoded(*withdrawn))
+    while known.has_work:
+        known.work()
+    assert texts(known.content("target")) == content
+    assert known.size("target") == len(content)
