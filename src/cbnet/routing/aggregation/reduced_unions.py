@@ -164,9 +164,9 @@ class ReducedUnions:
     def lose(self, row: int, bit: int) -> tuple[int, int]:
         """Remove a filter from a source; return the targets for which it may free others, and must be compared again.
 
-        The filters of a stream are not compared with each other, because they are reduced; but for a moment they are not:
-        a stream announces a wide filter before it withdraws those that the wide one covers, and the other way round.
-        Where another source has one of the two as well, that one stays, and is compared when the stream withdraws it.
+        The filters of a stream are reduced, so they are not compared with each other. For a moment they are not
+        reduced: a stream announces a wide filter before it withdraws those that it covers, and the other way round.
+        Where another source has what the stream withdraws, it stays, and is compared then.
         """
         store, compared = self._store, self.rows.compared
         before = store.group_of[row].carriers
