@@ -102,7 +102,9 @@ def test_what_a_neighbour_has_been_told_always_covers_what_the_clients_want(seed
     assert churn.announced("b", "c") == churn.wanted("ab")
 
 
-@pytest.mark.parametrize("seed", [*seeds(4), 500028])  # where a stream began with one that had changed
+@pytest.mark.parametrize(
+    "seed", [*seeds(4), 500028, 700248]
+)  # a stream that began with one that had changed, or was wrong
 def test_after_links_were_lost_in_the_middle_all_routers_know_what_is_wanted(seed):
     churn = Churn(seed)
     for _ in range(60):

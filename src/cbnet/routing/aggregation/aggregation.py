@@ -104,11 +104,8 @@ class Aggregation:
             unions.prepare(store.non_empty | bit)
         freed, gained = {}, {}
         for row in lost:
-            targets, again = unions.lose(row, bit)
-            if targets:
+            if targets := unions.lose(row, bit):
                 freed[row] = targets
-            if again:
-                gained[row] = again
         for known in rows.values():
             if known is not None and not store.has(known, bit) and (targets := unions.gain(known, bit)):
                 gained[known] = targets

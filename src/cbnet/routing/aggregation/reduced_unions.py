@@ -9,6 +9,10 @@ A filter is announced to a target if a source of the target has it and no other 
 A target with at most one source that has filters, and that is reduced already, needs no comparisons: all filters of
 it are announced. Only the filters of other targets are in the index.
 
+The filters of a stream are reduced, so those that no other source of a target has need not be compared with each other
+there: they are *trusted*. For a moment they are not reduced, as a stream announces a wide filter before it withdraws
+those that it covers, and the other way round. A filter that another source has as well would stay, so it is compared.
+
 What concerns very many filters is done in slices: a target is opened by a `Fill`, and `union_rows` announces and
 withdraws what a filter dominates. When no work is left, no announced filter is dominated, and each has a source.
 """
@@ -140,13 +144,14 @@ class ReducedUnions:
     def gain(self, row: int, bit: int) -> int:
         """Give a filter to a source; return the targets for which it must be compared."""
         store, compared = self._store, self.rows.compared
-        before = store.group_of[row].carriers
+        group = store.group_of[row]
+        before, trusted = group.carriers, self._trusting(group.sources, group.carriers & compared & self.carriers(bit))
         store.switch(row, bit, self.carriers)
         after = store.group_of[row].carriers
         self.rows.toggle(row, after & ~compared & ~store.announced[row])
         if after & (compared | self._indexing):
             self.rows.index_row(row)
-        return after & ~before & compared
+        return after & ~before & compared | trusted
 
     def gain_new(self, filters: Sequence[bytes], tests: Sequence[EncodedFilter], bit: int) -> dict[int, int]:
         """Give new filters to a source; return the rows that must be compared, and for which targets.
@@ -161,21 +166,14 @@ class ReducedUnions:
             self.rows.index.add(row)
         return dict.fromkeys(rows, carriers & compared) if carriers & compared else {}
 
-    def lose(self, row: int, bit: int) -> tuple[int, int]:
-        """Remove a filter from a source; return the targets for which it may free others, and must be compared again.
-
-        The filters of a stream are reduced, so they are not compared with each other. For a moment they are not
-        reduced: a stream announces a wide filter before it withdraws those that it covers, and the other way round.
-        Where another source has what the stream withdraws, it stays, and is compared then.
-        """
+    def lose(self, row: int, bit: int) -> int:
+        """Remove a filter from a source; return the targets for which it may free others."""
         store, compared = self._store, self.rows.compared
         before = store.group_of[row].carriers
         store.switch(row, bit, self.carriers)
-        after = store.group_of[row].carriers
-        gone = before & ~after
+        gone = before & ~store.group_of[row].carriers
         self.rows.toggle(row, store.announced[row] & gone & ~compared)
-        freed = gone & compared & (store.announced[row] | self.rows.unvisited(row))
-        return freed, after & compared & store.announced[row] if bit & store.reduced else 0
+        return gone & compared & (store.announced[row] | self.rows.unvisited(row))
 
     # --- work in slices
 
@@ -248,7 +246,7 @@ class ReducedUnions:
             self.rows.copy(similar, target.bit)
             self._begin_comparison(fill)
             groups = self._store.groups.values()
-            own = [each for each in groups if each.carriers & target.bit and not each.carriers & similar]
+            own = [each for each in groups if each.carriers & target.bit and self._differs(each, target, similar)]
             former = [each for each in groups if each.carriers & similar and not each.carriers & target.bit]
             fill.compared, fill.former = (RowQueue(each.rows for each in all) for all in (own, former))
             fill.is_first = False
@@ -258,10 +256,12 @@ class ReducedUnions:
                 fill.plain = RowQueue(group.rows for group in self._carried(target.bit) if group.sources & fill.whole)
 
     def _begin_comparison(self, fill: Fill) -> None:
-        """Compare the rows of all sources but one that is reduced, whose filters are all announced."""
+        """Compare all rows but those that only one reduced source has, which are all announced."""
         self._indexing &= ~fill.bit
         self.rows.compared |= fill.bit
-        fill.compared = RowQueue(group.rows for group in self._carried(fill.bit) if not group.sources & fill.whole)
+        sources = self.rows.targets[fill.bit].sources
+        groups = [group for group in self._carried(fill.bit) if group.sources & sources != fill.whole]
+        fill.compared = RowQueue(group.rows for group in groups)
         fill.is_first = fill.is_opening and not fill.whole
 
     def _largest_reduced(self, target: UnionTarget) -> int:
@@ -285,6 +285,21 @@ class ReducedUnions:
                 if other < least:
                     best, least = bit, other
         return best
+
+    def _differs(self, group: Group, target: UnionTarget, similar: int) -> bool:
+        """Return whether rows must be compared for a target though another one has been copied."""
+        if not group.carriers & similar:
+            return True
+        there = group.sources & self.rows.targets[similar].sources
+        return self._is_trusted(there) and group.sources & target.sources != there
+
+    def _trusting(self, sources: int, bits: int) -> int:
+        """Return those of some targets that do not compare the rows of these sources with each other."""
+        targets = self.rows.targets
+        return sum(bit for bit in targets if bit & bits and self._is_trusted(sources & targets[bit].sources))
+
+    def _is_trusted(self, sources: int) -> bool:
+        return not sources & (sources - 1) and bool(sources & self._store.reduced)
 
     def _carried(self, bit: int) -> list[Group]:
         return [group for group in self._store.groups.values() if group.carriers & bit]
