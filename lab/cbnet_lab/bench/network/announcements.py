@@ -60,7 +60,7 @@ class AnnouncementCost:
 
 
 @dataclass(frozen=True)
-class Spread:
+class ValueRange:
     """The smallest, median and largest of some values."""
 
     min: float
@@ -68,8 +68,8 @@ class Spread:
     max: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """Return the spread of these values."""
+    def of(cls, values: Sequence[float]) -> ValueRange:
+        """Return the range of these values."""
         return cls(*np.percentile(values, (0, 50, 100)).tolist())
 
 
@@ -81,8 +81,8 @@ class AnnouncementRun:
     cpu_s: float
     cpu_max_s: float  # of the busiest process
     cost: AnnouncementCost = field(metadata=FLAT)
-    held: Spread = field(metadata=flat("held_"))  # different filters, of a router
-    rss_mb: Spread = field(metadata=flat("rss_mb_"))  # of a process
+    held: ValueRange = field(metadata=flat("held_"))  # different filters, of a router
+    rss_mb: ValueRange = field(metadata=flat("rss_mb_"))  # of a process
     check: DeliveryCheck = field(metadata=FLAT)
     reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
 
@@ -167,8 +167,8 @@ def _measure(
         cpu_s=sum(cpu),
         cpu_max_s=max(cpu),
         cost=_cost(after) - before,
-        held=Spread.of([status.filters for status in after]),
-        rss_mb=Spread.of(memory),
+        held=ValueRange.of([status.filters for status in after]),
+        rss_mb=ValueRange.of(memory),
         check=expected.check(Order(0, len(traffic.contents)), *deliveries.T),
         reconnects=reconnects,
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet_lab.bench.network import announcements
-from cbnet_lab.bench.network.announcements import AnnouncementCost, AnnouncementRun, Spread
+from cbnet_lab.bench.network.announcements import AnnouncementCost, AnnouncementRun, ValueRange
 from cbnet_lab.bench.network.traffic import DeliveryCheck
 
 SMALL = ("--topology", "tree:5", "--filters", 20, "--messages", 40, "--population", "tags")
@@ -13,7 +13,7 @@ RIGHT, WRONG = DeliveryCheck(10, 10, 0, 0, 0), DeliveryCheck(10, 9, 1, 0, 0)
 @pytest.fixture
 def result(monkeypatch):
     def fix(check):
-        spread = Spread(1.0, 2.0, 3.0)
+        spread = ValueRange(1.0, 2.0, 3.0)
         run = AnnouncementRun(1.0, 2.0, 1.0, AnnouncementCost(10, 100, 1000), spread, spread, check)
         monkeypatch.setattr(announcements, "_measure", lambda *_: run)
 
