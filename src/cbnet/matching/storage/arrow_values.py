@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from cbnet.errors import InputError
 from cbnet.language.values import INT_MAX, INT_MIN
 
-_MAX_UNSIGNED = pa.scalar(INT_MAX, pa.uint64())
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ARROW_BYTES = {"s": 19, "ms": 23, "us": 26, "ns": 29}  # of a time as Arrow writes it: 2026-11-15 22:44:32.000
@@ -106,7 +105,7 @@ def _ints(column: pa.Array) -> PlainValues:
         return PlainValues((column.cast(pa.int64()),))
     hint = "cast the column to float64 or string"
     problem = f"the integer does not fit in 64 bits ({INT_MIN} to {INT_MAX})"
-    return _checked(column, pc.less_equal(column, _MAX_UNSIGNED), pa.int64(), problem, hint)
+    return _checked(column, pc.less_equal(column, pa.scalar(INT_MAX, pa.uint64())), pa.int64(), problem, hint)
 
 
 def _floats(column: pa.Array) -> PlainValues:
