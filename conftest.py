@@ -1,3 +1,4 @@
+import gc
 import io
 import logging
 import os
@@ -83,6 +84,11 @@ def pytest_collection_modifyitems(items):
     others = [file for file in files if file not in waiting]
     place = {file: rank / len(group) for group in (waiting, others) for rank, file in enumerate(group)}
     items.sort(key=lambda item: (item.get_closest_marker("long") is None, place[item.path]))
+
+
+def pytest_collection_finish():
+    """Exempt the modules and the tests themselves, some million objects, from garbage collection."""
+    gc.freeze()
 
 
 @dataclass

@@ -19,8 +19,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "3",
     "spark.ui.enabled": "false",
 }
-STAGES = ["sources/tweets", "sources/follows", "descriptors/social", "tags", "sets"]
-STAGES += ["models", "population", "loads", "predicates", "fib", "table1"]
+STAGES = ["models", "population", "loads", "predicates", "fib", "table1"]
 NODES = 150
 CONFIG = """
 seed = 5
@@ -29,19 +28,10 @@ graph = "{top}/tree.txt"
 users = "{top}/users.csv"
 [population]
 clusters = 1000
-[sources.tweets]
-preset = "tweets"
-path = "{top}/tweets/*.tsv"
-[sources.follows]
-preset = "followers"
-path = "{top}/follows.txt"
 [applications.web]
 descriptors = 10
 users = 10_000
 [applications.video]
-[applications.social]
-read = "tweets"
-followers = "follows"
 """
 
 
@@ -49,10 +39,6 @@ def write_inputs(folder):
     """Write the files of the configuration, whose `top` is the folder, or its URI."""
     (folder / "tree.txt").write_text("".join(f"{node // 3} {node}\n" for node in range(1, NODES)))
     (folder / "users.csv").write_text("asn,users\n" + "".join(f"{node},{node + 1}\n" for node in range(NODES)))
-    (folder / "tweets").mkdir()
-    (folder / "tweets" / "a.tsv").write_text("user\tlink\thashtags\nann\tl1\t#news #now\n")
-    (folder / "tweets" / "b.tsv").write_text("user\tlink\thashtags\nbob\tl1\t#late\nbob\tl2\t\n")
-    (folder / "follows.txt").write_text("eve ann\nfay ann\nfay bob\n")
 
 
 def confs(settings):
