@@ -10,7 +10,8 @@
     │   ├── UnknownRuleError          (also KeyError) a name that no rule of the table has
     │   ├── TableFileError            a compiled table that is damaged, of another version, or no table at all
     │   ├── FileError                 all mistakes of one file
-    │   └── Denied                    an operation that a client's access rights do not allow
+    │   └── Refusal                   something that a router refuses to do, with a reason code
+    │       └── Denied                an operation that a client's access rights do not allow
     ├── NetworkError                  failures between a client and the network (network/errors.py)
     │   ├── NotConnected              no router reached in time, or connection lost before the response
     │   ├── NotConfirmed              subscription or offer not confirmed by every reachable router in time
@@ -18,10 +19,10 @@
     │   ├── NoReply                   no holder offers the item, or none of those asked has it
     │   ├── Timeout                   no reply to a request in time
     │   ├── NotTrusted                failed authentication of a router or client
-    │   ├── Refused                   the router rejected the request or the client, with a reason
+    │   ├── Refused                   the router rejected the request or the client, with a reason code
     │   └── TooSlow                   a subscription ended by its overflow policy
     ├── WireError                     bytes that are not a valid frame
-    └── Problem                       an HTTP request that is answered with an error (network/door/problems.py)
+    └── Problem                       an HTTP request that is answered with an error (network/http/problems.py)
 
 An `InputError` names the problem, the location (`file`, `line`, `column`, counted from 1, or None where they do not
 apply) and the remedy (`hint`). An expected outcome, such as "no rule matches", is a value and never an exception.

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import expect
 from support.chromium import TIMEOUT
-from support.http_doors import running_door
+from support.http_servers import running_http
 from support.waiting import wait_until
 
 from cbnet import connect
@@ -293,9 +293,9 @@ def test_nothing_overflows_or_overlaps_on_a_phone_light_or_dark(visit):
 def test_a_token_is_entered_once_for_a_tab(browser):
     token = new_token("viewer")
     policy = SecurityPolicy(Access({"viewer": Account(ALL_RIGHTS, token.hash)}))
-    with running_door(policy) as door, closing(browser.new_context()) as context:
+    with running_http(policy) as server, closing(browser.new_context()) as context:
         page = context.new_page()
-        page.goto(door.url)
+        page.goto(server.url)
         expect(page.locator("#connection")).to_have_text("token needed")
         expect(page.locator("#empty")).to_have_text("Enter a token to see the network.")
         page.locator("#token").fill(token.token)
@@ -312,15 +312,15 @@ def test_two_links_of_an_account_have_their_own_predicates_and_requests_end(brow
     token = new_token("viewer")
     policy = SecurityPolicy(Access({"viewer": Account(Rights(), token.hash)}))
     with (
-        running_door(policy) as door,
-        connect(door.address, token=token.token) as one,
-        connect(door.address, token=token.token) as other,
+        running_http(policy) as server,
+        connect(server.address, token=token.token) as one,
+        connect(server.address, token=token.token) as other,
         closing(browser.new_context()) as context,
     ):
         one.subscribe("x > 1", wait=True)
         other.subscribe("x > 2", wait=True)
         page = context.new_page()
-        page.goto(door.url)
+        page.goto(server.url)
         page.locator("#token").fill(token.token)
         page.get_by_role("button", name="Use").click()
         requests = []

@@ -98,7 +98,7 @@ class Raw:
 
 
 def client_hello(name="slow"):
-    return Hello(low=4, high=4, role="client", name=name, network="cbnet", life=0, link=0, scheme="")
+    return Hello(low=5, high=5, role="client", name=name, network="cbnet", incarnation=0, link=0, scheme="")
 
 
 def of(kind, frames):
@@ -185,15 +185,15 @@ def test_client_with_the_policy_disconnect_is_disconnected_when_it_does_not_read
     run(main())
 
 
-async def linked(running, name, life):
+async def linked(running, name, incarnation):
     """Return a neighbour that has no other neighbour, when the router has adopted its record."""
     hello = Hello(
-        low=4, high=4, role="router", name=name, network="cbnet", life=life, link=1, scheme="multitree:1"
+        low=5, high=5, role="router", name=name, network="cbnet", incarnation=incarnation, link=1, scheme="multitree:1"
     )  # fmt: skip
     raw = await Raw.dial(running, hello)
     (own,) = of(Hello, await raw.read(lambda got: of(Hello, got)))
-    raw.session = session_id((own.life, own.link), (life, 1))
-    raw.send(LinkRecord(name, life, 1, 1, 0, {"a": LinkField(1, [raw.session])}))
+    raw.session = session_id((own.incarnation, own.link), (incarnation, 1))
+    raw.send(LinkRecord(name, incarnation, 1, 1, 0, {"a": LinkField(1, [raw.session])}))
     await wait_until_async(lambda: name in running.router.version.names)
     return raw
 
@@ -382,7 +382,7 @@ def test_packets_of_a_neighbour_that_ignores_its_credit_are_dropped_but_records_
                 sender.send(
                     Packet(
                         source="c",
-                        life=9,
+                        incarnation=9,
                         number=number,
                         hops=1,
                         tree=0,

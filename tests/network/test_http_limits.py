@@ -1,4 +1,4 @@
-"""Rights, limits and slow or vanishing clients of the HTTP door."""
+"""Rights, limits and slow or vanishing clients of the HTTP server."""
 
 import json
 import socket
@@ -9,13 +9,13 @@ import time
 import httpx
 import pytest
 from support.certificates import Authority
-from support.http_doors import event_stream, running_door
+from support.http_servers import event_stream, running_http
 from support.waiting import wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as connect_socket
 
 from cbnet import connect, parse
-from cbnet.network.door import http_connection
+from cbnet.network.http import http_connection
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.policy import SecurityPolicy
@@ -34,7 +34,7 @@ SECURED = SecurityPolicy(Access(ACCOUNTS, frozenset()))
 
 @pytest.fixture(scope="module")
 def secured():
-    with running_door(SECURED) as running:
+    with running_http(SECURED) as running:
         yield running
 
 
@@ -99,22 +99,22 @@ def test_web_page_sends_its_token_in_the_first_frame(secured):
         with pytest.raises(ConnectionClosed) as closed:
             page.recv(timeout=60)
         assert closed.value.rcvd.code == 1008
-    wait_until(lambda: not secured.door._connections._all())
+    wait_until(lambda: not secured.server._connections._all())
     headers = {"Authorization": f"Bearer {TOKENS['eu'].token}"}
     with connect_socket(f"ws://{secured.http}/ws", additional_headers=headers) as client:
         assert json.loads(client.recv(timeout=60))["op"] == "welcome"
 
 
 def test_rights_that_are_taken_away_end_an_event_stream():
-    with running_door(SECURED) as door, door.client(TOKENS["eu"].token) as client:
+    with running_http(SECURED) as server, server.client(TOKENS["eu"].token) as client:
         with event_stream(client, 'region = "EU"') as events:
             access = Access({"boss": ACCOUNTS["boss"]}, frozenset())
 
             async def reload():
-                router = door.router
+                router = server.router
                 router.reload(router.router.settings, {}, access, router._contexts)
 
-            door.call(reload())
+            server.call(reload())
             name, _, problem = next(events)
             assert (name, problem["status"]) == ("error", 403)
             assert "the client 'eu' was removed" in problem["detail"]
@@ -128,14 +128,14 @@ def test_address_of_other_machines_is_served_with_tls(tmp_path):
     tls = authority.tls("localhost")
     policy = SecurityPolicy(Access(ACCOUNTS, frozenset()), tls)
     trusting = ssl.create_default_context(cafile=str(authority.file))
-    with running_door(policy, http=Address("0.0.0.0", 0)) as door:
-        url = f"https://localhost:{door.http.port}"
+    with running_http(policy, http=Address("0.0.0.0", 0)) as server:
+        url = f"https://localhost:{server.http.port}"
         assert httpx.get(f"{url}/healthz", verify=trusting).status_code == 200
         headers = {"Authorization": f"Bearer {TOKENS['eu'].token}"}
         answer = httpx.post(f"{url}/publish", json={"region": "EU"}, headers=headers, verify=trusting)
         assert answer.json() == {"published": 1, "router": "a"}
         with pytest.raises(httpx.HTTPError):
-            httpx.get(f"http://localhost:{door.http.port}/healthz")
+            httpx.get(f"http://localhost:{server.http.port}/healthz")
 
 
 def test_certificate_identifies_an_http_client(tmp_path):
@@ -143,8 +143,8 @@ def test_certificate_identifies_an_http_client(tmp_path):
     policy = SecurityPolicy(Access({"card": Account(RIGHTS["eu"])}, frozenset()), authority.tls("localhost"))
     context = ssl.create_default_context(cafile=str(authority.file))
     context.load_cert_chain(authority.issue("card"))
-    with running_door(policy, http=Address("0.0.0.0", 0)) as door:
-        url = f"https://localhost:{door.http.port}"
+    with running_http(policy, http=Address("0.0.0.0", 0)) as server:
+        url = f"https://localhost:{server.http.port}"
         assert httpx.post(f"{url}/publish", json={"region": "EU"}, verify=context).status_code == 200
         assert httpx.post(f"{url}/publish", json={"region": "US"}, verify=context).status_code == 403
 
@@ -153,22 +153,22 @@ def test_certificate_identifies_an_http_client(tmp_path):
 
 
 def test_pages_of_other_origins_may_not_use_a_router():
-    with running_door(origins=["https://good.example"]) as door, door.client() as client:
+    with running_http(origins=["https://good.example"]) as server, server.client() as client:
         evil, good = {"Origin": "https://evil.example"}, {"Origin": "https://good.example"}
         assert client.post("/publish", json={"x": 1}, headers=evil).status_code == 403
         answer = client.post("/publish", json={"x": 1}, headers=good)
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://good.example")
         preflight = {**good, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
         assert client.options("/publish", headers=preflight).headers["access-control-allow-headers"] == "authorization"
-        assert client.post("/publish", json={"x": 1}, headers={"Origin": door.url}).status_code == 200
+        assert client.post("/publish", json={"x": 1}, headers={"Origin": server.url}).status_code == 200
         assert client.get("/status", headers={"Host": "evil.example:80"}).status_code == 403  # a name made to resolve
-        with pytest.raises(InvalidStatus) as refused, connect_socket(f"ws://{door.http}/ws", origin=evil["Origin"]):
+        with pytest.raises(InvalidStatus) as refused, connect_socket(f"ws://{server.http}/ws", origin=evil["Origin"]):
             pass
         assert refused.value.response.status_code == 403
 
 
 def test_no_origin_is_allowed_by_default():
-    with running_door() as door, door.client() as client:
+    with running_http() as server, server.client() as client:
         answer = client.get("/status", headers={"Origin": "https://good.example"})
         assert (answer.status_code, "access-control-allow-origin" in answer.headers) == (403, False)
 
@@ -176,22 +176,22 @@ def test_no_origin_is_allowed_by_default():
 # --- slow and vanishing clients
 
 
-def plain(door, request=b""):
-    """Open a TCP connection to the door, with small buffers, and send a part of a request."""
+def plain(server, request=b""):
+    """Open a TCP connection to the server, with small buffers, and send a part of a request."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-    client.connect(tuple(door.http))
+    client.connect(tuple(server.http))
     client.sendall(request)
     return client
 
 
 def test_slow_connections_never_make_the_health_check_fail(monkeypatch):
     monkeypatch.setattr(http_connection, "HEAD_TIMEOUT", 2.0)
-    with running_door() as door:
+    with running_http() as server:
         parts = (b"", b"GET /metrics HT", b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        slow = [plain(door, parts[number % 3]) for number in range(150)]
+        slow = [plain(server, parts[number % 3]) for number in range(150)]
         for _ in range(20):
-            assert door.is_healthy()
+            assert server.is_healthy()
         for client in slow[0::3] + slow[1::3]:  # without a whole head
             client.settimeout(10)
             assert client.recv(1_000) == b""
@@ -201,20 +201,20 @@ def test_slow_connections_never_make_the_health_check_fail(monkeypatch):
 
 def test_client_that_does_not_read_is_disconnected_in_the_end(monkeypatch):
     monkeypatch.setattr(http_connection, "STALL_TIMEOUT", 2.0)
-    with running_door() as door, connect(door.address) as native:
-        idle = plain(door, b"GET /subscribe?predicate=x%3E0&wait=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        wait_until(lambda: len(door.router.router.subscriptions) == 1)
+    with running_http() as server, connect(server.address) as native:
+        idle = plain(server, b"GET /subscribe?predicate=x%3E0&wait=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        wait_until(lambda: len(server.router.router.subscriptions) == 1)
         for _ in range(400):
             native.publish({"x": 1}, b"." * 100_000, wait=True)
-        wait_until(lambda: len(door.router.router.subscriptions) == 0, timeout=60)
+        wait_until(lambda: len(server.router.router.subscriptions) == 0, timeout=60)
         idle.close()
 
 
 def test_slow_subscriber_costs_a_bounded_queue_and_hinders_nobody():
     count, size = 600, 60_000  # 36 MB, of which the queue of a client holds 16 MiB
-    with running_door() as door, door.client() as client, connect(door.address) as native:
-        slow = plain(door, b"GET /subscribe?predicate=x%3E%3D0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        wait_until(lambda: len(door.router.router.subscriptions) == 1)
+    with running_http() as server, server.client() as client, connect(server.address) as native:
+        slow = plain(server, b"GET /subscribe?predicate=x%3E%3D0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        wait_until(lambda: len(server.router.router.subscriptions) == 1)
         with event_stream(client, "x >= 0", wait=True) as events:
             seen = []
             reading = threading.Thread(target=lambda: seen.extend(next(events) for _ in range(count)))
@@ -222,8 +222,8 @@ def test_slow_subscriber_costs_a_bounded_queue_and_hinders_nobody():
             peak = 0
             for number in range(count):
                 native.publish({"x": number}, b"." * size, wait=True)
-                peak = max(peak, *(each.queued for each in list(door.router._links)))
-                assert number % 100 or door.is_healthy()
+                peak = max(peak, *(each.queued for each in list(server.router._links)))
+                assert number % 100 or server.is_healthy()
             reading.join(timeout=60)
         assert [data["message"]["x"] for _, _, data in seen] == list(range(count))
         assert 1 << 23 < peak < 1 << 25
@@ -243,47 +243,47 @@ def read_lost(client, native):
 
 
 def test_web_socket_that_never_reads_hinders_nobody():
-    with running_door() as door, door.client() as client, connect(door.address) as native:
-        url = f"ws://{door.http}/ws"
+    with running_http() as server, server.client() as client, connect(server.address) as native:
+        url = f"ws://{server.http}/ws"
         with connect_socket(url, max_queue=1, close_timeout=0.1) as idle:
             idle.send(json.dumps({"op": "subscribe", "id": 1, "predicate": "x >= 0"}))
-            wait_until(lambda: len(door.router.router.subscriptions) == 1)
+            wait_until(lambda: len(server.router.router.subscriptions) == 1)
             with event_stream(client, "x >= 0", wait=True) as events:
                 for number in range(300):
                     native.publish({"x": number}, b"." * 20_000, wait=True)
                 assert [next(events)[2]["message"]["x"] for _ in range(300)] == list(range(300))
-            assert door.is_healthy()
+            assert server.is_healthy()
 
 
 def test_vanished_client_leaves_nothing_behind():
-    with running_door() as door:
+    with running_http() as server:
         clients = [
-            plain(door, b"GET /subscribe?predicate=x%3E0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
-            plain(door, b"POST /publish HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"),
+            plain(server, b"GET /subscribe?predicate=x%3E0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+            plain(server, b"POST /publish HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"),
         ]
-        wait_until(lambda: len(door.door._links._open) == 2)
+        wait_until(lambda: len(server.server._links._open) == 2)
         for client in clients:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, not an end
             client.close()
-        wait_until(lambda: not door.door._links._open and not door.router._links)
-        assert not door.door._connections._all()
+        wait_until(lambda: not server.server._links._open and not server.router._links)
+        assert not server.server._connections._all()
 
 
 def test_number_of_sessions_is_limited_and_health_checks_are_not():
-    with running_door(sessions=2) as door, door.client() as client:
+    with running_http(sessions=2) as server, server.client() as client:
         with event_stream(client, "x = 1"), event_stream(client, "x = 2"):
             answer = client.post("/publish", json={"x": 1})
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
             assert "http_connections" in answer.json()["hint"]
-            assert door.is_healthy()
+            assert server.is_healthy()
         wait_until(lambda: client.post("/publish", json={"x": 1}).status_code == 200)
 
 
 def test_many_subscribers_may_come_at_once():
-    with running_door(sessions=200) as door, connect(door.address) as native:
+    with running_http(sessions=200) as server, connect(server.address) as native:
         request = b"GET /subscribe?predicate=x%3E0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        clients = [plain(door, request) for _ in range(200)]
-        wait_until(lambda: len(door.router.router.subscriptions) == 200)
+        clients = [plain(server, request) for _ in range(200)]
+        wait_until(lambda: len(server.router.router.subscriptions) == 200)
         native.publish({"x": 1}, wait=True)
         for client in clients:
             client.settimeout(10)
@@ -294,29 +294,29 @@ def test_many_subscribers_may_come_at_once():
 
 def test_idle_connections_are_closed_oldest_first(monkeypatch):
     monkeypatch.setattr(http_connection, "MAX_IDLE", 5)
-    with running_door() as door:
+    with running_http() as server:
         head = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         idle = []
         for _ in range(8):
-            idle.append(plain(door, head))
+            idle.append(plain(server, head))
             idle[-1].settimeout(10)
             assert idle[-1].recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200"
         with idle[0].makefile("rb") as rest:
             assert rest.read().endswith(b'{"healthy":true}\n')  # to the end
-        assert door.is_healthy()
+        assert server.is_healthy()
         for client in idle:
             client.close()
 
 
 def test_stop_ends_event_streams_and_web_sockets():
     with (
-        running_door() as door,
-        door.client() as client,
-        connect_socket(f"ws://{door.http}/ws") as page,
+        running_http() as server,
+        server.client() as client,
+        connect_socket(f"ws://{server.http}/ws") as page,
         event_stream(client, "x = 1") as events,
     ):
         assert json.loads(page.recv(timeout=60))["op"] == "welcome"
-        door.call(door.router.drain(2.0))
+        server.call(server.router.drain(2.0))
         assert client.get("/readyz").json()["reasons"] == ["the router is draining"]
         assert client.post("/publish", json={"x": 1}).status_code == 503
         name, _, problem = next(events)

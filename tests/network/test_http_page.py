@@ -9,11 +9,11 @@ from importlib.resources import files
 
 import httpx
 import pytest
-from support.http_doors import running_door
+from support.http_servers import running_http
 from support.waiting import wait_until
 
 from cbnet import connect
-from cbnet.network.door import playground
+from cbnet.network.http import playground
 from cbnet.network.router import inquiries
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
@@ -22,14 +22,14 @@ from cbnet.network.security.tokens import new_token
 
 
 @pytest.fixture(scope="module")
-def door():
-    with running_door() as running:
+def server():
+    with running_http() as running:
         yield running
 
 
 @pytest.fixture
-def client(door):
-    with door.client() as opened:
+def client(server):
+    with server.client() as opened:
         yield opened
 
 
@@ -62,7 +62,7 @@ def test_the_page_and_its_files_are_local_and_have_a_strict_policy(client):
 
 
 def test_no_file_of_the_page_names_another_server_or_writes_html():
-    for file in files("cbnet.network.door").joinpath("page").iterdir():
+    for file in files("cbnet.network.http").joinpath("page").iterdir():
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text), file.name
 
@@ -75,13 +75,13 @@ def test_other_files_are_not_served(client, name):
 # --- the state of the network
 
 
-def test_the_state_of_the_network_changes_with_its_clients(door, client):
+def test_the_state_of_the_network_changes_with_its_clients(server, client):
     with watching(client) as states:
         first = next(states)
         assert (first["router"], first["network"]) == ("a", "cbnet")
         (router,) = first["routers"]
         assert (router["router"], router["answers"], router["clients"], router["neighbours"]) == ("a", True, 0, [])
-        with connect(door.address, name="c") as native:
+        with connect(server.address, name="c") as native:
             native.subscribe("x > 2", wait=True)
             native.publish({"x": 3}, wait=True)
             state = next(state["routers"][0] for state in states if state["routers"][0]["delivered"])
@@ -97,10 +97,10 @@ def test_links_of_requests_are_not_clients_and_a_request_changes_no_state(has_to
     token = new_token("viewer")
     access = Access(clients={"viewer": Account(Rights(watch=True), token.hash)})
     with (
-        running_door(SecurityPolicy(access) if has_tokens else OPEN_POLICY) as door,
-        door.client(token.token) as page,
-        door.client(token.token) as other,
-        connect(door.address, name="viewer", token=token.token if has_tokens else None),
+        running_http(SecurityPolicy(access) if has_tokens else OPEN_POLICY) as server,
+        server.client(token.token) as page,
+        server.client(token.token) as other,
+        connect(server.address, name="viewer", token=token.token if has_tokens else None),
         watching(page) as states,
     ):
         before = next(states)["routers"][0]
@@ -112,8 +112,8 @@ def test_links_of_requests_are_not_clients_and_a_request_changes_no_state(has_to
             assert (state["clients"], [link["name"] for link in state["listed_clients"]]) == (1, ["viewer"])
 
 
-def test_subscriptions_are_listed_with_their_clients(door, client):
-    with connect(door.address, name="c") as native:
+def test_subscriptions_are_listed_with_their_clients(server, client):
+    with connect(server.address, name="c") as native:
         native.subscribe("x > 2 and #a", wait=True)
         listed = client.get("/subscriptions", params={"router": "a"}).json()
     expected = {"subscriber": "c", "id": 1, "predicate": "x > 2 and #a", "is_whole": True}
@@ -128,8 +128,8 @@ def test_an_unknown_router_is_not_found(client):
 @pytest.mark.parametrize(("at", "limit", "status"), [("b", 10_000, 504), ("b", 0, 503), ("z", 0, 404)])
 def test_a_router_that_does_not_answer_and_a_busy_one_have_their_own_status(monkeypatch, at, limit, status):
     monkeypatch.setattr(inquiries, "_MAX_WAITING", limit)
-    with running_door() as door, door.client() as client:
-        monkeypatch.setattr(door.router.router.versions.newest, "names", ("a", "b"))  # nothing leads there
+    with running_http() as server, server.client() as client:
+        monkeypatch.setattr(server.router.router.versions.newest, "names", ("a", "b"))  # nothing leads there
         assert client.get("/subscriptions", params={"router": at}).status_code == status
 
 
@@ -152,20 +152,20 @@ def test_a_mistake_in_a_predicate_has_its_place(client):
 def test_few_requests_wait_and_large_ones_are_refused(monkeypatch):
     turn = threading.Event()
     monkeypatch.setattr(playground, "checked", lambda _: turn.wait(20) and {})
-    with running_door() as door, door.client() as client, ThreadPoolExecutor(20) as threads:
+    with running_http() as server, server.client() as client, ThreadPoolExecutor(20) as threads:
         assert client.post("/check", json={"predicate": "x" * (1 << 16)}).status_code == 413
         body = {"predicate": "x > 1"}
-        answers = [threads.submit(httpx.post, f"{door.url}/check", json=body, timeout=60) for _ in range(20)]
+        answers = [threads.submit(httpx.post, f"{server.url}/check", json=body, timeout=60) for _ in range(20)]
         wait_until(lambda: sum(each.done() for each in answers) == 4, timeout=60)
-        assert door.is_healthy()
+        assert server.is_healthy()
         turn.set()
         assert sorted(each.result().status_code for each in answers) == [200] * 16 + [503] * 4
         assert client.post("/check", json=body).status_code == 200
 
 
 def test_predicates_count_as_sessions():
-    with running_door(sessions=1) as door, door.client() as client, watching(client):
-        assert httpx.post(f"{door.url}/check", json={"predicate": "x > 1"}).status_code == 503
+    with running_http(sessions=1) as server, server.client() as client, watching(client):
+        assert httpx.post(f"{server.url}/check", json={"predicate": "x > 1"}).status_code == 503
 
 
 # --- rights
@@ -175,20 +175,20 @@ def test_the_state_of_others_needs_the_right_to_watch_and_the_page_needs_no_toke
     tokens = {name: new_token(name) for name in ("all", "some")}
     accounts = {name: Account(Rights(watch=name == "all"), token.hash) for name, token in tokens.items()}
     policy = SecurityPolicy(access=Access(clients=accounts))
-    with running_door(policy) as door:
+    with running_http(policy) as server:
         for path in ("/watch", "/subscriptions"):
-            assert httpx.get(door.url + path).status_code == 401
-            with door.client(tokens["some"].token) as client:
+            assert httpx.get(server.url + path).status_code == 401
+            with server.client(tokens["some"].token) as client:
                 assert client.get(path).status_code == 403
-        assert httpx.post(f"{door.url}/check", json={"predicate": "x > 1"}).status_code == 401
-        with door.client(tokens["some"].token) as client:
+        assert httpx.post(f"{server.url}/check", json={"predicate": "x > 1"}).status_code == 401
+        with server.client(tokens["some"].token) as client:
             assert client.post("/check", json={"predicate": "x > 1"}).status_code == 200
-        assert httpx.get(door.url).status_code == 200
-        with door.client(tokens["all"].token) as client, watching(client) as states:
+        assert httpx.get(server.url).status_code == 200
+        with server.client(tokens["all"].token) as client, watching(client) as states:
             assert next(states)["router"] == "a"
 
 
-def test_a_stream_ends_with_its_client(door):
-    with door.client() as client, watching(client) as states:
+def test_a_stream_ends_with_its_client(server):
+    with server.client() as client, watching(client) as states:
         next(states)
-    wait_until(lambda: not len(door.router.router.links), timeout=60)
+    wait_until(lambda: not len(server.router.router.links), timeout=60)

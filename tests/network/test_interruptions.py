@@ -71,7 +71,7 @@ def test_subscriber_learns_that_another_router_failed():
             subscriber.on_event = events.append
             subscription = await subscriber.subscribe("x = 1", wait=True)
             await until_delivered(publisher, subscription)
-            await wait_until_async(lambda: {*a.router._losses._lives} == {"a", "b", "c"})
+            await wait_until_async(lambda: {*a.router._losses._incarnations} == {"a", "b", "c"})
             b._acceptor.close()  # as if it were killed: neighbours cannot connect again either
             for connection in list(b._connections.values()):
                 connection.abort()

@@ -142,7 +142,7 @@ def test_others_are_served_during_many_large_subscriptions():
     one, other = (" or ".join(f"{name} != {n} and y != {n}" for n in range(200)) for name in "xz")
     subscribing = encode(Subscribe(1, one, 0)) + encode(Subscribe(1, other, 0))  # each takes tenths of a second
     flood = (
-        encode(Hello(low=4, high=4, role="client", name="evil", network="cbnet", life=0, link=0, scheme=""))
+        encode(Hello(low=5, high=5, role="client", name="evil", network="cbnet", incarnation=0, link=0, scheme=""))
         + subscribing * 100
     )
 

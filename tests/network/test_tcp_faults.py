@@ -25,8 +25,10 @@ def pair():
         yield started
 
 
-CLIENT = encode(Hello(low=4, high=4, role="client", name="evil", network="cbnet", life=0, link=0, scheme=""))
-ROUTER = encode(Hello(low=4, high=4, role="router", name="evil", network="cbnet", life=0, link=1, scheme="multitree:1"))
+CLIENT = encode(Hello(low=5, high=5, role="client", name="evil", network="cbnet", incarnation=0, link=0, scheme=""))
+ROUTER = encode(
+    Hello(low=5, high=5, role="router", name="evil", network="cbnet", incarnation=0, link=1, scheme="multitree:1")
+)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ ROUTER = encode(Hello(low=4, high=4, role="router", name="evil", network="cbnet"
             + encode(
                 Packet(
                     source="evil",
-                    life=1,
+                    incarnation=1,
                     number=1,
                     hops=0,
                     tree=0,
@@ -63,20 +65,24 @@ ROUTER = encode(Hello(low=4, high=4, role="router", name="evil", network="cbnet"
         ),
         (
             encode(
-                Hello(low=4, high=4, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
+                Hello(
+                    low=5, high=5, role="router", name="a", network="cbnet", incarnation=0, link=1, scheme="multitree:1"
+                )
             ),
             "the name 'a' belongs to this router itself",
         ),
         (
-            encode(Hello(low=4, high=4, role="router", name="evil", network="cbnet", life=0, link=1, scheme="drp")),
+            encode(
+                Hello(low=5, high=5, role="router", name="evil", network="cbnet", incarnation=0, link=1, scheme="drp")
+            ),
             "this network uses the routing scheme multitree:1",
         ),
         (
-            encode(Hello(low=7, high=9, role="client", name="evil", network="cbnet", life=0, link=0, scheme="")),
+            encode(Hello(low=7, high=9, role="client", name="evil", network="cbnet", incarnation=0, link=0, scheme="")),
             "no common protocol version",
         ),
         (
-            encode(Hello(low=4, high=4, role="client", name="evil", network="other", life=0, link=0, scheme="")),
+            encode(Hello(low=5, high=5, role="client", name="evil", network="other", incarnation=0, link=0, scheme="")),
             "this is network 'cbnet'",
         ),
     ],

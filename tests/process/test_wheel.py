@@ -38,7 +38,7 @@ def test_wheel_has_every_file_of_the_package_and_no_source_of_a_kernel(check, co
     }
     assert check["faults"](collected | kernels) == []
     assert not [name for name in collected if re.search(r"(?<![a-z])(bench|rival|fault|workload|experiment)", name)]
-    assert {"cbnet/py.typed", "cbnet/_kernels/pivot_table.pyi", "cbnet/network/door/openapi.json"} <= collected
+    assert {"cbnet/py.typed", "cbnet/_kernels/pivot_table.pyi", "cbnet/network/http/openapi.json"} <= collected
 
 
 def test_check_reports_what_is_missing_and_what_does_not_belong(check, collected):

@@ -70,7 +70,7 @@ def test_error_names_the_first_invalid_message_of_a_batch(before, invalid, after
 
 # --- receiving
 
-HELLO = Hello(low=3, high=3, role="router", name="r1", network="cbnet", life=0, link=0, scheme="psf")
+HELLO = Hello(low=3, high=3, role="router", name="r1", network="cbnet", incarnation=0, link=0, scheme="psf")
 numbers = st.integers(0, 3) | st.integers(0, 2**63 - 1)
 deliveries = st.builds(
     Deliver,

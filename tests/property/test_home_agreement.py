@@ -95,12 +95,12 @@ def test_all_routers_agree_on_the_homes(max_empty, monkeypatch):
     assert [seed for seed in seeds(12) if not Course(seed).is_agreed()] == []
 
 
-def test_a_build_that_forgets_homes_in_the_life_of_their_owner_is_found(monkeypatch):
+def test_a_build_that_forgets_homes_in_the_incarnation_of_their_owner_is_found(monkeypatch):
     def forget(records, owner):
         record = records.get(owner)
         if record is not None and record.names:
-            sequence, life = version_of(record).next(record.life)
-            records._install(empty := type(record)(owner, life, sequence, "", [], []))
+            sequence, incarnation = version_of(record).next(record.incarnation)
+            records._install(empty := type(record)(owner, incarnation, sequence, "", [], []))
             records._flood(empty)
         return True
 

@@ -22,7 +22,7 @@ neighbours = st.dictionaries(st.sampled_from("abcdef"), st.builds(LinkField, st.
 
 
 def forged(version, links, changes=1):
-    return LinkRecord("o", version.life, version.sequence, changes, 0, dict(links))
+    return LinkRecord("o", version.incarnation, version.sequence, changes, 0, dict(links))
 
 
 @given(versions, versions)
@@ -31,9 +31,9 @@ def test_of_two_versions_exactly_one_is_newer(one, other):
 
 
 @given(versions, numbers)
-def test_every_version_can_be_outbid(version, life):
-    assert version.next(life).is_newer(version)
-    assert 0 <= version.next(life).sequence <= MAX_INT
+def test_every_version_can_be_outbid(version, incarnation):
+    assert version.next(incarnation).is_newer(version)
+    assert 0 <= version.next(incarnation).sequence <= MAX_INT
 
 
 @settings(max_examples=30, deadline=None)
@@ -83,7 +83,7 @@ def test_owner_wins_after_its_restart(version, links, seed):
 def test_owner_wins_against_a_guess_of_its_next_version(links, ahead, seed, is_raced):
     net = LinkNetwork(LINKS, seed)
     own = net.routers["o"].own
-    guess = RecordVersion(own.version.sequence + ahead, own.version.life)
+    guess = RecordVersion(own.version.sequence + ahead, own.version.incarnation)
     net.inject("f", forged(guess, links, own.changes))
     if is_raced:  # the owner makes a record of the same version, while the forged one spreads
         net.connect("o", "c")

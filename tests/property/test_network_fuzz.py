@@ -160,7 +160,7 @@ def test_a_hostile_client_changes_nothing_for_a_neighbour_but_what_it_subscribes
     done = alone.say(
         1,
         Packet(
-            source="b", life=1, number=1, hops=1, tree=0, side=alone.tree_link(1).near, tries=0,
+            source="b", incarnation=1, number=1, hops=1, tree=0, side=alone.tree_link(1).near, tries=0,
             attributes={"good": 1}, tags=[], payload=b"",
         ),
     )  # fmt: skip
@@ -229,8 +229,8 @@ HELLO = encode(hello("client", "s", scheme=""))
         (HELLO + HELLO, "a second Hello"),
         (HELLO + encode(LinkRecord("a", 1, 1, 1, 0, {})), "a client must not send LinkRecord"),
         (
-            encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", life=1, link=1, scheme="")),
-            "no common protocol version: the peer supports 7 to 9, this router 4 to 4",
+            encode(Hello(low=7, high=9, role="router", name="s", network="cbnet", incarnation=1, link=1, scheme="")),
+            "no common protocol version: the peer supports 7 to 9, this router 5 to 5 for routers",
         ),
         (b"", "no Hello received for 3.5 s"),
     ],

@@ -23,8 +23,8 @@ class DeliveryReference:
 
     def add(self, frame: Deliver) -> None:
         """Add a frame."""
-        id = frame.source, frame.life, frame.number
-        is_new = self._known.is_new(frame.source, frame.life, 0, frame.number)
+        id = frame.source, frame.incarnation, frame.number
+        is_new = self._known.is_new(frame.source, frame.incarnation, 0, frame.number)
         if id != self._last:
             if not is_new:
                 return

@@ -25,9 +25,9 @@ class Duplicates:
         self._max_sources = max_sources
         self._sources: dict[tuple[str, int, int], _Source] = {}
 
-    def is_new(self, source: str, life: int, tree: int, number: int) -> bool:
+    def is_new(self, source: str, incarnation: int, tree: int, number: int) -> bool:
         """Record a packet; return whether it was not seen before, as far as is known."""
-        key = source, life, tree
+        key = source, incarnation, tree
         known = self._sources.pop(key, None)
         if known is None:
             if len(self._sources) >= self._max_sources:

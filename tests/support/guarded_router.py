@@ -32,7 +32,7 @@ class GuardedRouter:
     def connect(self, link, name):
         """Connect a client."""
         self.router.opened(link, self.memory.now)
-        own = hello("client", name, life=0, link=0, scheme="")
+        own = hello("client", name, incarnation=0, link=0, scheme="")
         own.token = self._tokens[name].token
         self.say(link, own)
 

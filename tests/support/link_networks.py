@@ -16,8 +16,8 @@ from cbnet.network.protocol.frames import Hello, LinkRecord, Ping, Pong, RecordR
 class LinkRouter:
     """The part of a router that knows the topology."""
 
-    def __init__(self, name="a", life=100, **settings):
-        self.context = RouterContext(Settings(name, **settings), life)
+    def __init__(self, name="a", incarnation=100, **settings):
+        self.context = RouterContext(Settings(name, **settings), incarnation)
         self.database = Database(self.context.settings.lifetime)
         self.links = LinkTable(self.context, self._removed)
         self.flooding = Flooding(self.context, self.database, self.links)
@@ -55,9 +55,9 @@ class LinkRouter:
                 self.flooding.request(link, frame)
         return self._done()
 
-    def greet(self, link, name, life=1, peer_link=1, **changes):
+    def greet(self, link, name, incarnation=1, peer_link=1, **changes):
         """Open a link to a router whose frames the test writes."""
-        return self.open(link) + self.say(link, router_hello(name, life, peer_link, **changes))
+        return self.open(link) + self.say(link, hello_of(name, incarnation, peer_link, **changes))
 
     def close(self, link):
         self.links.remove(link)
@@ -84,8 +84,10 @@ class LinkRouter:
         return self.context.outbox.take()
 
 
-def router_hello(name, life=1, link=1, *, low=4, high=4, network="cbnet", scheme="multitree:1"):
-    return Hello(low=low, high=high, role="router", name=name, network=network, life=life, link=link, scheme=scheme)
+def hello_of(name, incarnation=1, link=1, *, low=5, high=5, role="router", network="cbnet", scheme="multitree:1"):
+    return Hello(
+        low=low, high=high, role=role, name=name, network=network, incarnation=incarnation, link=link, scheme=scheme
+    )
 
 
 class LinkNetwork:
@@ -108,10 +110,10 @@ class LinkNetwork:
             self.connect(*pair)
         self.run(1.0)
 
-    def start(self, name, *, key=None, life=None):
+    def start(self, name, *, key=None, incarnation=None):
         """Start a router; `key` identifies it in the test if its name does not."""
-        life = self._random.randrange(1 << 63) if life is None else life
-        router = self.routers[key or name] = LinkRouter(name, life, **self._settings)
+        incarnation = self._random.randrange(1 << 63) if incarnation is None else incarnation
+        router = self.routers[key or name] = LinkRouter(name, incarnation, **self._settings)
         router.context.clock.advance(self.now)
         return router
 
@@ -175,13 +177,13 @@ class LinkNetwork:
     def record(self, at, owner):
         """Return a router's record at another one: version and content."""
         record = self.routers[at].database.record(owner, self.now)
-        return None if record is None else (record.life, record.sequence, record.changes, record.neighbours)
+        return None if record is None else (record.incarnation, record.sequence, record.changes, record.neighbours)
 
     def is_agreed(self, owner):
         """Return whether all routers have the record that its owner made last."""
         true = self.record(owner, owner)
         own = self.routers[owner]
         assert true is not None
-        assert true[0] == own.context.life
+        assert true[0] == own.context.incarnation
         assert true[3] == own.links.neighbours()
         return all(self.record(at, owner) == true for at in self.routers)

@@ -6,7 +6,7 @@ from cbnet.network.link.actions import Send, Shut
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Announce, Held, Hello, LinkField, LinkRecord, Publish, StreamChange
-from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
+from cbnet.network.protocol.wire import VERSION
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
@@ -15,8 +15,8 @@ from cbnet.network.simulation.memory_network import MemoryNetwork
 class Alone:
     """A router whose neighbours and clients are scripted by the test."""
 
-    def __init__(self, name="a", life=100, **settings):
-        self.router = Router(Settings(name, **settings), life)
+    def __init__(self, name="a", incarnation=100, **settings):
+        self.router = Router(Settings(name, **settings), incarnation)
         self.now = 0.0
         self.router.tick(self.now)
 
@@ -34,23 +34,25 @@ class Alone:
         done = self.router.opened(link, self.now)
         return done + self.say(link, hello)
 
-    def router_link(self, link, name, life=1, peer_link=1, **changes):
+    def router_link(self, link, name, incarnation=1, peer_link=1, **changes):
         said = {"scheme": self.router.settings.routing, **changes}
-        return self.open(link, hello("router", name, life=life, link=peer_link, **said)) + self.say(link, Held([]))
+        return self.open(link, hello("router", name, incarnation=incarnation, link=peer_link, **said)) + self.say(
+            link, Held([])
+        )
 
     def client_link(self, link, name="c"):
-        return self.open(link, hello("client", name, life=0, link=0, scheme=""))
+        return self.open(link, hello("client", name, incarnation=0, link=0, scheme=""))
 
-    def leaf(self, link, name, wants=(), offers=(), life=1, **changes):
+    def leaf(self, link, name, wants=(), offers=(), incarnation=1, **changes):
         """Open a link to a router that has no other neighbour; return what it hears when its record has been adopted."""
-        self.router_link(link, name, life, **changes)
-        self.say(link, self.record(link, name, life))
+        self.router_link(link, name, incarnation, **changes)
+        self.say(link, self.record(link, name, incarnation))
         return self.wait(0.1) + self.announce(link, wants, offers) if wants or offers else self.wait(0.1)
 
-    def record(self, link, name, life=1, sequence=1, **others):
+    def record(self, link, name, incarnation=1, sequence=1, **others):
         """Return the record of a neighbour; others: its other links."""
         own = {self.router.settings.name: LinkField(1, [self.router.links.get(link).session])}
-        return LinkRecord(name, life, sequence, sequence, 0, {**own, **others})
+        return LinkRecord(name, incarnation, sequence, sequence, 0, {**own, **others})
 
     def announce(self, link, wants=(), offers=(), number=1, sequence=1, **changes):
         """Let a neighbour announce filters of its side, as the tree 0 of the newest version has it."""
@@ -80,9 +82,11 @@ def encoded(*filters):
 
 
 def hello(
-    role, name, *, low=MIN_VERSION, high=MAX_VERSION, network="cbnet", life=1, link=1, scheme="multitree:1"
+    role, name, *, low=VERSION, high=VERSION, network="cbnet", incarnation=1, link=1, scheme="multitree:1"
 ):  # fmt: skip
-    return Hello(low=low, high=high, role=role, name=name, network=network, life=life, link=link, scheme=scheme)
+    return Hello(
+        low=low, high=high, role=role, name=name, network=network, incarnation=incarnation, link=link, scheme=scheme
+    )
 
 
 def sent(actions, kind=object, link=None):

@@ -117,7 +117,7 @@ class TwinStream:
         loaded = parse(self.predicate()) if random.random() < 0.3 else parse("false")
         self.net = TwinRouters(settings, NodeData(predicate=loaded))
         self.links = {}  # by the name of the peer
-        self.lives = 0
+        self.incarnations = 0
         self.count = 0  # of links
         self.number = 0
         for name in CLIENTS:
@@ -141,17 +141,17 @@ class TwinStream:
 
     def client(self, name):
         self.open(name)
-        self.say(name, hello("client", name, life=0, link=0, scheme=""))
+        self.say(name, hello("client", name, incarnation=0, link=0, scheme=""))
         for id in range(self.random.randrange(4)):
             self.say(name, Subscribe(id, self.predicate(), 0))
 
     def neighbour(self, name):
         link = self.open(name)
-        self.lives += 1
+        self.incarnations += 1
         routing = self.net.router.settings.routing
-        self.say(name, hello("router", name, life=self.lives, link=1, scheme=routing))
+        self.say(name, hello("router", name, incarnation=self.incarnations, link=1, scheme=routing))
         session = self.net.router.links.get(link).session
-        self.say(name, LinkRecord(name, self.lives, 1, 1, 0, {"me": LinkField(1, [session])}))
+        self.say(name, LinkRecord(name, self.incarnations, 1, 1, 0, {"me": LinkField(1, [session])}))
         self.wait(2)
         self.announce(name, 1)
 
@@ -235,7 +235,7 @@ class TwinStream:
             extra = {"mark": TraceMark(3, random.random() < 0.5)}
         return Packet(
             source=random.choice(["n", "s", "far", "me", "é" * 20, "x" * 64]),
-            life=random.choice([5, 2**62]),
+            incarnation=random.choice([5, 2**62]),
             number=self.number,
             hops=random.choice([0, 1, 126, 127, 128, 254, 255]),
             tree=random.choice([0, 0, 1, 63]),

@@ -12,8 +12,8 @@ def test_input_errors_are_value_errors_of_one_root():
 
 
 def test_module_docstring_draws_every_error_class():
-    from cbnet.network.door.problems import Problem
     from cbnet.network.errors import NetworkError
+    from cbnet.network.http.problems import Problem
     from cbnet.network.protocol.wire import WireError
     from cbnet.network.security.rights import Denied
 

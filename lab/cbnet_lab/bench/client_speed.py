@@ -31,7 +31,7 @@ _POOL = 500  # different messages
 _PAYLOAD = bytes(100)
 _READ = 1 << 18  # bytes
 _TIMEOUT = 60.0  # seconds; the peer may be slower than the client
-_HELLO = Hello(low=3, high=3, role="router", name="peer", network="cbnet", life=1, link=1, scheme="multitree")
+_HELLO = Hello(low=5, high=5, role="router", name="peer", network="cbnet", incarnation=1, link=1, scheme="multitree")
 _CONTENTS: list[dict[str, Any]] = [{"dest": "MXP", "price": number, "seat": f"s{number}"} for number in range(_POOL)]
 
 

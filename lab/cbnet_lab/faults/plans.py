@@ -16,12 +16,12 @@ _MAX = 1000  # simulated hours, and messages per second
 
 
 @dataclass(frozen=True)
-class DoorPlan:
+class HttpPlan:
     """Measure HTTP subscribers of one router under load, one of which never reads; check every delivery.
 
     The router must close the client that never reads, and answer health checks meanwhile.
 
-    Example: cbnet bench door --streams 500 --sockets 50 --messages 3000
+    Example: cbnet bench http --streams 500 --sockets 50 --messages 3000
     """
 
     streams: int = option(500, "N", "Subscribers by server-sent events.", least=1, most=900)

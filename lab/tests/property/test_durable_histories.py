@@ -100,7 +100,7 @@ def test_a_router_without_a_journal_that_answers_before_it_knows_the_homes_is_fo
 
 
 def test_a_build_that_shows_subscribers_the_numbers_of_publishers_is_found(monkeypatch):
-    monkeypatch.setattr(publications, "publisher_life", lambda number: number)
+    monkeypatch.setattr(publications, "publisher_incarnation", lambda number: number)
     assert is_found("lost", first=2)
 
 

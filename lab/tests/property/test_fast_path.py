@@ -69,7 +69,7 @@ class Fast(Alone):
     def packet(self, **changes):
         plain = {
             "source": "b",
-            "life": 1,
+            "incarnation": 1,
             "number": 1,
             "hops": 0,
             "tree": 0,

@@ -1,13 +1,13 @@
 """Deliveries to a client, read from Deliver frames without a frame object for each.
 
-    │ length │ 0x98 │ 36 │ subscriptions │ source │ life │ number │ attributes │ tags │ payload │
+    │ length │ 0x98 │ 36 │ subscriptions │ source │ incarnation │ number │ attributes │ tags │ payload │
                                                                   └─ kept as bytes until used ─┘
 
 Only plain frames are read (`frame_message`): their bytes are checked here, so decoding them later cannot fail. Any other
 frame is left to Python, which handles it, or reports the error.
 
 A message is delivered to a subscription once: another router, or one before its restart, may deliver it again. Those of
-a source and its life are known by their numbers (`packet_window`). A message for very many subscriptions comes in several
+a source and its incarnation are known by their numbers (`packet_window`). A message for very many subscriptions comes in several
 frames, one after another.
 """
 
@@ -53,11 +53,11 @@ cdef class Delivery:
     cdef dict _message
     cdef bytes _payload
     cdef readonly str source    # the router where it was published
-    cdef uint64_t life, number
+    cdef uint64_t incarnation, number
 
     def __init__(self, dict message not None, bytes payload not None, str source not None, tuple id not None):
         self._message, self._payload, self.source = message, payload, source
-        _, self.life, self.number = id
+        _, self.incarnation, self.number = id
 
     @property
     def message(self):
@@ -75,8 +75,8 @@ cdef class Delivery:
 
     @property
     def id(self):
-        """The source, its life and the number of the message there: unique."""
-        return self.source, self.life, self.number
+        """The source, its incarnation and the number of the message there: unique."""
+        return self.source, self.incarnation, self.number
 
     cdef int _read(self) except -1:
         self._message, tags, self._payload = _decode(self._content)
@@ -104,7 +104,7 @@ cdef class Delivery:
 cdef struct Header:             # of a Deliver; its subscriptions are in `DeliveryReader.ids`
     const char *source
     uint32_t length             # of the source, in bytes
-    uint64_t life, number
+    uint64_t incarnation, number
 
 cdef struct IdList:
     uint64_t *ids
@@ -128,7 +128,7 @@ cdef class DeliveryReader:
     cdef FrameMessage message
     cdef IdList subscriptions   # of the present frame
     cdef str source             # of the last message
-    cdef uint64_t life, number  # of the last message
+    cdef uint64_t incarnation, number  # of the last message
     cdef IdList receivers       # subscriptions that the last message was delivered to
 
     def __cinit__(self):
@@ -141,7 +141,7 @@ cdef class DeliveryReader:
         PyMem_RawFree(self.receivers.ids)
 
     def highest(self):
-        """Return the highest number of the messages of each source and its life."""
+        """Return the highest number of the messages of each source and its incarnation."""
         return self.windows.highest()
 
     def add(self, list subscriptions not None, Delivery delivery not None):
@@ -149,7 +149,7 @@ cdef class DeliveryReader:
         cdef Header header
         cdef Py_ssize_t length
         header.source = PyUnicode_AsUTF8AndSize(delivery.source, &length)
-        header.length, header.life, header.number = <uint32_t> length, delivery.life, delivery.number
+        header.length, header.incarnation, header.number = <uint32_t> length, delivery.incarnation, delivery.number
         _reserve(&self.subscriptions, len(subscriptions))
         self.subscriptions.count = 0
         for id in subscriptions:
@@ -194,7 +194,7 @@ cdef class DeliveryReader:
         if self.subscriptions.count == 0:
             return True
         delivery = Delivery.__new__(Delivery)
-        delivery.source, delivery.life, delivery.number = self.source, header.life, header.number
+        delivery.source, delivery.incarnation, delivery.number = self.source, header.incarnation, header.number
         delivery._content = self._content()
         for i in range(self.subscriptions.count):
             id = self.subscriptions.ids[i]
@@ -213,7 +213,7 @@ cdef class DeliveryReader:
             at = read_text(at, end, &header.source, &header.length, &characters)
         if at == NULL or not 1 <= characters <= MAX_NAME_LENGTH:
             return False
-        at = read_number(at, end, &header.life)
+        at = read_number(at, end, &header.incarnation)
         if at != NULL:
             at = read_number(at, end, &header.number)
         return at != NULL and read_message(at, end, &self.message) == end
@@ -252,9 +252,9 @@ cdef class DeliveryReader:
     cdef int _accept(self, const Header *header) except -1:
         """Keep of the subscriptions of a frame those that have not received its message."""
         cdef bint is_new = self.windows.is_new_packet(
-            header.source, header.length, header.life, 0, <int64_t> header.number
+            header.source, header.length, header.incarnation, 0, <int64_t> header.number
         )
-        if not self._is_last_source(header) or header.life != self.life or header.number != self.number:
+        if not self._is_last_source(header) or header.incarnation != self.incarnation or header.number != self.number:
             if is_new:
                 self._begin(header)
             else:
@@ -286,7 +286,7 @@ cdef class DeliveryReader:
         """Begin a new message."""
         if not self._is_last_source(header):
             self.source = PyUnicode_DecodeUTF8(header.source, header.length, NULL)
-        self.life, self.number = header.life, header.number
+        self.incarnation, self.number = header.incarnation, header.number
         self.receivers.count = 0
         return 0
 

@@ -30,7 +30,7 @@ cdef class FastPath:
     cdef readonly LiveMatcher matcher
     cdef public uint64_t number         # of the last own message
     cdef bytes name, source             # of the router; as MessagePack
-    cdef uint64_t life
+    cdef uint64_t incarnation
     cdef uint32_t trees
     cdef public bint has_full_batch     # whether packets for a neighbour are to be confirmed
     cdef bint feeds_long_queue          # whether a message went to a long queue

@@ -24,7 +24,7 @@ class FastPath:
     def __init__(
         self,
         name: str,
-        life: int,
+        incarnation: int,
         trees: int,
         matcher: LiveMatcher,
         holder_of: Callable[[int], tuple[int, int, int]],

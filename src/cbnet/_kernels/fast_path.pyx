@@ -68,12 +68,12 @@ cdef class FastPath:
         for i in range(MESSAGES_AT_ONCE):
             open_message(self.messages + i)
 
-    def __init__(self, str name, uint64_t life, uint32_t trees, LiveMatcher matcher not None, holder_of, branches_of):
+    def __init__(self, str name, uint64_t incarnation, uint32_t trees, LiveMatcher matcher not None, holder_of, branches_of):
         """Initialise with the identity of the router, the number of its trees, its table, and two callbacks.
 
         holder_of: see `slot_table`; branches_of: see `route_table`. They must not change the router's state.
         """
-        self.name, self.source, self.life, self.trees = name.encode(), _text(name), life, trees
+        self.name, self.source, self.incarnation, self.trees = name.encode(), _text(name), incarnation, trees
         self.matcher = matcher
         self.links = LinkPlaces()
         self.slots = SlotTable(holder_of, self.links.places)
@@ -225,9 +225,9 @@ cdef class FastPath:
         self.counts[PUBLISHED_COUNT] += 1
         head.source, head.source_length = <const uint8_t *> PyBytes_AS_STRING(self.source), PyBytes_GET_SIZE(self.source)
         head.identity = identity
-        head.identity_length = put_number(put_number(identity, self.life), self.number) - identity
+        head.identity_length = put_number(put_number(identity, self.incarnation), self.number) - identity
         self.windows.is_new_packet(
-            PyBytes_AS_STRING(self.name), PyBytes_GET_SIZE(self.name), self.life, head.tree, <int64_t> self.number
+            PyBytes_AS_STRING(self.name), PyBytes_GET_SIZE(self.name), self.incarnation, head.tree, <int64_t> self.number
         )
         self._deliver(head)
         self._send(route, head)
@@ -244,7 +244,7 @@ cdef class FastPath:
             return 0
         self.counts[RECEIVED_COUNT] += 1
         if self.windows.is_new_packet(
-            frame.origin, frame.origin_length, frame.life, head.tree, <int64_t> frame.number
+            frame.origin, frame.origin_length, frame.incarnation, head.tree, <int64_t> frame.number
         ):
             self._deliver(head)
         else:

@@ -1,8 +1,8 @@
 """The message of a frame, read from MessagePack without objects.
 
     Publish   [22, number,                                              attributes, tags, payload, wants_answer]
-    Packet    [10, source, life, number, hops, tree, side, tries,       attributes, tags, payload, mark?, origin?]
-    Deliver   [36, subscriptions, source, life, number,                 attributes, tags, payload]
+    Packet    [10, source, incarnation, number, hops, tree, side, tries,       attributes, tags, payload, mark?, origin?]
+    Deliver   [36, subscriptions, source, incarnation, number,                 attributes, tags, payload]
                                                                         └── the same bytes in all three ──┘
 
     attributes  │ dest: "MXP" │ price: 300 │ #vip │     `ReadAttribute[count]`: attributes, then tags

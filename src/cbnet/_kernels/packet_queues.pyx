@@ -165,7 +165,7 @@ cdef class PacketQueues:
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         stop = <const uint8_t *> view.buf + end
         at = read_text(<const uint8_t *> view.buf + start + HEAD, stop, &source, &length, &characters)
-        for i in range(3):  # life, number, hops
+        for i in range(3):  # incarnation, number, hops
             if at != NULL:
                 at = read_number(at, stop, &number)
         PyBuffer_Release(&view)

@@ -6,10 +6,10 @@ cdef enum:
     WINDOW_BITS = 8192
     WINDOW_WORDS = 128
 
-cdef struct Window:             # of one source, life and tree; the name of the source follows it in memory
+cdef struct Window:             # of one source, incarnation and tree; the name of the source follows it in memory
     uint64_t[WINDOW_WORDS] seen
     int64_t highest
-    uint64_t hash, life
+    uint64_t hash, incarnation
     uint32_t tree, length       # length: of the name, in bytes
     Window *next                # in its bucket
     Window *newer               # in the order of use
@@ -20,9 +20,9 @@ cdef class PacketWindows:
     cdef Window *newest
     cdef Window *oldest
     cdef uint32_t mask, count, max_sources
-    cdef bint is_new_packet(self, const char *source, uint32_t length, uint64_t life, uint32_t tree, int64_t number) except -1
-    cdef Window *_find(self, const char *source, uint32_t length, uint64_t hash, uint64_t life, uint32_t tree) noexcept
-    cdef int _add(self, const char *source, uint32_t length, uint64_t hash, uint64_t life, uint32_t tree, int64_t number) except -1
+    cdef bint is_new_packet(self, const char *source, uint32_t length, uint64_t incarnation, uint32_t tree, int64_t number) except -1
+    cdef Window *_find(self, const char *source, uint32_t length, uint64_t hash, uint64_t incarnation, uint32_t tree) noexcept
+    cdef int _add(self, const char *source, uint32_t length, uint64_t hash, uint64_t incarnation, uint32_t tree, int64_t number) except -1
     cdef int _evict(self) except -1
     cdef int _rehash(self) except -1
     cdef void _use(self, Window *window) noexcept

@@ -1,6 +1,6 @@
 """Detection of duplicate packets, in bounded memory.
 
-For each source, its life and its tree the numbers of the last packets are kept, as a ring of bits: that of number n is
+For each source, its incarnation and its tree the numbers of the last packets are kept, as a ring of bits: that of number n is
 at n % 8,192. Bits from the highest number down are valid.
 
     highest   8194
@@ -28,10 +28,10 @@ WINDOW = WINDOW_BITS
 
 
 cdef inline bint _is_of(
-    const Window *window, const char *source, uint32_t length, uint64_t life, uint32_t tree
+    const Window *window, const char *source, uint32_t length, uint64_t incarnation, uint32_t tree
 ) noexcept nogil:
     return (
-        window.life == life and window.tree == tree and window.length == length
+        window.incarnation == incarnation and window.tree == tree and window.length == length
         and memcmp(<const char *> (window + 1), source, length) == 0
     )
 
@@ -91,47 +91,47 @@ cdef class PacketWindows:
     def __len__(self):
         return self.count
 
-    def is_new(self, str source not None, uint64_t life, uint32_t tree, int64_t number):
+    def is_new(self, str source not None, uint64_t incarnation, uint32_t tree, int64_t number):
         """Record a packet; return whether it was not seen before, as far as is known."""
         cdef Py_ssize_t length
         cdef const char *text = PyUnicode_AsUTF8AndSize(source, &length)
-        return self.is_new_packet(text, <uint32_t> length, life, tree, number)
+        return self.is_new_packet(text, <uint32_t> length, incarnation, tree, number)
 
     def highest(self):
-        """Return the highest number of each source and its life, over all trees."""
+        """Return the highest number of each source and its incarnation, over all trees."""
         cdef Window *window = self.newest
         cdef dict found = {}
         while window != NULL:
-            key = PyUnicode_DecodeUTF8(<const char *> (window + 1), window.length, NULL), window.life
+            key = PyUnicode_DecodeUTF8(<const char *> (window + 1), window.length, NULL), window.incarnation
             found[key] = max(window.highest, found.get(key, 0))
             window = window.older
         return found
 
     cdef bint is_new_packet(
-        self, const char *source, uint32_t length, uint64_t life, uint32_t tree, int64_t number
+        self, const char *source, uint32_t length, uint64_t incarnation, uint32_t tree, int64_t number
     ) except -1:
         cdef uint64_t hash
         cdef Window *window = self.newest
-        if window == NULL or not _is_of(window, source, length, life, tree):  # most packets have the source of the last
-            hash = hash_bytes(source, length, life * 64 + tree)
-            window = self._find(source, length, hash, life, tree)
+        if window == NULL or not _is_of(window, source, length, incarnation, tree):  # most packets have the source of the last
+            hash = hash_bytes(source, length, incarnation * 64 + tree)
+            window = self._find(source, length, hash, incarnation, tree)
             if window == NULL:
-                self._add(source, length, hash, life, tree, number)
+                self._add(source, length, hash, incarnation, tree, number)
                 return True
             self._leave_order(window)
             self._use(window)
         return _record(window, number)
 
     cdef Window *_find(
-        self, const char *source, uint32_t length, uint64_t hash, uint64_t life, uint32_t tree
+        self, const char *source, uint32_t length, uint64_t hash, uint64_t incarnation, uint32_t tree
     ) noexcept:
         cdef Window *window = self.buckets[hash & self.mask]
-        while window != NULL and not (window.hash == hash and _is_of(window, source, length, life, tree)):
+        while window != NULL and not (window.hash == hash and _is_of(window, source, length, incarnation, tree)):
             window = window.next
         return window
 
     cdef int _add(
-        self, const char *source, uint32_t length, uint64_t hash, uint64_t life, uint32_t tree, int64_t number
+        self, const char *source, uint32_t length, uint64_t hash, uint64_t incarnation, uint32_t tree, int64_t number
     ) except -1:
         cdef Window *window
         if self.count >= self.max_sources:
@@ -143,7 +143,7 @@ cdef class PacketWindows:
             raise MemoryError
         memset(window, 0, sizeof(Window))
         memcpy(<char *> (window + 1), source, length)
-        window.hash, window.life, window.tree, window.length = hash, life, tree, length
+        window.hash, window.incarnation, window.tree, window.length = hash, incarnation, tree, length
         window.highest = number
         _set_bit(window, number)
         window.next = self.buckets[hash & self.mask]

@@ -7,7 +7,7 @@ from cbnet._kernels.frame_message cimport FrameMessage
 cdef struct PacketHead:     # of a packet, as MessagePack
     const uint8_t *source   # name
     uint32_t source_length
-    const uint8_t *identity     # life and number
+    const uint8_t *identity     # incarnation and number
     uint32_t identity_length
     const uint8_t *origin   # name; of a packet of another domain, else empty
     uint32_t origin_length
@@ -21,7 +21,7 @@ cdef struct PlainFrame:
     bint wants_answer       # a Publish
     const char *origin      # of a Packet: the name of its source in its domain
     uint32_t origin_length
-    uint64_t life, side
+    uint64_t incarnation, side
     PacketHead head
 
 # Each reads a frame; False: it is not plain, and to be handled in Python.

@@ -60,7 +60,7 @@ cdef bint read_packet(const uint8_t *body, const uint8_t *end, PlainFrame *frame
     head.identity = _read_name(head.source, end, &frame.origin, &frame.origin_length)
     if head.identity == NULL or frame.origin_length == 0:
         return False
-    at = read_number(head.identity, end, &frame.life)
+    at = read_number(head.identity, end, &frame.incarnation)
     if at != NULL:
         at = read_number(at, end, &frame.number)
     if at == NULL:

@@ -3,13 +3,13 @@
 A router is a state machine without I/O and without a clock. A transport (TCP, or memory) drives it: it calls the router
 for every event and performs the actions that the call returns.
 
-    router = Router(Settings("r1"), life=random number below 2**63)
+    router = Router(Settings("r1"), incarnation=random number below 2**63)
 
     router.opened(link, now, names)     a connection is open, dialled or accepted; `link` is a new number for it
     router.received(link, frame, now)   a frame arrived; one `FrameReader` per link decodes bytes into frames;
                                         `received_all` takes several frames at once
     router.held(link, now)              the transport has paused reading from this link
-    router.failed(link, reason, now)    `FrameReader` raised a `WireError` with this reason
+    router.failed(link, reason, code, now)  `FrameReader` raised a `WireError` with this reason and code
     router.closed(link, now)            the connection is closed
     router.leave(now)                   the router will stop soon; neighbours route around it
     router.journalled(event, now)       the journal, if it has one, has written something
@@ -18,7 +18,7 @@ for every event and performs the actions that the call returns.
 Each call returns a list of actions, to be performed in order:
 
     Send(link, frame)       send `encode(frame)`
-    Shut(link, reason)      send `encode(Close(reason))`, then close the connection; do not call `closed`
+    Shut(link, reason, code)  send `encode(Close(reason, code))`, then close the connection; do not call `closed`
 
 `now` is in seconds, from any clock, and may jump. Dialled and accepted connections, neighbours and clients are handled
 alike: the `Hello` frame identifies the peer. No call raises, whatever the peer sends. Calls are not thread-safe.
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from cbnet.network.protocol.addresses import Address
     from cbnet.network.protocol.durable_frames import DurableLimits
     from cbnet.network.protocol.frames import Close, Frame, Hello, Status
+    from cbnet.network.protocol.reasons import ReasonCode
     from cbnet.network.protocol.wire import FrameReader, WireError, encode
     from cbnet.network.router.router import Router
     from cbnet.network.security.tls import Tls
@@ -84,6 +85,7 @@ _NAMES = {  # by module
     "protocol.addresses": "Address",
     "protocol.durable_frames": "DurableLimits",
     "protocol.frames": "Close Frame Hello Status",
+    "protocol.reasons": "ReasonCode",
     "protocol.wire": "FrameReader WireError encode",
     "router.router": "Router",
     "security.tls": "Tls",
@@ -99,9 +101,9 @@ __all__ = [
     "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "ClientEvent", "Close",
     "Confirmation", "Delivery", "DurableDelivery", "DurableLimits", "DurableMemoryClient", "Frame", "FrameReader",
     "Hello", "HistorySpan", "Item", "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply",
-    "NotConfirmed", "NotConnected", "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "Receipt", "Refused", "Reply",
-    "Router", "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced",
-    "WireError", "connect", "connect_async", "encode", "statuses",
+    "NotConfirmed", "NotConnected", "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "ReasonCode", "Receipt",
+    "Refused", "Reply", "Router", "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout",
+    "Tls", "TooSlow", "Traced", "WireError", "connect", "connect_async", "encode", "statuses",
 ]  # fmt: skip
 
 

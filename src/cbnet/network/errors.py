@@ -33,7 +33,11 @@ class NotTrusted(NetworkError):  # noqa: N818
 
 
 class Refused(NetworkError):  # noqa: N818
-    """The router refused an operation."""
+    """The router refused an operation; code: the reason, a `ReasonCode`."""
+
+    def __init__(self, problem: str, code: int = 0) -> None:
+        super().__init__(problem)
+        self.code = code
 
 
 class TooSlow(NetworkError):  # noqa: N818

@@ -16,7 +16,7 @@ from cbnet.network.protocol.frames import (
     Subscribed,
     Unsubscribe,
 )
-from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, FrameReader, encode
+from cbnet.network.protocol.wire import VERSION, FrameReader, encode
 from cbnet_lab.bench.router.raw_link import RawLink
 
 _CONFIRM = 600.0  # seconds for all routers to confirm a subscription
@@ -32,7 +32,14 @@ class RouterClient:
         self._space = memoryview(bytearray(_READ))
         link.begin_tls()
         hello = Hello(
-            low=MIN_VERSION, high=MAX_VERSION, role="client", name=name, network="cbnet", life=0, link=0, scheme=""
+            low=VERSION,
+            high=VERSION,
+            role="client",
+            name=name,
+            network="cbnet",
+            incarnation=0,
+            link=0,
+            scheme="",
         )
         self._ask([hello, Ping(1)], Pong)
 

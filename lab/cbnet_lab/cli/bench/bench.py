@@ -28,7 +28,7 @@ for command in (
     plan_command("minimal", plans.MinimalPlan, f"{_BENCH}.matching.minimal"),
     plan_command("network", plans.NetworkBenchPlan, _network_module),
     plan_command("router", plans.RouterPlan, f"{_BENCH}.router.comparison"),
-    plan_command("door", fault_plans.DoorPlan, f"{_FAULTS}.door.trial"),
+    plan_command("http", fault_plans.HttpPlan, f"{_FAULTS}.http.trial"),
     plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged.comparison"),
     plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client_speed"),
     plan_command("churn", fault_plans.ChurnPlan, f"{_FAULTS}.churn.trial"),

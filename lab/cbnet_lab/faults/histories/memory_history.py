@@ -62,7 +62,7 @@ class MemoryHistory:
         acts = {"move": self._move, "impersonate": self._impersonate}
         self._driver = FaultDriver(MemoryFaults(memory, self.clients, acts), self.record)
         self.is_over = False  # there are no more faults
-        self._taken: set[int] = set()  # lives for which publishers try to pass
+        self._taken: set[int] = set()  # incarnations for which publishers try to pass
 
     def run(self) -> list[Event]:
         """Run to the end; return the record."""
@@ -88,12 +88,14 @@ class MemoryHistory:
 
     def _impersonate(self, fault: Fault) -> bool:
         """Add a publisher that uses the number of another, as subscribers see it."""
-        lives = {message.life for each in self._subscribers for message in each.stored[-10:]} - self._taken
-        if not lives or fault.of in self.clients:
+        incarnations = {
+            message.incarnation for each in self._subscribers for message in each.stored[-10:]
+        } - self._taken
+        if not incarnations or fault.of in self.clients:
             return False
-        client, life = MemoryPublisher(self, fault.of, self.random.choice(self._plan.routers)), min(lives)
-        self._taken.add(life)
-        client.publisher = DurablePublisher(life)
+        client, incarnation = MemoryPublisher(self, fault.of, self.random.choice(self._plan.routers)), min(incarnations)
+        self._taken.add(incarnation)
+        client.publisher = DurablePublisher(incarnation)
         self.publishers.append(client)
         client.publish_later()
         return True

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import WireError
 
 _SLACK = 8  # part of a limit
@@ -104,7 +105,8 @@ class SessionLimits:
             raise WireError(
                 f"this link announces {expected.filters:,} filters of {expected.bytes:,} bytes; "
                 f"the limits of this router are {self.limit.filters:,} (`session_filters`) "
-                f"and {self.limit.bytes:,} (`session_bytes`)"
+                f"and {self.limit.bytes:,} (`session_bytes`)",
+                ReasonCode.LIMIT,
             )
         held = self._arrived[session] = held.plus(parts.added).plus(parts.removed)
         self._due[session] = FilterCount(

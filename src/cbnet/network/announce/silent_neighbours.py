@@ -4,8 +4,8 @@ Without the announcement of one neighbour, a version of the topology stays incom
 confirmed. The announcement may be late because the neighbour waits for others; it reports that from time to time, with
 the links that it waits for. So only the neighbour that causes the delay is blamed:
 
-    first time       its link is closed; the session starts anew
-    and again        the same life of the neighbour is refused for a while, longer each time: the topology goes round it
+    first time       its link is closed; the session starts anew and again        the same incarnation of the neighbour
+    is refused for a while, longer each time: the topology goes round it
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Version, Versions
 from cbnet.network.protocol.fields import MAX_WAITING_LINKS
 from cbnet.network.protocol.frames import AnnounceAck, StreamWaiting
+from cbnet.network.protocol.reasons import ReasonCode
 
 NO_STREAM = 0  # in place of its number, in a report about streams that are not open yet
 _REPORTS = 4  # in the time that a neighbour may be silent
@@ -50,7 +51,7 @@ class SilentNeighbours:
         self._heard: dict[int, float] = {}  # time of the last announcement, by session
         self._excuses: dict[int, tuple[float, list[str]]] = {}  # time of the last report, and its links, by session
         self._reported = 0.0  # time of the last reports
-        self._closed: dict[tuple[str, int], int] = {}  # how often for its silence, by name and life
+        self._closed: dict[tuple[str, int], int] = {}  # how often for its silence, by name and incarnation
 
     # --- events
 
@@ -123,8 +124,8 @@ class SilentNeighbours:
         if version is not self._version:
             self._version, self._since, self._reported = version, now, now
         if version.complete is not None:
-            for name, life in [each for each in self._closed if each[0] in version.neighbours]:
-                del self._closed[name, life]
+            for name, incarnation in [each for each in self._closed if each[0] in version.neighbours]:
+                del self._closed[name, incarnation]
         if now - self._reported >= self._context.settings.silence / _REPORTS:
             self._reported = now
             self._send_reports()
@@ -147,12 +148,12 @@ class SilentNeighbours:
         known = self._links.get(link)
         assert known is not None
         assert known.hello is not None
-        name, life, bound = known.hello.name, known.hello.life, self._context.settings.silence
-        times = self._closed.get((name, life), 0)
-        self._closed[name, life] = times + 1
+        name, incarnation, bound = known.hello.name, known.hello.incarnation, self._context.settings.silence
+        times = self._closed.get((name, incarnation), 0)
+        self._closed[name, incarnation] = times + 1
         self._context.counters[Event.LINKS_SILENT] += 1
         reason = f"{name} has not announced what its side wants for {bound:g} s, though it answers pings; restart it"
         self._context.warn("silent neighbour", name=name, reason=reason)
         if times:
-            self._links.refuse(name, life, self._context.now + min(times * _PAUSE, _MAX_PAUSE) * bound)
-        self._links.shut(link, reason)
+            self._links.refuse(name, incarnation, self._context.now + min(times * _PAUSE, _MAX_PAUSE) * bound)
+        self._links.shut(link, reason, ReasonCode.SILENT)

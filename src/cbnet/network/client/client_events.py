@@ -5,9 +5,9 @@
     lost            the router dropped messages, as the client reads too slowly; or routers have failed
     missed          a bound for the messages of one source that were not delivered during such an interruption
 
-Every message has a source, the life of that source, and a number that the source counts up for each message, whether
-the client wants it or not. The first number after an interruption thus bounds how many messages of the source the
-client can have missed. A gap in the numbers means nothing at other times.
+Every message has a source, the incarnation of that source, and a number that the source counts up for each message,
+whether the client wants it or not. The first number after an interruption thus bounds how many messages of the source
+the client can have missed. A gap in the numbers means nothing at other times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cbnet._kernels.delivery import Delivery
 
 _PATIENCE: Final = 60.0  # seconds after an interruption in which the next message of a source is expected
 
-Newest: TypeAlias = dict[tuple[str, int], int]  # source, life -> highest number that was delivered
+Newest: TypeAlias = dict[tuple[str, int], int]  # source, incarnation -> highest number that was delivered
 
 
 class EventKind(StrEnum):
@@ -70,9 +70,9 @@ class Interruption:
         found: dict[tuple[str, int], int] = {}
         for deliveries in batches.values():
             for delivery in deliveries:
-                source, life, number = delivery.id
-                if (source, life) in self._newest:
-                    found[source, life] = min(number, found.get((source, life), number))
+                source, incarnation, number = delivery.id
+                if (source, incarnation) in self._newest:
+                    found[source, incarnation] = min(number, found.get((source, incarnation), number))
         gaps = [(key[0], number - self._newest.pop(key) - 1) for key, number in found.items()]
         self.missed += sum(max(0, count) for _, count in gaps)
         return [(source, count) for source, count in gaps if count > 0]

@@ -6,7 +6,7 @@ import secrets
 
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Hello
-from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
+from cbnet.network.protocol.wire import VERSION
 
 
 def client_hello(name: str, network: str, token: str) -> Hello:
@@ -15,12 +15,12 @@ def client_hello(name: str, network: str, token: str) -> Hello:
     check_name("client", name)
     check_name("network", network)
     return Hello(
-        low=MIN_VERSION,
-        high=MAX_VERSION,
+        low=VERSION,
+        high=VERSION,
         role="client",
         name=name,
         network=network,
-        life=0,
+        incarnation=0,
         link=0,
         scheme="",
         token=token,

@@ -20,7 +20,7 @@ from cbnet.network.client.durable.durable_delivery import DurableDelivery
 from cbnet.network.client.durable.durable_publisher import DurablePublisher
 from cbnet.network.client.durable.durable_publishing import DurablePublishing
 from cbnet.network.client.registrations import Registrations
-from cbnet.network.errors import NotConnected, TooSlow
+from cbnet.network.errors import NotConnected, Refused, TooSlow
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Frame, Hello, frame_number
@@ -187,7 +187,7 @@ class ClientInbox:
         if self.link.is_refused(frame):
             return
         if frame.frame == frame_number(frames.DurablePublish):
-            self.durable.refused(frame.number, frame.reason)
+            self.durable.refused(frame.number, Refused(frame.reason, frame.code))
         elif frame.frame == frame_number(frames.Publish):
             self.refused += 1
             self.refusal = frame.reason

@@ -23,6 +23,7 @@ from cbnet.network.errors import NetworkError, NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import Data, WireError
 from cbnet.network.security.tls import tls_error_text
 from cbnet.network.transport.backoff import Backoff
@@ -43,7 +44,7 @@ Dial: TypeAlias = Callable[[Callable[[], Connection], Address], Awaitable[Connec
 def delivery_of(frame: Deliver) -> Delivery:
     """Return the delivery of a frame that is not plain."""
     message = {**frame.attributes, RESERVED_NAME: frame.tags} if frame.tags else frame.attributes
-    return Delivery(message, frame.payload, frame.source, (frame.source, frame.life, frame.number))
+    return Delivery(message, frame.payload, frame.source, (frame.source, frame.incarnation, frame.number))
 
 
 class LinkOwner(Protocol):
@@ -108,7 +109,7 @@ class ClientLink:
         connection = self.connection
         self._disconnected("the client is closed")
         if connection is not None:
-            connection.close("the client closes")
+            connection.close("the client closes", ReasonCode.STOPPING)
             await connection.wait_closed(GRACE)
 
     def give_up(self, problem: str, reason: str, hint: str) -> None:
@@ -205,7 +206,7 @@ class ClientLink:
         future = self._calls.get((frame.frame, frame.number))
         if future is None or future.done():
             return False
-        future.set_exception(Refused(frame.reason))
+        future.set_exception(Refused(frame.reason, frame.code))
         return True
 
     # --- reading
@@ -306,9 +307,9 @@ class ClientLink:
             case Hello():
                 self._hello_received(connection, frame)
             case frames.RefusedFrame() if frame.frame == frame_number(Hello):
-                self._refusal = Refused(f"{self.router} refuses this client: {frame.reason}")
+                self._refusal = Refused(f"{self.router} refuses this client: {frame.reason}", frame.code)
             case frames.Close():
-                self._close_received(connection, frame.reason)
+                self._close_received(connection, frame)
             case _:
                 return False
         return True
@@ -319,7 +320,7 @@ class ClientLink:
                 f"{connection.peer_address} is a router of the network {hello.network!r}",
                 hint=f"use that name (network=, --network), or a router of {self._hello.network!r}",
             )
-            connection.close("another network")
+            connection.close("another network", ReasonCode.OTHER_NETWORK)
             self._changed.set()
             return
         self.router = hello.name
@@ -333,12 +334,12 @@ class ClientLink:
         self._owner.admitted()
         self._changed.set()
 
-    def _close_received(self, connection: Connection, reason: str) -> None:
-        self._problem = reason
-        if "too slowly" in reason:
-            self._owner.too_slow(reason)
+    def _close_received(self, connection: Connection, frame: frames.Close) -> None:
+        self._problem = frame.reason
+        if frame.code == ReasonCode.SLOW:
+            self._owner.too_slow(frame.reason)
         elif connection is self.connection:  # the router still reads what was published
-            self._disconnected(f"{self.router} closed the connection: {reason}")
+            self._disconnected(f"{self.router} closed the connection: {frame.reason}")
             connection.finish()
 
     def _restored(self) -> None:

@@ -15,10 +15,9 @@ from cbnet.network.errors import NotConfirmed, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_SECONDS
 from cbnet.network.protocol.frames import Frame, frame_number
+from cbnet.network.protocol.reasons import ReasonCode
 
 Entry = TypeVar("Entry", AsyncSubscription, AsyncOffer)
-_ELSEWHERE = " lives at router "  # in the reason of a router that is not the home of a durable subscription
-_OTHER_HISTORY = (" belongs to the history of another router", " keeps no history")
 _log = logging.getLogger("cbnet.network")
 
 
@@ -28,12 +27,12 @@ def _kind_of(subscription: AsyncSubscription) -> type[Frame]:
     return frames.Replay if subscription.is_replay else frames.Subscribe
 
 
-def _is_elsewhere(subscription: AsyncSubscription, reason: str) -> bool:
+def _is_elsewhere(subscription: AsyncSubscription, code: int) -> bool:
     """Return whether a router refuses a subscription that another one has, or whose history another one keeps."""
     if subscription.durable is not None:
-        return _ELSEWHERE in reason
+        return code == ReasonCode.OTHER_HOME
     has_begun = subscription.since is not None and subscription.since.journal != 0
-    return has_begun and any(each in reason for each in _OTHER_HISTORY)
+    return has_begun and code in (ReasonCode.OTHER_HISTORY, ReasonCode.NO_HISTORY)
 
 
 class Registrations:
@@ -158,12 +157,12 @@ class Registrations:
         """End what a router accepted and refuses now, as an earlier router was another, or the rights have changed."""
         subscription = self.subscriptions.get(frame.number)
         if subscription is not None and frame.frame == frame_number(_kind_of(subscription)):
-            if _is_elsewhere(subscription, frame.reason) and self._link.leave(frame.reason):
+            if _is_elsewhere(subscription, frame.code) and self._link.leave(frame.reason):
                 return
             del self.subscriptions[frame.number]
-            subscription.end(Refused(frame.reason))
+            subscription.end(Refused(frame.reason, frame.code))
         elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self.offers:
-            self.offers.pop(frame.number).failure = Refused(frame.reason)
+            self.offers.pop(frame.number).failure = Refused(frame.reason, frame.code)
             _log.warning("%s refuses an offer that was accepted before: %s", self._link.router, frame.reason)
 
     def fail(self, error: CbnetError) -> None:

@@ -46,7 +46,8 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, RefusedFrame, Subscribed
+from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed
+from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router, which are in one record
 
@@ -150,8 +151,8 @@ class DurableRegistry:
         del self._by_name[account, name]
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
-            reason = f"durable subscription {name!r} was removed"
-            self._context.outbox.send(link, RefusedFrame(FrameNumber.DURABLE_SUBSCRIBE, id, reason))
+            removed = Refusal(f"durable subscription {name!r} was removed", ReasonCode.REMOVED)
+            self._context.outbox.send(link, refused(FrameNumber.DURABLE_SUBSCRIBE, id, removed))
         del self._home.subscriptions[subscription.id]
         self._loads[account] = self._loads[account].minus(_load(subscription.saved))
         self._queue.add(DropSubscription(subscription.id))

@@ -32,6 +32,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import Acknowledge, DurableReport, HistoryField, Packet, Stored
+from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 
 class DurableRouter:
@@ -129,12 +130,13 @@ class DurableRouter:
         ]
 
     def check_home(self, account: str, name: str) -> None:
-        """Raise an `InputError` if a durable subscription lives at another router, and not here."""
+        """Raise a `Refusal` if a durable subscription has its home at another router, and not here."""
         elsewhere = self.records.table.home_of(account, name)
         is_here = self._registry is not None and bool(self._registry.predicate(account, name))
         if elsewhere is not None and elsewhere.owner != self._context.name and not is_here:
             where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
-            raise InputError(f"durable subscription {name!r} lives at router {where}", hint="connect there")
+            problem = f"durable subscription {name!r} lives at router {where}"
+            raise Refusal(problem, ReasonCode.OTHER_HOME, hint="connect there")
 
     def load(self, account: str) -> FilterLoad:
         """Return how much the durable subscriptions of an account have, whether its clients are connected or not."""

@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     offset: int
     time: float  # by the wall clock
     source: str
-    life: int
+    incarnation: int
     number: int
     content: bytes  # attributes, tags and payload, as an array in MessagePack
 

@@ -61,7 +61,7 @@ class FastForwarding:
         self._sent = sent
         self.path = FastPath(
             context.name,
-            context.life,
+            context.incarnation,
             context.settings.tree_count,
             subscriptions.table.matcher,
             subscriptions.holder,

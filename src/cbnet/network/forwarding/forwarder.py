@@ -96,7 +96,7 @@ class Forwarder:
         flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._fast.number
         packet = Packet(
             source=self._context.name,
-            life=self._context.life,
+            incarnation=self._context.incarnation,
             number=self._fast.number,
             hops=0,
             tree=flow % self._context.settings.tree_count,
@@ -109,14 +109,14 @@ class Forwarder:
         )
         self._begin(packet, content)
 
-    def durable_packet(self, frame: DurablePublish, life: int) -> Packet:
-        """Return the packet of a message whose publisher waits until it is stored; life: that of the publisher."""
+    def durable_packet(self, frame: DurablePublish, incarnation: int) -> Packet:
+        """Return the packet of a message whose publisher waits until it is stored; incarnation: the publisher's."""
         return Packet(
             source=self._context.name,
-            life=life,
+            incarnation=incarnation,
             number=frame.sequence,
             hops=0,
-            tree=life % self._context.settings.tree_count,
+            tree=incarnation % self._context.settings.tree_count,
             side=0,
             tries=0,
             attributes=frame.attributes,
@@ -205,7 +205,7 @@ class Forwarder:
     def _is_new(self, packet: Packet) -> bool:
         # A durable publisher may send a message again over another router.
         source = "" if packet.durable is not None else packet.origin or packet.source
-        return self._fast.windows.is_new(source, packet.life, packet.tree, packet.number)
+        return self._fast.windows.is_new(source, packet.incarnation, packet.tree, packet.number)
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""
@@ -275,7 +275,7 @@ class Forwarder:
 
     def _retry(self, packet: Packet, content: Content, matches: Matches) -> SendResult:
         """Commit a packet again that cannot be sent on; once at each router."""
-        identity = packet.origin or packet.source, packet.life, packet.number
+        identity = packet.origin or packet.source, packet.incarnation, packet.number
         if identity in self._retried:
             return self._dropped(DropReason.LINK_CLOSED)
         if len(self._retried) >= _MAX_RETRIED:
@@ -311,7 +311,7 @@ class Forwarder:
 def _packet_to(branch: TreeBranch, packet: Packet) -> Packet:
     return Packet(  # `replace` takes longer
         source=packet.source,
-        life=packet.life,
+        incarnation=packet.incarnation,
         number=packet.number,
         hops=packet.hops + 1,
         tree=packet.tree,
@@ -330,7 +330,7 @@ def _delivery(packet: Packet, subscriptions: list[int]) -> Deliver:
     return Deliver(
         subscriptions=subscriptions,
         source=packet.origin or packet.source,
-        life=packet.life,
+        incarnation=packet.incarnation,
         number=packet.number,
         attributes=packet.attributes,
         tags=packet.tags,

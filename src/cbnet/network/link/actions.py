@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from cbnet.network.protocol.frames import Frame
+from cbnet.network.protocol.reasons import ReasonCode
 
 
 class Send(NamedTuple):
@@ -20,6 +21,7 @@ class Shut(NamedTuple):
 
     link: int
     reason: str
+    code: ReasonCode
 
 
 Action: TypeAlias = Send | Shut
@@ -39,9 +41,9 @@ class Outbox:
         """Add a frame for each of several links."""
         self._actions.extend([Send(link, frame) for link in links])
 
-    def shut(self, link: int, reason: str) -> None:
+    def shut(self, link: int, reason: str, code: ReasonCode) -> None:
         """Close a link."""
-        self._actions.append(Shut(link, reason))
+        self._actions.append(Shut(link, reason, code))
 
     def take(self) -> list[Action]:
         """Remove and return the actions."""

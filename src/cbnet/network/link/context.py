@@ -1,4 +1,4 @@
-"""Context that all parts of one router share: settings, life, clock, outbox and counters."""
+"""Context that all parts of one router share: settings, incarnation, clock, outbox and counters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RouterContext:
     """The state that all parts of one router share."""
 
     settings: Settings
-    life: int
+    incarnation: int
     gateway_path: tuple[str, ...] = ()  # of a gateway: from the root of the gateway tree to itself
     outbox: Outbox = field(default_factory=Outbox)
     counters: Counter[str] = field(default_factory=Counter)  # see `counters` for the keys

@@ -7,9 +7,9 @@ Two routers may have several links at once, where both have dialled, or where on
 before the other. Each is a session of its own, with an id that both ends compute from their Hellos. Records are sent
 over all of them.
 
-Two routers with one name are reported where both are seen. A new life under the name of a present neighbour is usually
-that neighbour after a restart, whose old connection has not ended yet. So the old link gets a ping: only a router that
-is still running answers it.
+Two routers with one name are reported where both are seen. A new incarnation under the name of a present neighbour is
+usually that neighbour after a restart, whose old connection has not ended yet. So the old link gets a ping: only a
+router that is still running answers it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from cbnet.network.link.counters import Denial
 from cbnet.network.logs import audit
 from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong, RefusedFrame
-from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION, WireError
+from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong
+from cbnet.network.protocol.reasons import ReasonCode, refused
+from cbnet.network.protocol.wire import OLDEST_CLIENT, VERSION, WireError
 from cbnet.network.security.access import OPEN_ACCESS, Access
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 
 _MAX_PARALLEL_LINKS = 4
 _PROBE_SECONDS = 0.1
 
-End: TypeAlias = tuple[int, int]  # of a connection between routers: the life of the router, its number of the link
+End: TypeAlias = tuple[int, int]  # of a connection: the incarnation of a router, its number of the link
 
 
 def session_id(one: End, other: End) -> int:
@@ -90,16 +91,16 @@ class LinkTable:
         self._by_account: dict[str, list[int]] = {}
         settings = context.settings
         self._own_hello = Hello(
-            low=MIN_VERSION,
-            high=MAX_VERSION,
+            low=OLDEST_CLIENT,
+            high=VERSION,
             role="router",
             name=settings.name,
             network=settings.network,
-            life=context.life,
+            incarnation=context.incarnation,
             link=0,
             scheme=settings.routing,
         )
-        self._refused: dict[str, tuple[int, float]] = {}  # life, and time until which it is refused, by neighbour
+        self._refused: dict[str, tuple[int, float]] = {}  # by neighbour: incarnation, refused until
         self._pings = 0
         self.changes = 0  # of the set of sessions, or of the lengths of links
         self.is_leaving = False
@@ -196,19 +197,19 @@ class LinkTable:
             self._add_router(link, hello)
 
     def _add_router(self, link: Link, hello: Hello) -> None:
-        link.session = session_id((self._context.life, link.id), (hello.life, hello.link))
+        link.session = session_id((self._context.incarnation, link.id), (hello.incarnation, hello.link))
         self._by_session[link.session] = link.id
         self.changes += 1
         parallel = self._by_neighbour.setdefault(hello.name, [])
         for other in parallel:
-            self._challenge(self._all[other], hello.life)
+            self._challenge(self._all[other], hello.incarnation)
         parallel.append(link.id)
         if len(parallel) > _MAX_PARALLEL_LINKS:
-            self.shut(parallel[0], "replaced by newer links")
+            self.shut(parallel[0], "replaced by newer links", ReasonCode.REPLACED)
 
-    def _challenge(self, link: Link, life: int) -> None:
-        """Ping a neighbour whose name another life uses now."""
-        if link.hello is not None and link.hello.life != life:
+    def _challenge(self, link: Link, incarnation: int) -> None:
+        """Ping a neighbour whose name another incarnation uses now."""
+        if link.hello is not None and link.hello.incarnation != incarnation:
             self._ping(link)
             link.challenge = self._pings
 
@@ -226,7 +227,7 @@ class LinkTable:
             link.rights.check_links(len(self._by_account.get(name, ())) + 1)
         except Denied as error:
             self._deny(link, hello, error)
-            raise WireError(error.summary) from None
+            raise WireError(error.summary, error.code) from None
         return replace(hello, name=name, token="")
 
     def _deny(self, link: Link, hello: Hello, error: Denied) -> None:
@@ -235,8 +236,7 @@ class LinkTable:
         is_known = link.hello is not None
         audit("link", error.summary, client=hello.name if is_known else "", address=link.address)
         if hello.role == "client":
-            refusal = RefusedFrame(FrameNumber.HELLO, 0, error.summary[:MAX_REASON_LENGTH])
-            self._context.outbox.send(link.id, refusal)
+            self._context.outbox.send(link.id, refused(FrameNumber.HELLO, 0, error))
 
     def change_access(self, access: Access) -> list[tuple[Link, Rights]]:
         """Apply other rules: close the links of peers that they do not admit, the newest where there are too many.
@@ -254,7 +254,7 @@ class LinkTable:
                 link.rights.check_links(len(self._by_account.get(link.account, ())) + 1)
             except Denied as error:
                 self._deny(link, link.hello, error)
-                self.shut(link.id, error.summary[:MAX_REASON_LENGTH])
+                self.shut(link.id, error.summary[:MAX_REASON_LENGTH], error.code)
                 continue
             self._join_account(link)
             if link.rights != before:
@@ -271,41 +271,45 @@ class LinkTable:
 
     def _check(self, hello: Hello) -> None:
         own = self._own_hello
-        if hello.low > MAX_VERSION or hello.high < MIN_VERSION:
+        lowest = VERSION if hello.role == "router" else OLDEST_CLIENT
+        if hello.low > VERSION or hello.high < lowest:
             raise WireError(
-                f"no common protocol version: the peer supports {hello.low} to {hello.high}, "
-                f"this router {MIN_VERSION} to {MAX_VERSION}"
+                f"no common protocol version: the peer supports {hello.low} to {hello.high}, this router "
+                f"{lowest} to {VERSION} for {hello.role}s",
+                ReasonCode.VERSION,
             )
         if hello.network != own.network:
-            raise WireError(f"this is network {own.network!r}, not {hello.network!r}")
+            raise WireError(f"this is network {own.network!r}, not {hello.network!r}", ReasonCode.OTHER_NETWORK)
         if hello.role == "router" and hello.name == own.name:
-            if hello.life != own.life:  # else this router has dialled itself
+            if hello.incarnation != own.incarnation:  # else this router has dialled itself
                 reason = f"a neighbour is named {own.name!r} too; rename one of them"
                 self._context.warn("duplicate name", name=own.name, reason=reason)
-            raise WireError(f"the name {own.name!r} belongs to this router itself")
+            raise WireError(f"the name {own.name!r} belongs to this router itself", ReasonCode.NAME)
         if hello.role == "router" and hello.scheme != own.scheme:
-            raise WireError(f"this network uses the routing scheme {own.scheme}, not {hello.scheme}")
-        life, until = self._refused.get(hello.name, (0, 0.0)) if hello.role == "router" else (0, 0.0)
-        if hello.life == life and self._context.now < until:
+            reason = f"this network uses the routing scheme {own.scheme}, not {hello.scheme}"
+            raise WireError(reason, ReasonCode.SCHEME)
+        incarnation, until = self._refused.get(hello.name, (0, 0.0)) if hello.role == "router" else (0, 0.0)
+        if hello.incarnation == incarnation and self._context.now < until:
             seconds = until - self._context.now
-            raise WireError(f"{hello.name} did not announce anything over its last links; refused for {seconds:.0f} s")
+            reason = f"{hello.name} did not announce anything over its last links; refused for {seconds:.0f} s"
+            raise WireError(reason, ReasonCode.SILENT)
         is_new = hello.role == "router" and hello.name not in self._by_neighbour
         if is_new and len(self._by_neighbour) >= MAX_NEIGHBOURS:
-            raise WireError(f"this router has {MAX_NEIGHBOURS:,} neighbours, which is the maximum")
+            raise WireError(f"this router has {MAX_NEIGHBOURS:,} neighbours, which is the maximum", ReasonCode.LIMIT)
 
     def leave(self) -> None:
         """Announce the maximum length for all links from now on: messages take other paths, if there are any."""
         self.changes += not self.is_leaving
         self.is_leaving = True
 
-    def refuse(self, neighbour: str, life: int, until: float) -> None:
-        """Refuse links to a life of a neighbour until some time."""
-        self._refused[neighbour] = life, until
+    def refuse(self, neighbour: str, incarnation: int, until: float) -> None:
+        """Refuse links to an incarnation of a neighbour until some time."""
+        self._refused[neighbour] = incarnation, until
 
-    def shut(self, link: int, reason: str) -> None:
+    def shut(self, link: int, reason: str, code: ReasonCode) -> None:
         """Close a link from this side."""
         if link in self._all:
-            self._context.outbox.shut(link, reason)
+            self._context.outbox.shut(link, reason, code)
             self.remove(link)
 
     def remove(self, link: int) -> None:
@@ -334,7 +338,8 @@ class LinkTable:
             silence = now - link.last_received
             if silence >= self._context.settings.dead:
                 missing = "nothing" if link.hello else "no Hello"
-                self.shut(link.id, f"{missing} received for {self._context.settings.dead:g} s")
+                reason = f"{missing} received for {self._context.settings.dead:g} s"
+                self.shut(link.id, reason, ReasonCode.SILENT)
             elif link.hello is not None and min(silence, now - link.last_ping) >= self._context.settings.heartbeat:
                 self._ping(link)
 

@@ -41,7 +41,7 @@ class Database:
 
     def __init__(self, lifetime: float) -> None:
         """Create a database; `lifetime` is in seconds."""
-        self.topology = 0  # changes of lives and links so far
+        self.topology = 0  # changes of incarnations and links so far
         self.changed = float("-inf")  # time of the last one
         self._lifetime = lifetime
         self._stored: dict[str, _Stored] = {}
@@ -62,13 +62,13 @@ class Database:
         """Return the age of a router's record, in milliseconds."""
         return max(0, round((now - self._stored[owner].born) * 1000))
 
-    def life(self, owner: str) -> int | None:
-        """Return the life of a router."""
+    def incarnation(self, owner: str) -> int | None:
+        """Return the incarnation of a router."""
         stored = self._stored.get(owner)
-        return None if stored is None else stored.record.life
+        return None if stored is None else stored.record.incarnation
 
     def changes(self, owner: str) -> int:
-        """Return how often a router's links have changed in its life; 0 for an unknown router."""
+        """Return how often a router's links have changed in its incarnation; 0 for an unknown router."""
         stored = self._stored.get(owner)
         return 0 if stored is None else stored.record.changes
 
@@ -115,7 +115,11 @@ class Database:
             return UpdateOutcome.STALE
         before = self._stored.get(record.owner)
         self._stored[record.owner] = _Stored(record, born)
-        if before is None or before.record.life != record.life or not is_same_content(before.record, record):
+        if (
+            before is None
+            or before.record.incarnation != record.incarnation
+            or not is_same_content(before.record, record)
+        ):
             self._change(now)
         return UpdateOutcome.INSTALLED
 

@@ -169,7 +169,11 @@ class Flooding:
         The record follows the present one closely; a forged one need not, and waits for the neighbour's silence.
         """
         present = self._database.version(record.owner)
-        if present is None or record.life != present.life or present.steps_to(version_of(record)) > _MAX_STEP:
+        if (
+            present is None
+            or record.incarnation != present.incarnation
+            or present.steps_to(version_of(record)) > _MAX_STEP
+        ):
             return False
         back = record.neighbours.get(self._context.name)
         return back is None or not self._links.has_session(record.owner, back.sessions)

@@ -3,8 +3,8 @@
 A new version is originated when the links have changed, when a renewal is due, and when another router has a version
 that this one did not make. Two versions are some time apart, so that many changes at once become one.
 
-A version of another life is usually this router's own, from before its restart. Otherwise another router has its name,
-or a neighbour has forged the record: this router outbids it at once, and logs a warning.
+A version of another incarnation is usually this router's own, from before its restart. Otherwise another router has its
+name, or a neighbour has forged the record: this router outbids it at once, and logs a warning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cbnet.network.logs import log
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 
 _SUPERSEDE_INTERVAL = 0.25  # seconds between versions that supersede others: another router might have our name
-_SETTLING = 5.0  # seconds after the start in which several records of earlier lives may be received
+_SETTLING = 5.0  # seconds after the start in which several records of earlier incarnations may be received
 
 
 class OwnLinks:
@@ -34,8 +34,8 @@ class OwnLinks:
         self._database = database
         self._links = links
         self._flooding = flooding
-        self.version = RecordVersion(0, context.life)  # of the last record
-        self.changes = 0  # of the content, in this life
+        self.version = RecordVersion(0, context.incarnation)  # of the last record
+        self.changes = 0  # of the content, in this incarnation
         self._content: tuple[Mapping[str, LinkField], tuple[str, ...]] | None = None  # of the last record
         self._originated: tuple[int, tuple[str, ...]] = -1, ()  # state at the last record
         self._due = float("-inf")  # time of the next renewal
@@ -59,7 +59,7 @@ class OwnLinks:
         else:
             return
         self._context.counters[Event.RECORDS_SUPERSEDED] += 1
-        if version.life == self._context.life:
+        if version.incarnation == self._context.incarnation:
             self._content = None  # a forged record may count the same changes: this router counts one more
         self._report(link, version)
 
@@ -82,11 +82,11 @@ class OwnLinks:
         self._originated = self._links.changes, self._context.gateway_path
         self.changes += content != self._content
         self._content = neighbours, path = content
-        self.version = self.version.next(self._context.life)
+        self.version = self.version.next(self._context.incarnation)
         self._due, self._allowed = now + self._settings.refresh, now + self._settings.spacing
         record = LinkRecord(
             owner=self._settings.name,
-            life=self.version.life,
+            incarnation=self.version.incarnation,
             sequence=self.version.sequence,
             changes=self.changes,
             age=0,
@@ -97,12 +97,14 @@ class OwnLinks:
         self._flooding.flood(record)
 
     def _report(self, link: int, version: RecordVersion) -> None:
-        """Log a foreign record: the first one after the start may be of an earlier life of this router."""
+        """Log a foreign record: the first one after the start may be of an earlier incarnation of this router."""
         name, neighbour, now = self._context.name, self._links.name(link), self._context.now
         is_first, self._has_superseded = not self._has_superseded, True
         is_expected = now < _SETTLING or (is_first and now < self._settings.lifetime)
-        if is_expected and version.life != self._context.life:
-            log(logging.INFO, "superseded", name=name, neighbour=neighbour, life=version.life)
+        if is_expected and version.incarnation != self._context.incarnation:
+            log(logging.INFO, "superseded", name=name, neighbour=neighbour, incarnation=version.incarnation)
             return
         reason = f"another router is named {name!r}, or a record of this one was forged; rename one of them, or find it"
-        self._context.warn("foreign record", name=name, neighbour=neighbour, life=version.life, reason=reason)
+        self._context.warn(
+            "foreign record", name=name, neighbour=neighbour, incarnation=version.incarnation, reason=reason
+        )

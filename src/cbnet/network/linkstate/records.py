@@ -1,7 +1,8 @@
 """Versions of link records.
 
-The owner numbers its versions. As it starts from 1 again after a restart, a version also has the owner's life, a random
-number drawn at its start. Of two versions with the same sequence number the one with the greater life is newer.
+The owner numbers its versions. As it starts from 1 again after a restart, a version also has the owner's incarnation, a
+random number drawn at its start. Of two versions with the same sequence number the one with the greater incarnation is
+newer.
 
 Sequence numbers are a circle: a number is newer than the half of all numbers before it, and the last is followed by 0.
 So there is no highest version: whatever record a router forges in the name of another, the owner can outbid it. With an
@@ -34,7 +35,7 @@ class RecordVersion(NamedTuple):
     """The version of a record. Compare with `is_newer`: sequence numbers are a circle."""
 
     sequence: int
-    life: int
+    incarnation: int
 
     def is_newer(self, other: RecordVersion) -> bool:
         """Return whether this version replaces another one."""
@@ -43,9 +44,9 @@ class RecordVersion(NamedTuple):
             return self > other
         return ahead < _HALF
 
-    def next(self, life: int) -> RecordVersion:
-        """Return the version after this one, in a life of the owner."""
-        return RecordVersion((self.sequence + 1) % _NUMBERS, life)
+    def next(self, incarnation: int) -> RecordVersion:
+        """Return the version after this one, in an incarnation of the owner."""
+        return RecordVersion((self.sequence + 1) % _NUMBERS, incarnation)
 
     def is_far_behind(self, other: RecordVersion) -> bool:
         """Return whether another version is more than a quarter of the circle ahead."""
@@ -57,14 +58,14 @@ class RecordVersion(NamedTuple):
 
     def leap(self) -> RecordVersion:
         """Return the version a quarter of the circle ahead."""
-        return RecordVersion((self.sequence + _QUARTER) % _NUMBERS, self.life)
+        return RecordVersion((self.sequence + _QUARTER) % _NUMBERS, self.incarnation)
 
 
 def version_of(record: LinkRecord | HomeRecord | HomeAck | RecordEntry) -> RecordVersion:
     """Return the version of a record, or of that which an entry of a summary or an acknowledgement names."""
-    return RecordVersion(record.sequence, record.life)
+    return RecordVersion(record.sequence, record.incarnation)
 
 
 def entry_of(owner: str, version: RecordVersion) -> RecordEntry:
     """Return the entry of a summary for a record."""
-    return RecordEntry(owner, version.life, version.sequence)
+    return RecordEntry(owner, version.incarnation, version.sequence)

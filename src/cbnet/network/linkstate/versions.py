@@ -174,7 +174,7 @@ class Versions:
 
     def is_known(self, router: str) -> bool:
         """Return whether a router has a record: it is running, or was."""
-        return self._database.life(router) is not None
+        return self._database.incarnation(router) is not None
 
     @property
     def age_at_start(self) -> float:
@@ -199,8 +199,12 @@ class Versions:
 
     def _id(self, edges: Edges) -> int:
         names = {self._context.name}.union(*edges)
-        lives = ((name, self._database.life(name)) for name in names)
-        return version_id((name, life, self._database.changes(name)) for name, life in lives if life is not None)
+        incarnations = ((name, self._database.incarnation(name)) for name in names)
+        return version_id(
+            (name, incarnation, self._database.changes(name))
+            for name, incarnation in incarnations
+            if incarnation is not None
+        )
 
     def forget_earlier(self) -> None:
         """Keep only the newest version."""
@@ -262,6 +266,6 @@ def reachable_edges(start: str, links: Callable[[str], Mapping[str, LinkField]])
 
 
 def version_id(records: Iterable[tuple[str, int, int]]) -> int:
-    """Return the id of a version: a hash of owner, life and number of changes of each link record."""
-    text = "\n".join(f"{owner}\0{life}\0{changes}" for owner, life, changes in sorted(records))
+    """Return the id of a version: a hash of owner, incarnation and number of changes of each link record."""
+    text = "\n".join(f"{owner}\0{incarnation}\0{changes}" for owner, incarnation, changes in sorted(records))
     return max(1, int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1)

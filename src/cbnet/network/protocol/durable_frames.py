@@ -78,7 +78,7 @@ class HomeRecord(FrameBase, tag=FrameNumber.HOME_RECORD.value):
     """The durable subscriptions of a router, their home."""
 
     owner: NodeName
-    life: Number  # of the router that made this version
+    incarnation: Number  # of the router that made this version
     sequence: Number
     address: AddressText  # that clients connect to
     names: SubscriptionNames  # of the subscriptions: account and name
@@ -104,14 +104,14 @@ class HomeAck(FrameBase, tag=FrameNumber.HOME_ACK.value):
     to: NodeName
     hops: Hops
     router: NodeName
-    life: Number
+    incarnation: Number
     sequence: Number
 
 
 class StoredEntry(Part):
     """A message that a home has on disk, or cannot store."""
 
-    life: Number  # of the packet
+    incarnation: Number  # of the packet
     number: Number  # of the packet
     subscriptions: Number  # durable ones that have it
     dropped: Number  # messages that had to make room for it
@@ -211,7 +211,7 @@ class DurableDeliver(FrameBase, tag=FrameNumber.DURABLE_DELIVER.value):
     offset: Number
     deliveries: Number  # how often it was sent, with this one
     source: NodeName
-    life: Number
+    incarnation: Number
     number: Number
     content: Annotated[bytes, Meta(max_length=MAX_CONTENT_BYTES)]  # attributes, tags and payload in an array
 

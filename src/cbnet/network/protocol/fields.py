@@ -61,6 +61,7 @@ NodeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENG
 OptionalName: TypeAlias = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
 Hops: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOPS)]
 Reason: TypeAlias = Annotated[str, Meta(max_length=MAX_REASON_LENGTH)]
+Code: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]  # of a reason; see `reasons`
 Routers: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_ROUTERS)]
 Texts: TypeAlias = Annotated[list[Reason], Meta(max_length=MAX_EXAMPLES + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MAX_PREDICATE_LENGTH)]
@@ -121,7 +122,7 @@ class RecordEntry(Part):
     """Owner and version of a record."""
 
     owner: NodeName
-    life: Number
+    incarnation: Number
     sequence: Number
 
 
@@ -162,7 +163,7 @@ class TraceMark(Part):
 
 
 class DurableMark(Part):
-    """The mark of a message whose publisher waits until it is stored; `life` is that of the publisher."""
+    """The mark of a message whose publisher waits until it is stored; `incarnation` is that of the publisher."""
 
     floor: Number  # all messages of the publisher below are settled
     # The homes that must store it, each with the number of the message to store there before; 0: none.

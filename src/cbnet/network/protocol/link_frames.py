@@ -12,6 +12,7 @@ from cbnet.network.protocol.fields import (
     MAX_PEERS,
     MAX_STATUS_INTERFACES,
     MAX_TOKEN_LENGTH,
+    Code,
     InterfaceStatus,
     NodeName,
     Number,
@@ -34,7 +35,7 @@ class Hello(FrameBase, tag=FrameNumber.HELLO.value):
     role: Literal["router", "client"]
     name: NodeName
     network: NodeName
-    life: Number  # of a router: a new random number at each start
+    incarnation: Number  # of a router: a new random number at each start
     link: Number  # of a router: its number of this connection, another one for each
     scheme: Annotated[str, Meta(max_length=64)]
     token: Annotated[str, Meta(max_length=MAX_TOKEN_LENGTH)] = ""  # credential of a client
@@ -60,6 +61,7 @@ class Close(FrameBase, tag=FrameNumber.CLOSE.value):
     """The last frame on a link, with the reason for closing it."""
 
     reason: Reason
+    code: Code = 0
 
 
 # --- between a client and its router
@@ -71,6 +73,7 @@ class RefusedFrame(FrameBase, tag=FrameNumber.REFUSED.value):
     frame: Number
     number: Number
     reason: Reason
+    code: Code = 0
 
 
 class SlowPolicy(FrameBase, tag=FrameNumber.SLOW_POLICY.value):
@@ -100,7 +103,7 @@ class Status(FrameBase, tag=FrameNumber.STATUS.value):
     router: NodeName
     network: NodeName
     scheme: Annotated[str, Meta(max_length=64)]
-    life: Number
+    incarnation: Number
     uptime: Annotated[float, Meta(ge=0)]  # seconds
     neighbours: Weights
     reachable: Number  # routers, including this one

@@ -27,10 +27,10 @@ from cbnet.network.protocol.frame import FrameBase, FrameNumber
 
 
 class Packet(FrameBase, tag=FrameNumber.PACKET.value):
-    """A message between routers, identified by source, life and number."""
+    """A message between routers, identified by source, incarnation and number."""
 
     source: NodeName
-    life: Number
+    incarnation: Number
     number: Number
     hops: Hops
     tree: TreeNumber
@@ -113,7 +113,7 @@ class Deliver(FrameBase, tag=FrameNumber.DELIVER.value):
 
     subscriptions: Annotated[list[Number], Meta(max_length=MAX_ENTRIES)]
     source: NodeName
-    life: Number
+    incarnation: Number
     number: Number
     attributes: Attributes
     tags: Tags

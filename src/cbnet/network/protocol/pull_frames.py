@@ -39,8 +39,8 @@ CacheName: TypeAlias = Annotated[str, Meta(max_length=64)]  # the router whose c
 class Request(FrameBase, tag=FrameNumber.REQUEST.value):
     """A request on its way along a tree to a holder."""
 
-    source: NodeName  # the requester's router; with life and number the locator for the reply
-    life: Number
+    source: NodeName  # the requester's router; with incarnation and number the locator for the reply
+    incarnation: Number
     number: Number
     request: RequestBytes
     tree: TreeNumber
@@ -61,7 +61,7 @@ class ReplyFrame(FrameBase, tag=FrameNumber.REPLY.value):
 
     to: NodeName
     hops: Hops
-    life: Number
+    incarnation: Number
     number: Number
     request: RequestBytes
     attributes: Attributes
@@ -80,7 +80,7 @@ class NoItem(FrameBase, tag=FrameNumber.NO_ITEM.value):
 
     to: NodeName
     hops: Hops
-    life: Number
+    incarnation: Number
     number: Number
     tried: Number  # routers with a matching offer
     asked: HolderCount

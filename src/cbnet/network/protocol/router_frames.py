@@ -31,9 +31,9 @@ class LinkRecord(FrameBase, tag=FrameNumber.LINK_RECORD.value):
     """A router's links: its neighbours, with the length of the link to each and its sessions."""
 
     owner: NodeName
-    life: Number
+    incarnation: Number
     sequence: Number
-    changes: Number  # of the links in this life; a renewal changes nothing
+    changes: Number  # of the links in this incarnation; a renewal changes nothing
     age: Number  # ms
     neighbours: Neighbours
     # Of a gateway: the path from the root of the gateway tree to itself; see `gateway_tree`.

@@ -24,6 +24,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
     Answer,
+    Close,
     Deliver,
     DurablePublish,
     Frame,
@@ -31,18 +32,22 @@ from cbnet.network.protocol.frames import (
     Packet,
     Publish,
     PullReply,
+    RefusedFrame,
     ReplyFrame,
     Trace,
 )
 from cbnet.network.protocol.nested_values import check_nested
+from cbnet.network.protocol.reasons import ReasonCode
 
-MIN_VERSION, MAX_VERSION = 4, 4  # protocol versions that this implementation speaks
+VERSION = 5  # of the protocol
+OLDEST_CLIENT = 4  # that routers serve
 LENGTH_BYTES = 4
 MAX_HELLO_BYTES = 1 << 11
 MAX_CLIENT_FRAME_BYTES = 1 << 20
 MAX_ROUTER_FRAME_BYTES = 1 << 22
 MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a header
 
+_CODES = 5  # the first version with reason codes
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
 _MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, ReplyFrame, PullReply))
@@ -56,19 +61,22 @@ Data: TypeAlias = bytes | bytearray | memoryview
 class WireError(CbnetError):
     """A violation of the protocol; the link must be closed with this reason."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, code: ReasonCode = ReasonCode.PROTOCOL) -> None:
         self.reason = reason[:MAX_REASON_LENGTH]
+        self.code = code
         super().__init__(self.reason)
 
 
-def encode(frame: Frame) -> bytes:
-    """Encode a frame."""
-    body = _encoder.encode(frame)
+def encode(frame: Frame, version: int = VERSION) -> bytes:
+    """Encode a frame for a peer of some version."""
+    body = encode_body(frame, version)
     return len(body).to_bytes(LENGTH_BYTES) + body
 
 
-def encode_body(frame: Frame) -> bytes:
+def encode_body(frame: Frame, version: int = VERSION) -> bytes:
     """Encode a frame without its length."""
+    if version < _CODES and isinstance(frame, RefusedFrame | Close):
+        return _encoder.encode(msgspec.to_builtins(frame)[:-1])
     return _encoder.encode(frame)
 
 
@@ -91,6 +99,7 @@ class FrameReader:
         self._needed = 0  # bytes of an incomplete frame, as far as known
         self.max_length = MAX_HELLO_BYTES  # of a frame
         self.is_first = True  # whether no frame was read yet
+        self.version = VERSION  # that the peer understands
         self.skipped = 0  # packets that were too long
         self.has_nested = False  # whether any message was nested
 
@@ -170,6 +179,7 @@ class FrameReader:
         if not isinstance(frame, Hello):
             raise WireError(f"the first frame is {type(frame).__name__}, not Hello")
         self.is_first = False
+        self.version = min(frame.high, VERSION)
         self.max_length = MAX_ROUTER_FRAME_BYTES if frame.role == "router" else MAX_CLIENT_FRAME_BYTES
 
 

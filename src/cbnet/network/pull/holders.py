@@ -140,7 +140,7 @@ class Holders:
         reply = ReplyFrame(
             to=request.source,
             hops=0,
-            life=request.life,
+            incarnation=request.incarnation,
             number=request.number,
             request=request.request,
             attributes=item.attributes,

@@ -123,7 +123,7 @@ class PullRouter:
             cached,
             to=request.source,
             hops=0,
-            life=request.life,
+            incarnation=request.incarnation,
             number=request.number,
             cache=me,
             asked=request.asked,
@@ -213,7 +213,7 @@ def _no_item(request: Request) -> NoItem:
     return NoItem(
         to=request.source,
         hops=0,
-        life=request.life,
+        incarnation=request.incarnation,
         number=request.number,
         tried=request.tried,
         asked=request.asked,

@@ -1,7 +1,7 @@
 """Open requests of this router's clients.
 
 Only the first and the last router on a request's path keep state of it: this is the first. The others forward it, and
-a reply finds back by its locator: the name of this router, its life, and the number of the request.
+a reply finds back by its locator: the name of this router, its incarnation, and the number of the request.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Requesters:
         me, left = self._context.name, round(frame.timeout * 1000)
         return Request(
             source=me,
-            life=self._context.life,
+            incarnation=self._context.incarnation,
             number=self._numbers,
             request=frame.request,
             tree=link % self._context.settings.tree_count,
@@ -89,8 +89,8 @@ class Requesters:
         deadline = self._context.now + request.timeout / 1000
         self._open[self._numbers] = _OpenPull(_OTHER_DOMAINS, 0, request.request, deadline, None, relay)
         self._counts[_OTHER_DOMAINS] = self._counts.get(_OTHER_DOMAINS, 0) + 1
-        me, life = self._context.name, self._context.life
-        return replace(request, source=me, life=life, number=self._numbers, visited=[], path=[])
+        me, incarnation = self._context.name, self._context.incarnation
+        return replace(request, source=me, incarnation=incarnation, number=self._numbers, visited=[], path=[])
 
     def record_steps(self, request: Request) -> None:
         """Record the steps of a traced request as it leaves this router: it may never come back."""
@@ -100,7 +100,7 @@ class Requesters:
     def reply(self, frame: ReplyFrame) -> None:
         """Send a reply to the client that waits for it."""
         pull = self._open.get(frame.number)
-        if pull is None or frame.life != self._context.life or frame.request != pull.request:
+        if pull is None or frame.incarnation != self._context.incarnation or frame.request != pull.request:
             self._context.drop(DropReason.UNEXPECTED_REPLY)
             return
         self._end(frame.number)
@@ -123,7 +123,7 @@ class Requesters:
 
     def no_item(self, frame: NoItem) -> None:
         """Report to a client that there is no reply."""
-        if frame.number not in self._open or frame.life != self._context.life:
+        if frame.number not in self._open or frame.incarnation != self._context.incarnation:
             self._context.drop(DropReason.UNEXPECTED_REPLY)
             return
         relay = self._open[frame.number].relay

@@ -24,7 +24,7 @@ from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH, MAX_REASON_LENGTH
+from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH
 from cbnet.network.protocol.frames import (
     DurablePublish,
     DurableSubscribe,
@@ -35,7 +35,6 @@ from cbnet.network.protocol.frames import (
     Publish,
     Published,
     PullFrame,
-    RefusedFrame,
     Reload,
     Replay,
     StatusRequest,
@@ -49,6 +48,7 @@ from cbnet.network.protocol.frames import (
     Withdrawn,
     frame_number,
 )
+from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.filter_quotas import FilterQuotas
@@ -118,7 +118,7 @@ class ClientHandler:
             self._confirmations.cancel(link, SUBSCRIPTION, frame.id)
             self._context.outbox.send(link, Unsubscribed(frame.id))
         else:
-            self.refuse(link, frame, frame.id, InputError(f"unknown subscription {frame.id}"))
+            self.refuse(link, frame, frame.id, Refusal(f"unknown subscription {frame.id}", ReasonCode.UNKNOWN))
 
     def offer(self, link: int, frame: OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
@@ -140,7 +140,7 @@ class ClientHandler:
             self._confirmations.cancel(link, OFFER, frame.id)
             self._context.outbox.send(link, Withdrawn(frame.id))
         else:
-            self.refuse(link, frame, frame.id, InputError(f"unknown offer {frame.id}"))
+            self.refuse(link, frame, frame.id, Refusal(f"unknown offer {frame.id}", ReasonCode.UNKNOWN))
 
     def pull(self, link: int, frame: PullFrame) -> None:
         """Send a request of a client."""
@@ -250,9 +250,7 @@ class ClientHandler:
         audit(_operation(frame), error.summary, client=self._links.name(link), address=address)
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
-        self._context.outbox.send(
-            link, RefusedFrame(frame_number(type(frame)), number, error.summary[:MAX_REASON_LENGTH])
-        )
+        self._context.outbox.send(link, refused(frame_number(type(frame)), number, error))
 
     def _denied(self, link: int, what: Denial, error: Denied) -> None:
         """Count a denial; log the first, tenth, hundredth … of a client."""

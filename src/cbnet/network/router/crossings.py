@@ -1,7 +1,7 @@
 """What goes from one domain of a gateway to another: messages, requests and their answers, reports of traces.
 
 message    matches what another domain wants; it enters there and follows the trees of that domain. It keeps its
-           identity (source, life and number), so that no router takes it twice, whichever path it takes
+           identity (source, incarnation and number), so that no router takes it twice, whichever path it takes
 request    matches an offer of another domain; the gateway makes the request there, and takes the answer back. If there
            is no item, the next domain that offers it is asked, and then the rest of its own one
 report     of a traced message in another domain; it goes to the gateway there, and on to where the message came from
@@ -111,8 +111,8 @@ class Crossings:
         """Return the answer to a request; if there is no item, ask other sides."""
         steps = self._named_steps(on, request, answer)
         if isinstance(answer, ReplyFrame):
-            life, number = request.life, request.number
-            reply = replace(answer, to=request.source, hops=0, life=life, number=number, steps=steps)
+            incarnation, number = request.incarnation, request.number
+            reply = replace(answer, to=request.source, hops=0, incarnation=incarnation, number=number, steps=steps)
             self._post(of, partial(self._port(of).pulls.handle_reply, reply))
             return
         left = request.timeout - round((self._sides[of].now - start) * 1000)

@@ -17,7 +17,6 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.logs import audit
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableLimit,
@@ -30,10 +29,10 @@ from cbnet.network.protocol.frames import (
     DurableSubscribe,
     ForgetHome,
     Frame,
-    RefusedFrame,
     Replay,
     Subscribed,
 )
+from cbnet.network.protocol.reasons import refused
 from cbnet.network.router.account_publishers import AccountPublishers
 from cbnet.network.router.clients import PREDICATE_LIMITS
 from cbnet.network.router.filter_quotas import FilterQuotas
@@ -112,8 +111,7 @@ class DurableClientHandler:
             except Denied as error:
                 self._durable.detach(client.id, id)
                 audit("keep durable subscriptions", error.summary, client=client.account, address=client.address)
-                reason = error.summary[:MAX_REASON_LENGTH]
-                self._context.outbox.send(client.id, RefusedFrame(frame, id, reason))
+                self._context.outbox.send(client.id, refused(frame, id, error))
 
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
         """Remove messages that a client has handled; after a reconnection, it may name those of another router."""

@@ -24,7 +24,6 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import (
     Inquiry,
     InquiryReport,
-    RefusedFrame,
     Status,
     StatusRequest,
     SubscriptionField,
@@ -33,12 +32,10 @@ from cbnet.network.protocol.frames import (
     frame_number,
 )
 from cbnet.network.protocol.inquiry_frames import MAX_LISTED, MAX_LISTED_LENGTH
+from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _TIMEOUT: Final = 2.0  # seconds
 _MAX_WAITING: Final = 10_000  # inquiries of all clients
-NOT_REACHABLE: Final = "is not reachable"  # how the reason of a refusal ends
-TOO_MANY: Final = "too many inquiries at once; wait for some to end"
-NO_ANSWER: Final = f"has not answered within {_TIMEOUT:g} s"
 Request: TypeAlias = StatusRequest | SubscriptionRequest
 
 
@@ -78,9 +75,9 @@ class Inquiries:
         if request.at in ("", self._context.name):
             self._context.outbox.send(link, replace(self._report(subject), number=request.number))
         elif request.at not in self._versions.newest.names:
-            self._refuse(link, request, f"router {request.at!r} {NOT_REACHABLE}")
+            self._refuse(link, request, f"router {request.at!r} is not reachable", ReasonCode.UNKNOWN)
         elif len(self._waiting) >= _MAX_WAITING:
-            self._refuse(link, request, TOO_MANY)
+            self._refuse(link, request, "too many inquiries at once; wait for some to end", ReasonCode.LIMIT)
         else:
             self._count += 1
             self._waiting[self._count] = _Waiting(link, request, self._context.now + _TIMEOUT)
@@ -108,14 +105,16 @@ class Inquiries:
         for number, (link, request, deadline) in [*self._waiting.items()]:
             if self._context.now >= deadline:
                 del self._waiting[number]
-                self._refuse(link, request, f"router {request.at!r} {NO_ANSWER}")
+                reason = f"router {request.at!r} has not answered within {_TIMEOUT:g} s"
+                self._refuse(link, request, reason, ReasonCode.NO_ANSWER)
 
     def remove_client(self, link: int) -> None:
         """Remove the inquiries of a client."""
         self._waiting = {number: each for number, each in self._waiting.items() if each.link != link}
 
-    def _refuse(self, link: int, request: Request, reason: str) -> None:
-        self._context.outbox.send(link, RefusedFrame(frame_number(type(request)), request.number, reason))
+    def _refuse(self, link: int, request: Request, reason: str, code: ReasonCode) -> None:
+        refusal = refused(frame_number(type(request)), request.number, Refusal(reason, code))
+        self._context.outbox.send(link, refusal)
 
     def _report(self, subject: str) -> Status | SubscriptionList:
         if subject == "status":

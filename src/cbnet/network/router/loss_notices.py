@@ -38,7 +38,7 @@ class LossNotices:
         self._subscriptions = subscriptions
         self.on_loss: Callable[[str], None] = lambda _: None  # called with the cause
         self._version: Version | None = None  # at the last check
-        self._lives: dict[str, int | None] = {}  # of its routers
+        self._incarnations: dict[str, int | None] = {}  # of its routers
         self._sessions: Mapping[Ends, set[int]] = {}  # of its links
 
     def check(self, version: Version) -> None:
@@ -46,11 +46,16 @@ class LossNotices:
         if version is self._version:
             return
         self._version = version
-        before, self._lives = self._lives, {name: self._database.life(name) for name in version.names}
-        gone = [name for name in before if name not in self._lives and not self._has_left(name)]
-        restarted = [name for name, life in before.items() if self._lives.get(name, life) != life]
+        before, self._incarnations = (
+            self._incarnations,
+            {name: self._database.incarnation(name) for name in version.names},
+        )
+        gone = [name for name in before if name not in self._incarnations and not self._has_left(name)]
+        restarted = [
+            name for name, incarnation in before.items() if self._incarnations.get(name, incarnation) != incarnation
+        ]
         reached = self._always_reached(version)
-        parted = [name for name in self._lives if name in before and name not in {*reached, *restarted}]
+        parted = [name for name in self._incarnations if name in before and name not in {*reached, *restarted}]
         if gone:
             self._notify(f"{_list(gone)} cannot be reached: messages from there, or on the way through it, may be lost")
         if restarted:

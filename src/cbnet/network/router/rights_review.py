@@ -19,9 +19,9 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link
 from cbnet.network.logs import audit
-from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import OfferFrame, RefusedFrame, Subscribe, frame_number
+from cbnet.network.protocol.frames import OfferFrame, Subscribe, frame_number
+from cbnet.network.protocol.reasons import refused
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import Denied, Rights
 
@@ -88,7 +88,7 @@ class RightsReview:
             self._durable.detach(link.id, id)
         self._confirmations.cancel(link.id, kind.number, id)
         audit(f"keep {kind.plural}", error.summary, client=link.account, address=link.address)
-        self._context.outbox.send(link.id, RefusedFrame(frame, id, error.summary[:MAX_REASON_LENGTH]))
+        self._context.outbox.send(link.id, refused(frame, id, error))
 
 
 def _is_narrower(after: Predicate | None, before: Predicate | None) -> bool:

@@ -3,7 +3,7 @@
     opened(link, now, names)     a connection was dialled or accepted; the names are those in the peer's certificate
     received(link, frame, now)   a frame was received; `received_all`: several, which is faster
     held(link, now)              reading from a link is paused: its silence means nothing
-    failed(link, reason, now)    bytes were received that are no frame
+    failed(link, reason, code, now)  bytes were received that are no frame
     closed(link, now)            a connection was closed
     leave(now)                   the router will stop soon: messages take other paths
     journalled(event, now)       the journal has written something, or cannot write
@@ -45,6 +45,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Version, Versions
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import Data, WireError
 from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler
@@ -75,13 +76,13 @@ class Router:
     def __init__(
         self,
         settings: Settings,
-        life: int,
+        incarnation: int,
         access: Access = OPEN_ACCESS,
         data: NodeData = NO_DATA,
         journal: OpenJournal | None = None,
     ) -> None:
-        """Create a router; `life` is a random number below 2**63, another one at each start."""
-        self._context = context = RouterContext(settings, life)
+        """Create a router; `incarnation` is a random number below 2**63, another one at each start."""
+        self._context = context = RouterContext(settings, incarnation)
         self.links = LinkTable(context, self._removed, access)
         self.database = Database(settings.lifetime)
         self.versions = Versions(context, self.database)
@@ -252,7 +253,7 @@ class Router:
                         self._is_due = True
                         handlers = self._handlers["" if known.hello is None else known.hello.role]
             except WireError as error:
-                self._shut(link, error.reason)
+                self._shut(link, error.reason, error.code)
                 self._is_due = True
         if self._is_due or self._flooding.unconfirmed:
             return self._done()
@@ -279,10 +280,10 @@ class Router:
         if known is not None:
             known.last_received = self._context.now
 
-    def failed(self, link: int, reason: str, now: float) -> list[Action]:
-        """Close a link after invalid bytes."""
+    def failed(self, link: int, reason: str, code: ReasonCode, now: float) -> list[Action]:
+        """Close a link, such as one that carried invalid bytes."""
         self._context.clock.advance(now)
-        self._shut(link, reason)
+        self._shut(link, reason, code)
         return self._done()
 
     def closed(self, link: int, now: float) -> list[Action]:
@@ -368,7 +369,8 @@ class Router:
         elif isinstance(frame, frames.Ping):
             self._context.outbox.send(link.id, frames.Pong(frame.number))
         elif isinstance(frame, frames.Close):
-            self.links.shut(link.id, f"closed by the peer: {frame.reason}"[:MAX_REASON_LENGTH])
+            reason = f"closed by the peer: {frame.reason}"[:MAX_REASON_LENGTH]
+            self.links.shut(link.id, reason, ReasonCode.OTHER)
         elif isinstance(frame, frames.Pong):
             self.links.accept_pong(link, frame)
             self._sent.confirm(link.session, frame.number)
@@ -409,9 +411,9 @@ class Router:
         else:
             self.on_reload(link, frame.number)
 
-    def _shut(self, link: int, reason: str) -> None:
+    def _shut(self, link: int, reason: str, code: ReasonCode) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1
-        self.links.shut(link, reason)
+        self.links.shut(link, reason, code)
 
     def _removed(self, link: Link) -> None:
         self._flooding.remove_link(link.id)

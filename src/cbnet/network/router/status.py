@@ -28,7 +28,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         router=context.name,
         network=context.settings.network,
         scheme=context.settings.routing,
-        life=context.life,
+        incarnation=context.incarnation,
         uptime=context.now,  # the clock starts with the router
         neighbours=router.links.weights() if is_whole else {},
         reachable=len(router.version),

@@ -49,6 +49,7 @@ from cbnet.language.syntax.parser import parse
 from cbnet.language.values import RESERVED_NAME, Value, sort_key
 from cbnet.matching import Table
 from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 RIGHTS_LIMITS: Final = Limits(length=4_096, filters=16, constraints=64)  # of one right
 _MAX_COMPARED = 1_000  # filters of a predicate: as many as a subscription may have
@@ -58,8 +59,10 @@ _MAX_COMBINATIONS = 256  # of the values of a message with several, per attribut
 _MAX_QUOTED = 140  # characters of a predicate in a message
 
 
-class Denied(InputError):  # noqa: N818
+class Denied(Refusal):
     """A peer is not allowed to do something."""
+
+    code = ReasonCode.DENIED
 
 
 @dataclass(frozen=True)

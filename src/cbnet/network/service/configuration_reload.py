@@ -20,6 +20,7 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import Frame, RefusedFrame, Reloaded
 from cbnet.network.protocol.operation_frames import MAX_CHANGES
+from cbnet.network.protocol.reasons import refusal_code
 from cbnet.network.security import policy
 from cbnet.network.security.tls import TlsContexts
 from cbnet.network.service.configuration import Configuration
@@ -86,7 +87,8 @@ class ConfigurationReload:
         try:
             answer = Reloaded(number, [text[:MAX_REASON_LENGTH] for text in (await self.run())[:MAX_CHANGES]])
         except InputError as error:
-            answer = RefusedFrame(FrameNumber.RELOAD, number, f"{error.summary}; nothing changed"[:MAX_REASON_LENGTH])
+            reason = f"{error.summary}; nothing changed"[:MAX_REASON_LENGTH]
+            answer = RefusedFrame(FrameNumber.RELOAD, number, reason, refusal_code(error))
         router.perform([Send(link, answer)])
 
     def _start(self, running: Coroutine[Any, Any, None]) -> None:

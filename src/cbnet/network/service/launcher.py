@@ -128,7 +128,7 @@ class Launcher:
         settings = msgspec.convert(command["start"], Settings)
         if "http" in command:
             with suppress(ImportError):  # the router reports it
-                import_module("cbnet.network.door.http_door")  # once, for all routers
+                import_module("cbnet.network.http.http_server")  # once, for all routers
         gc.freeze()  # memory stays shared with the new process: its garbage collector does not touch it
         pid = os.fork()
         if pid:

@@ -1,6 +1,6 @@
 """Settings of a router's process that do not affect other routers: HTTP, logs, shutdown.
 
-http                address of the HTTP door; none by default
+http                address of the HTTP server; none by default
 http_origins        origins of web pages that may use it besides its own
 http_connections    maximum number of HTTP clients at once, without health checks
 log, log_level      format, and lowest level

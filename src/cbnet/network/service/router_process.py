@@ -55,7 +55,7 @@ async def serve(
 ) -> None:
     """Run a router until SIGTERM or SIGINT.
 
-    on_start: called with its address and that of its HTTP door, when it listens. lifeline: a pipe; when its other end
+    on_start: called with its address and that of its HTTP server, when it listens. lifeline: a pipe; when its other end
     closes, the router stops.
     data: returns what the node starts with; called once, and not kept. source: of the configuration, to reload it.
     """
@@ -65,7 +65,7 @@ async def serve(
     reload = None if source is None else ConfigurationReload(source.present, source.read, [router])
     _on_hangup(router, reload)
     try:
-        async with _http_door(router, process) as http:
+        async with _http_server(router, process) as http:
             on_start(router.address, http)
             notify_systemd("READY=1")
             await drain.wait()
@@ -92,7 +92,7 @@ async def serve_gateway(
             router.event_log.context = {"network": each.settings.network}
             await router.start()
             stack.push_async_callback(router.stop)
-            await stack.enter_async_context(_http_door(router, each.process))
+            await stack.enter_async_context(_http_server(router, each.process))
             routers[each.settings.network] = router
         soon = asyncio.get_running_loop().call_soon
         gateway = Gateway(plan.name, list(routers.values()), plan.outside, soon=soon)
@@ -178,23 +178,23 @@ def _handle_signals(names: Iterable[str], handler: Callable[[], None]) -> None:
 
 
 @asynccontextmanager
-async def _http_door(router: TcpRouter, process: ProcessSettings) -> AsyncIterator[Address | None]:
+async def _http_server(router: TcpRouter, process: ProcessSettings) -> AsyncIterator[Address | None]:
     """Serve HTTP, if an address is configured; yield the address."""
     if process.http is None:
         yield None
         return
     try:
-        from cbnet.network.door.http_door import HttpDoor  # imports packages that are optional
+        from cbnet.network.http.http_server import HttpServer  # imports packages that are optional
     except ImportError as error:
         raise CbnetError(f"http needs {error.name}: pip install 'cbnet[network]'") from None
 
-    door = HttpDoor(router, process.http, origins=process.http_origins, sessions=process.http_connections)
-    await door.start()
-    router.event_log.http_started(door.address)
+    server = HttpServer(router, process.http, origins=process.http_origins, sessions=process.http_connections)
+    await server.start()
+    router.event_log.http_started(server.address)
     try:
-        yield door.address
+        yield server.address
     finally:
-        await door.stop()
+        await server.stop()
 
 
 def notify_systemd(state: str) -> None:

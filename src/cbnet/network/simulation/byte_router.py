@@ -67,7 +67,7 @@ class ByteRouter:
                 elif progress.outcome != LATE:
                     break
         except WireError as error:
-            sent += self.performed(self.router.failed(link, error.reason, now))
+            sent += self.performed(self.router.failed(link, error.reason, error.code, now))
         reader.keep(joined, at)
         return sent
 
@@ -83,10 +83,11 @@ class ByteRouter:
             if action.link not in self._readers:
                 continue
             if isinstance(action, Send):
-                sent.append(Sent(action.link, encode(action.frame)))
+                sent.append(Sent(action.link, encode(action.frame, self._readers[action.link].version)))
             else:
+                close = encode(Close(action.reason, action.code), self._readers[action.link].version)
                 self._forget(action.link)
-                sent.append(Sent(action.link, encode(Close(action.reason)), is_last=True))
+                sent.append(Sent(action.link, close, is_last=True))
         return sent
 
     def _forward(self, link: int, data: Data, start: int, now: float) -> Progress:

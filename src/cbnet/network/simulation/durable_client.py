@@ -37,7 +37,7 @@ class StoredMessage:
     subscription: int
     offset: int
     deliveries: int
-    life: int  # of its publisher; with the number, the identity of a durable message
+    incarnation: int  # of its publisher; with the number, the identity of a durable message
     number: int
     payload: bytes
     at: float
@@ -135,7 +135,7 @@ class DurableMemoryClient(MemoryClient):
             subscription=frame.id,
             offset=frame.offset,
             deliveries=frame.deliveries,
-            life=frame.life,
+            incarnation=frame.incarnation,
             number=frame.number,
             payload=payload,
             at=self._memory.now,

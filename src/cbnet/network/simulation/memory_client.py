@@ -25,7 +25,7 @@ from cbnet.network.protocol.frames import (
     Withdraw,
 )
 from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
-from cbnet.network.protocol.wire import MAX_VERSION, MIN_VERSION
+from cbnet.network.protocol.wire import VERSION
 from cbnet.network.simulation.memory_network import REDIAL, TICK, ConnectionEnd, MemoryNetwork
 
 Handler = Callable[[Message], ItemField | None]
@@ -38,7 +38,7 @@ class ReceivedMessage:
     """A message received for one subscription."""
 
     subscription: int
-    message: tuple[str, int, int]  # source, its life, number
+    message: tuple[str, int, int]  # source, its incarnation, number
     payload: bytes
     at: float
 
@@ -182,12 +182,12 @@ class MemoryClient:
         self._heard = self._memory.now
         self.send(
             Hello(
-                low=MIN_VERSION,
-                high=MAX_VERSION,
+                low=VERSION,
+                high=VERSION,
                 role="client",
                 name=self.name,
                 network=self._host.settings.network,
-                life=0,
+                incarnation=0,
                 link=0,
                 scheme="",
             )
@@ -208,7 +208,7 @@ class MemoryClient:
         if isinstance(frame, Ping):
             self.send(Pong(frame.number))
         elif isinstance(frame, Deliver):
-            message = (frame.source, frame.life, frame.number)
+            message = (frame.source, frame.incarnation, frame.number)
             if self._received.setdefault(message, end.link) == end.link:
                 for id in frame.subscriptions:
                     self.deliveries.append(ReceivedMessage(id, message, frame.payload, self._memory.now))

@@ -21,6 +21,7 @@ from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Close, Frame, frame_number
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, WireError, encode
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.byte_router import ByteRouter, Sent
@@ -110,7 +111,7 @@ class Host:
     def failed(self, end: ConnectionEnd, reason: str) -> None:
         """Report invalid bytes to the router."""
         if self.router is not None:
-            self.perform(self.router.failed(end.link, reason, self.now))
+            self.perform(self.router.failed(end.link, reason, ReasonCode.PROTOCOL, self.now))
 
     def closed(self, end: ConnectionEnd) -> None:
         """Report a closed connection to the router."""
@@ -214,9 +215,9 @@ class MemoryNetwork:
     def start(self, name: str) -> Router:
         """Start a router that was killed; it has lost its state, except what is on its disk."""
         host = self.hosts[name]
-        life = self.random.getrandbits(62)
+        incarnation = self.random.getrandbits(62)
         journal = None if host.disk is None else OpenJournal(host.disk, host.disk.start(host.journalled))
-        host.router = Router(host.settings, life, data=host.data, journal=journal)
+        host.router = Router(host.settings, incarnation, data=host.data, journal=journal)
         host.bytes = ByteRouter(host.router) if self.is_fast else None
         host.tick()
         return host.router

@@ -32,6 +32,7 @@ from cbnet.network.protocol.frames import (
     ReplyFrame,
     Request,
 )
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import FrameReader, encode, encode_body
 from cbnet.network.security.tls import certificate_names
 
@@ -165,7 +166,7 @@ class Connection(asyncio.BufferedProtocol):
             self.queues.add_later(encode_body(frame))  # its answer confirms the packets before it
             frame = Ping(0)  # the answer shows that the peer is alive
         if not self.buffer.is_paused or type(frame) not in _KEEPALIVES:
-            self.buffer.add_body(encode_body(frame))
+            self.buffer.add_body(encode_body(frame, self.reader.version))
             self.written()
 
     def release(self) -> None:
@@ -201,11 +202,11 @@ class Connection(asyncio.BufferedProtocol):
         self.buffer.limit(max(0, size - self.unsent))
         self.written()
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, code: ReasonCode = ReasonCode.OTHER) -> None:
         """Send a `Close` with a reason, then close the connection; `closed` is not called."""
         if self._is_closing:
             return
-        self._write(self.buffer.take() + encode(Close(reason)))  # queued frames are discarded
+        self._write(self.buffer.take() + encode(Close(reason, code), self.reader.version))  # not what is queued
         self._end()
 
     def finish(self) -> None:

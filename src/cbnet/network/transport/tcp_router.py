@@ -37,6 +37,7 @@ from cbnet.network.link.traffic import Interface, InterfaceTraffic
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, Ping
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import Data
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access
@@ -138,7 +139,8 @@ class TcpRouter:
         for name in before.keys() - neighbours.keys():
             dialled = self._dialled.get(name)
             if dialled is not None:
-                self.failed(dialled, f"{settings.name} does not have {name} as a neighbour any more")
+                reason = f"{settings.name} does not have {name} as a neighbour any more"
+                self.failed(dialled, reason, ReasonCode.DENIED)
         for name, address in neighbours.items():
             if name not in self._dialling:
                 self._start_dialling(name, address)
@@ -189,7 +191,7 @@ class TcpRouter:
         connections = list(self._connections.values())
         self._connections.clear()
         for connection in connections:
-            connection.close(reason)
+            connection.close(reason, ReasonCode.STOPPING)
         await asyncio.gather(*(connection.wait_closed(_TICK) for connection in connections))
         if self._journal is not None:
             await self._journal.close()
@@ -254,11 +256,11 @@ class TcpRouter:
             self._flow.handled(connection)
         return True
 
-    def failed(self, connection: Connection, reason: str) -> None:
-        """Report invalid bytes to the router."""
+    def failed(self, connection: Connection, reason: str, code: ReasonCode = ReasonCode.PROTOCOL) -> None:
+        """Close a connection, such as one that carried invalid bytes."""
         number = self._ids.get(connection)
         if number is not None:  # otherwise an earlier frame has closed it
-            self.perform(self.router.failed(number, reason, self._now))
+            self.perform(self.router.failed(number, reason, code, self._now))
 
     def closed(self, connection: Connection) -> None:
         """Report the end of a connection to the router, after its last frames."""
@@ -279,7 +281,7 @@ class TcpRouter:
     def overflowed(self, connection: Connection) -> None:
         """Close a connection whose queue is overfull."""
         self.router.counters[Event.LINKS_TOO_SLOW] += 1
-        self.perform(self.router.failed(self._ids[connection], "the peer reads too slowly", self._now))
+        self.failed(connection, "the peer reads too slowly", ReasonCode.SLOW)
 
     def relieved(self, connection: Connection) -> None:
         """Notify a client of dropped messages; send queued packets to a neighbour that reads again."""
@@ -304,7 +306,7 @@ class TcpRouter:
             else:
                 assert not isinstance(action, Send)
                 self._forget(connection, action.reason)
-                connection.close(action.reason)
+                connection.close(action.reason, action.code)
 
     # --- state
 

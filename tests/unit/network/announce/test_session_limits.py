@@ -63,7 +63,7 @@ def test_filters_that_streams_share_or_have_removed_count_once_or_not():
 def test_contents_that_outlive_sessions_are_limited():
     new = Alone(session_filters=40)
     for session in (1, 2, 3):
-        new.leaf(session, "b", [f"x = {session * 100 + i}" for i in range(20)], life=session)
+        new.leaf(session, "b", [f"x = {session * 100 + i}" for i in range(20)], incarnation=session)
         new.close(session)
         new.wait(5.0)
     assert len(new.router.subscriptions.aggregation) == 40

@@ -60,7 +60,7 @@ def test_router_reports_the_link_that_it_waits_for():
     assert not [each for frame in sent(done, AnnounceAck, link=2) for each in frame.waiting]  # c has a's stream
 
 
-def test_same_life_is_refused_for_a_while_if_it_is_silent_again():
+def test_same_incarnation_is_refused_for_a_while_if_it_is_silent_again():
     new = Alone()
     for link in (1, 2):
         new.leaf(link, "b", peer_link=link)
@@ -69,7 +69,7 @@ def test_same_life_is_refused_for_a_while_if_it_is_silent_again():
             new.say(link, Pong(1))
     refusal = {3: "b did not announce anything over its last links; refused for 59 s"}
     assert shut(new.router_link(3, "b")) == refusal
-    assert shut(new.router_link(4, "b", life=2)) == {}
+    assert shut(new.router_link(4, "b", incarnation=2)) == {}
     new.wait(60.0)
     assert shut(new.router_link(5, "b")) == {}
 

@@ -6,9 +6,17 @@ from cbnet.network.client.client_link import delivery_of
 from cbnet.network.protocol.frames import Deliver
 
 
-def delivery(number, source="a", life=1):
+def delivery(number, source="a", incarnation=1):
     return delivery_of(
-        Deliver(subscriptions=[1], source=source, life=life, number=number, attributes={}, tags=[], payload=b"")
+        Deliver(
+            subscriptions=[1],
+            source=source,
+            incarnation=incarnation,
+            number=number,
+            attributes={},
+            tags=[],
+            payload=b"",
+        )
     )
 
 
@@ -19,8 +27,8 @@ def newest(*deliveries):
     return reader.highest()
 
 
-def test_highest_numbers_are_those_of_each_source_and_life():
-    given = [delivery(7), delivery(5), delivery(3, life=2), delivery(9, "b")]
+def test_highest_numbers_are_those_of_each_source_and_incarnation():
+    given = [delivery(7), delivery(5), delivery(3, incarnation=2), delivery(9, "b")]
     assert newest(*given) == {("a", 1): 7, ("a", 2): 3, ("b", 1): 9}
 
 
@@ -30,7 +38,7 @@ def test_first_message_after_an_interruption_bounds_what_was_missed():
     assert interruption.check({1: [delivery(12), delivery(13)], 2: [delivery(11)]}, 1.0) == [("a", 3)]  # 8 to 10
     assert interruption.check({1: [delivery(20), delivery(10, "b")]}, 1.0) == []  # nothing between 9 and 10
     assert interruption.is_open
-    assert interruption.check({1: [delivery(5, "c", life=2)]}, 1.0) == []  # another life counts anew
+    assert interruption.check({1: [delivery(5, "c", incarnation=2)]}, 1.0) == []  # another incarnation counts anew
     assert interruption.missed == 3
 
 

@@ -10,8 +10,8 @@ from cbnet.network.protocol.frames import Deliver, Ping
 from cbnet.network.protocol.wire import MAX_ROUTER_FRAME_BYTES, encode
 
 
-def deliver(number, subscriptions=(1,), life=7, source="r1"):
-    return Deliver(list(subscriptions), source, life, number, {"k": number}, [], b"")
+def deliver(number, subscriptions=(1,), incarnation=7, source="r1"):
+    return Deliver(list(subscriptions), source, incarnation, number, {"k": number}, [], b"")
 
 
 def read(*frames):
@@ -49,8 +49,8 @@ def test_last_message_delivered_again_is_dropped(received):
     assert received(deliver(1), deliver(1), deliver(1, [2]), deliver(1, [2])) == {1: [1], 2: [1]}
 
 
-def test_number_of_another_life_or_source_is_another_message(received):
-    assert received(deliver(1), deliver(1, life=8), deliver(1, source="r2")) == {1: [1, 1, 1]}
+def test_number_of_another_incarnation_or_source_is_another_message(received):
+    assert received(deliver(1), deliver(1, incarnation=8), deliver(1, source="r2")) == {1: [1, 1, 1]}
 
 
 def test_message_for_very_many_subscriptions_comes_in_several_frames(received):

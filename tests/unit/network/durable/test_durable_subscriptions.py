@@ -12,6 +12,7 @@ from cbnet.network.protocol.frames import (
     RefusedFrame,
     Subscribed,
 )
+from cbnet.network.protocol.reasons import ReasonCode
 
 
 def lab(**options):
@@ -263,7 +264,7 @@ def test_a_router_without_a_journal_refuses_with_the_remedy():
         RefusedFrame(
             70, 1,
             "router a has no journal, so it cannot have durable subscriptions; "
-            'set journal = "FOLDER" in its configuration',
+            'set journal = "FOLDER" in its configuration', ReasonCode.INVALID,
         )
     ]  # fmt: skip
 
@@ -292,7 +293,9 @@ def test_a_removed_subscription_is_gone_also_after_a_restart():
     net.run(1)
     assert answers(alice, DurableRemoved) == [DurableRemoved(5)]
     assert [frame.number for frame in answers(alice, RefusedFrame)] == [6]
-    assert answers(bob, RefusedFrame) == [RefusedFrame(70, 1, "durable subscription 'billing' was removed")]
+    assert answers(bob, RefusedFrame) == [
+        RefusedFrame(70, 1, "durable subscription 'billing' was removed", ReasonCode.REMOVED)
+    ]
     bob.durable.clear()
     net.kill("a")
     net.start("a")

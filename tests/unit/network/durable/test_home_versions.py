@@ -12,7 +12,7 @@ from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord,
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import TICK, Host
 
-SEEDS = range(6)  # the lives of the routers are in another order
+SEEDS = range(6)  # the incarnations of the routers are in another order
 
 
 def home_lab(seed, links="a-b b-c"):
@@ -27,7 +27,7 @@ def home_lab(seed, links="a-b b-c"):
 def records(net, owner):
     """Return version and names of the record of a home that each running router has."""
     known = [host.router.durable.records.get(owner) for host in net.memory.hosts.values() if host.router]
-    return [each and (each.sequence, each.life, [name for _, name in each.names]) for each in known]
+    return [each and (each.sequence, each.incarnation, [name for _, name in each.names]) for each in known]
 
 
 def agreed(net, owner):
@@ -41,8 +41,8 @@ def forget(net, client, home):
     net.run(0.5)
 
 
-def life(net, name):
-    return net.memory.router(name)._context.life
+def incarnation(net, name):
+    return net.memory.router(name)._context.incarnation
 
 
 def store_while_away(net, alice, home, owner, attributes):
@@ -65,7 +65,7 @@ def test_a_home_that_was_forgotten_while_it_made_a_subscription_is_waited_for():
         forget(net, alice, "c")
         carol.subscribe_durable(2, "two", "y > 0")
         net.run(1)
-        orders.add(life(net, "a") > life(net, "c"))
+        orders.add(incarnation(net, "a") > incarnation(net, "c"))
         net.memory.repair("b", "c")
         net.run(10)
         assert agreed(net, "c") == ["one", "two"]
@@ -131,7 +131,7 @@ def test_a_journal_from_a_backup_that_makes_other_subscriptions_is_waited_for():
         other = net.client("c")
         other.subscribe_durable(2, "lost", "z > 0")
         net.run(2)
-        before = life(net, "c")
+        before = incarnation(net, "c")
         other.disconnect()
         net.kill("c")
         net.memory.cut("b", "c")
@@ -139,7 +139,7 @@ def test_a_journal_from_a_backup_that_makes_other_subscriptions_is_waited_for():
         net.start("c")
         carol.reconnect()
         net.run(1)
-        orders.add(life(net, "c") > before)
+        orders.add(incarnation(net, "c") > before)
         carol.subscribe_durable(2, "two", "y > 0")
         net.run(1)
         net.memory.repair("b", "c")
@@ -217,7 +217,7 @@ def test_the_acknowledgement_of_a_version_that_an_operator_made_confirms_no_subs
     orders = set()
     for seed in SEEDS:
         net, alice, carol = home_lab(seed)
-        orders.add(life(net, "a") > life(net, "c"))
+        orders.add(incarnation(net, "a") > incarnation(net, "c"))
         net.disks["c"].delay = 0.4
         carol.subscribe_durable(2, "two", "y > 0", wait=10.0)
         net.run(0.5)  # the subscription is on disk, the record that has it is not
@@ -249,7 +249,7 @@ def test_a_version_that_is_being_written_is_not_made_again():
     present = host.router.durable.records.get("c")
     assert (present.sequence, len(versions)) == (2, 2)  # version 3 is being written
     end = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["b"])
-    host.received(end, HomeRecord("c", present.life + 1, present.sequence, "", [], []))
+    host.received(end, HomeRecord("c", present.incarnation + 1, present.sequence, "", [], []))
     net.run(10)
     assert len(versions) == len({*versions}) >= 2
     assert agreed(net, "c") == ["one", "three", "two"]
@@ -257,7 +257,7 @@ def test_a_version_that_is_being_written_is_not_made_again():
 
 def saved_versions(operations):
     saved = [msgspec.msgpack.decode(each.record, type=HomeRecord) for each in operations if isinstance(each, SaveHome)]
-    return [(record.sequence, record.life) for record in saved]
+    return [(record.sequence, record.incarnation) for record in saved]
 
 
 def test_a_subscription_that_is_removed_before_its_record_is_on_disk_leaves_none():

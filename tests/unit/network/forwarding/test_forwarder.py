@@ -5,6 +5,7 @@ from support.memory_networks import Alone, Lab, links_of, sent, shut
 
 from cbnet.network.forwarding import forwarder as forwarding
 from cbnet.network.protocol.frames import Deliver, LinkField, Packet, Publish, Published, RefusedFrame, Subscribe
+from cbnet.network.protocol.reasons import ReasonCode
 
 
 def between(**settings):
@@ -18,11 +19,11 @@ def between(**settings):
     return alone
 
 
-def packet(alone, link=1, number=1, hops=1, tries=0, source="b", life=1, side=None, **attributes):
+def packet(alone, link=1, number=1, hops=1, tries=0, source="b", incarnation=1, side=None, **attributes):
     """Return a packet that comes over a link, for all nodes on this side."""
     return Packet(
         source=source,
-        life=life,
+        incarnation=incarnation,
         number=number,
         hops=hops,
         tree=0,
@@ -40,11 +41,17 @@ def test_message_is_delivered_locally_and_forwarded():
     assert sent(done, Published, link=9) == [Published(1)]
     assert sent(done, Deliver, link=9) == [
         Deliver(
-            subscriptions=[5], source="a", life=100, number=1, attributes={"x": 1, "y": 1}, tags=["t"], payload=b"pay"
+            subscriptions=[5],
+            source="a",
+            incarnation=100,
+            number=1,
+            attributes={"x": 1, "y": 1},
+            tags=["t"],
+            payload=b"pay",
         )
     ]
     (to_b,) = sent(done, Packet, link=1)
-    assert (to_b.source, to_b.life, to_b.number, to_b.hops, to_b.tries) == ("a", 100, 1, 1, 0)
+    assert (to_b.source, to_b.incarnation, to_b.number, to_b.hops, to_b.tries) == ("a", 100, 1, 1, 0)
     assert (to_b.attributes, to_b.tags, to_b.payload) == ({"x": 1, "y": 1}, ["t"], b"pay")
     assert to_b.side == alone.tree_link(1).side
     assert to_b.tree == 0  # the only one
@@ -124,7 +131,9 @@ def test_the_reserved_name_closes_the_link_of_a_router_and_is_refused_to_a_clien
     alone = between()
     refused = sent(alone.say(9, Publish(3, {"#": "t"}, [], b"", True)))
     assert refused == [
-        RefusedFrame(22, 3, 'the name "#" is reserved for the tags of a message; choose another name'),
+        RefusedFrame(
+            22, 3, 'the name "#" is reserved for the tags of a message; choose another name', ReasonCode.INVALID
+        ),
     ]
     assert 'the name "#" is reserved' in shut(alone.say(1, packet(alone, **{"#": 1})))[1]
 

@@ -8,8 +8,8 @@ from support.duplicates_reference import Duplicates
 from cbnet._kernels.packet_window import WINDOW, PacketWindows
 
 
-def passes(windows, number, source="a", life=1, tree=0):
-    return windows.is_new(source, life, tree, number)
+def passes(windows, number, source="a", incarnation=1, tree=0):
+    return windows.is_new(source, incarnation, tree, number)
 
 
 def test_a_packet_passes_once():
@@ -18,7 +18,7 @@ def test_a_packet_passes_once():
     assert [passes(windows, number) for number in numbers] == [True, True, True, False, False, False, True]
 
 
-def test_sources_their_lives_and_trees_are_apart():
+def test_sources_their_incarnations_and_trees_are_apart():
     windows = PacketWindows()
     assert passes(windows, 1, "a", 1)
     assert passes(windows, 1, "a", 2)

@@ -88,7 +88,7 @@ def test_packet_is_sent_again_when_others_say_that_the_link_is_gone():
     alone = triangle()
     publish(alone)
     record = alone.record(2, "c", sequence=3, b=LinkField(9, [77]))
-    done = alone.say(1, type(record)(record.owner, record.life, 3, 3, 0, {"b": LinkField(9, [77])}))
+    done = alone.say(1, type(record)(record.owner, record.incarnation, 3, 3, 0, {"b": LinkField(9, [77])}))
     assert links_of(done, Packet) == []  # c is asked first
     assert links_of(alone.wait(0.3), Packet) == [1]
     assert alone.router.links.to("c") is not None

@@ -36,7 +36,7 @@ def trace():
 def traced_packet(alone, mark):
     """Return a packet that comes over link 1, for all on this side."""
     return Packet(
-        source="b", life=1, number=5, hops=1, tree=0, side=alone.tree_link(1).near, tries=0, attributes={"x": 1},
+        source="b", incarnation=1, number=5, hops=1, tree=0, side=alone.tree_link(1).near, tries=0, attributes={"x": 1},
         tags=[], payload=b"", mark=mark,
     )  # fmt: skip
 

@@ -3,13 +3,14 @@
 import logging
 
 import pytest
-from support.link_networks import LinkNetwork, LinkRouter, router_hello
+from support.link_networks import LinkNetwork, LinkRouter, hello_of
 
 from cbnet.network.link import links
 from cbnet.network.link.actions import Send, Shut
 from cbnet.network.link.links import session_id
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import WireError
 
 
@@ -26,28 +27,44 @@ def warnings(caplog):
 
 
 def test_router_sends_hello_with_its_number_of_the_link():
-    router = LinkRouter("a", life=7, network="n", scheme="multitree", trees=3)
+    router = LinkRouter("a", incarnation=7, network="n", scheme="multitree", trees=3)
     assert router.open(5) == [
-        Send(5, Hello(low=4, high=4, role="router", name="a", network="n", life=7, link=5, scheme="multitree:3"))
+        Send(5, Hello(low=4, high=5, role="router", name="a", network="n", incarnation=7, link=5, scheme="multitree:3"))
     ]
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "code", "reason"),
     [
-        ({"low": 5, "high": 6}, "no common protocol version: the peer supports 5 to 6, this router 4 to 4"),
-        ({"low": 2, "high": 2}, "no common protocol version: the peer supports 2 to 2, this router 4 to 4"),
-        ({"network": "other"}, "this is network 'cbnet', not 'other'"),
-        ({"scheme": "drp"}, "this network uses the routing scheme multitree:1, not drp"),
-        ({"name": "a"}, "the name 'a' belongs to this router itself"),
+        (
+            {"low": 6, "high": 7}, ReasonCode.VERSION,
+            "no common protocol version: the peer supports 6 to 7, this router 5 to 5 for routers",
+        ),
+        (
+            {"low": 4, "high": 4}, ReasonCode.VERSION,
+            "no common protocol version: the peer supports 4 to 4, this router 5 to 5 for routers",
+        ),
+        (
+            {"low": 3, "high": 3, "role": "client"}, ReasonCode.VERSION,
+            "no common protocol version: the peer supports 3 to 3, this router 4 to 5 for clients",
+        ),
+        ({"network": "other"}, ReasonCode.OTHER_NETWORK, "this is network 'cbnet', not 'other'"),
+        ({"scheme": "drp"}, ReasonCode.SCHEME, "this network uses the routing scheme multitree:1, not drp"),
+        ({"name": "a"}, ReasonCode.NAME, "the name 'a' belongs to this router itself"),
     ],
-)
-def test_a_greeting_that_does_not_fit_is_refused_with_the_reason(changes, reason):
+)  # fmt: skip
+def test_a_greeting_that_does_not_fit_is_refused_with_the_reason(changes, code, reason):
     router = LinkRouter("a")
     with pytest.raises(WireError) as refused:
         router.greet(1, **{"name": "b", **changes})
-    assert refused.value.reason == reason
+    assert (refused.value.code, refused.value.reason) == (code, reason)
     assert router.links.neighbours() == {}
+
+
+def test_clients_of_version_4_are_served():
+    router = LinkRouter("a")
+    router.greet(1, name="c", role="client", low=4, high=4)
+    assert [link.hello.name for link in router.links.all()] == ["c"]
 
 
 def test_versions_that_overlap_are_enough():
@@ -161,32 +178,32 @@ def test_router_that_leaves_announces_the_maximum_length():
 
 
 def test_neighbour_with_the_name_of_this_router_is_reported_at_both(caplog):
-    one, other = LinkRouter("a", life=1), LinkRouter("a", life=2)
+    one, other = LinkRouter("a", incarnation=1), LinkRouter("a", incarnation=2)
     for router, peer in ((one, other), (other, one)):
         with pytest.raises(WireError):
-            router.greet(1, "a", life=peer.context.life)
+            router.greet(1, "a", incarnation=peer.context.incarnation)
     assert warnings(caplog) == [("duplicate name", "a")] * 2
 
 
 def test_router_that_has_dialled_itself_is_no_duplicate(caplog):
-    router = LinkRouter("a", life=1)
+    router = LinkRouter("a", incarnation=1)
     with pytest.raises(WireError):
-        router.greet(1, "a", life=1)
+        router.greet(1, "a", incarnation=1)
     assert warnings(caplog) == []
 
 
 def test_repeated_reports_are_suppressed(caplog):
-    router = LinkRouter("a", life=1)
+    router = LinkRouter("a", incarnation=1)
     for link in range(5):
         with pytest.raises(WireError):
-            router.greet(link, "a", life=2)
+            router.greet(link, "a", incarnation=2)
     assert len(warnings(caplog)) == 1
 
 
 def test_two_neighbours_of_one_name_are_reported_if_both_answer(caplog):
     router = LinkRouter()
-    router.greet(1, "b", life=1)
-    (ping,) = pings(router.greet(2, "b", life=2), link=1)
+    router.greet(1, "b", incarnation=1)
+    (ping,) = pings(router.greet(2, "b", incarnation=2), link=1)
     router.say(1, Pong(ping.number - 1))  # an answer to an earlier ping, sent before a restart
     assert warnings(caplog) == []
     router.say(1, Pong(ping.number))
@@ -196,20 +213,20 @@ def test_two_neighbours_of_one_name_are_reported_if_both_answer(caplog):
 
 def test_restarted_neighbour_is_no_duplicate(caplog):
     router = LinkRouter()
-    router.greet(1, "b", life=1)
-    router.greet(2, "b", life=2)
+    router.greet(1, "b", incarnation=1)
+    router.greet(2, "b", incarnation=2)
     assert shut(router.wait(4.0, answering=[2])) == {1: "nothing received for 3.5 s"}
     assert warnings(caplog) == []
 
 
-def test_parallel_links_of_one_life_are_no_duplicates():
+def test_parallel_links_of_one_incarnation_are_no_duplicates():
     router = LinkRouter()
-    router.greet(1, "b", life=1)
-    assert pings(router.greet(2, "b", life=1, peer_link=2), link=1) == []
+    router.greet(1, "b", incarnation=1)
+    assert pings(router.greet(2, "b", incarnation=1, peer_link=2), link=1) == []
 
 
 def test_a_second_hello_is_refused():
     router = LinkRouter()
     router.greet(1, "b")
     with pytest.raises(WireError, match="a second Hello"):
-        router.say(1, router_hello("b"))
+        router.say(1, hello_of("b"))

@@ -12,7 +12,9 @@ def link(name, role="router", **traffic):
         1,
         0.0,
         0.0,
-        Hello(low=4, high=4, role=role, name=name, network="n", life=1, link=1, scheme="multitree:1") if name else None,
+        Hello(low=5, high=5, role=role, name=name, network="n", incarnation=1, link=1, scheme="multitree:1")
+        if name
+        else None,
         traffic=LinkTraffic(**traffic),
     )
 

@@ -12,9 +12,9 @@ from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry
 INSTALLED, STALE = UpdateOutcome.INSTALLED, UpdateOutcome.STALE
 
 
-def record(sequence, life=1, neighbours=("b",), *, owner="a", changes=1, age=0, path=()):
+def record(sequence, incarnation=1, neighbours=("b",), *, owner="a", changes=1, age=0, path=()):
     links = {name: LinkField(1, [7]) for name in neighbours}
-    return LinkRecord(owner, life, sequence, changes, age, links, list(path))
+    return LinkRecord(owner, incarnation, sequence, changes, age, links, list(path))
 
 
 def test_only_newer_versions_are_installed():
@@ -23,15 +23,15 @@ def test_only_newer_versions_are_installed():
     assert db.install(record(2, 1, "b"), 0) is STALE
     assert db.install(record(1, 9, "c"), 0) is STALE
     assert list(db.neighbours("a")) == ["b"]
-    assert db.install(record(2, 2, "c"), 0) is INSTALLED  # the same number in a greater life
+    assert db.install(record(2, 2, "c"), 0) is INSTALLED  # the same number in a greater incarnation
     assert db.install(record(3, 1, "d", changes=4, path=["g"]), 0) is INSTALLED
     assert db.neighbours("a") == {"d": LinkField(1, [7])}
-    assert (db.version("a"), db.life("a"), db.changes("a"), db.gateway_path("a")) == ((3, 1), 1, 4, ("g",))
+    assert (db.version("a"), db.incarnation("a"), db.changes("a"), db.gateway_path("a")) == ((3, 1), 1, 4, ("g",))
 
 
 def test_nothing_is_known_of_an_unknown_router():
     db = Database(100)
-    assert (db.version("x"), db.life("x"), db.changes("x"), db.gateway_path("x")) == (None, None, 0, ())
+    assert (db.version("x"), db.incarnation("x"), db.changes("x"), db.gateway_path("x")) == (None, None, 0, ())
     assert db.neighbours("x") == {}
     assert db.record("x", 0) is None
     assert db.lacks("x", RecordVersion(0, 0))
@@ -42,13 +42,13 @@ def test_nothing_is_known_of_an_unknown_router():
     [
         ({}, False),  # a renewal
         ({"age": 5}, False),
-        ({"life": 2}, True),
+        ({"incarnation": 2}, True),
         ({"changes": 2}, True),
         ({"neighbours": "c"}, True),
         ({"path": ["g"]}, True),
     ],
 )
-def test_the_topology_has_changed_only_if_a_life_or_links_have(changed, is_other):
+def test_the_topology_has_changed_only_if_an_incarnation_or_links_have(changed, is_other):
     db = Database(100)
     db.install(record(1), 0)
     before = db.topology

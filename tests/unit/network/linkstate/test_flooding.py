@@ -33,7 +33,7 @@ def of_x(sequence=5, age=0, neighbours=TO_B, owner="x"):
 
 
 def test_new_neighbour_gets_a_summary():
-    router = LinkRouter("a", life=100)
+    router = LinkRouter("a", incarnation=100)
     (summary,) = sent(router.greet(1, "b"), RecordSummary, link=1)
     assert summary.entries == [RecordEntry("a", 100, 1)]
 

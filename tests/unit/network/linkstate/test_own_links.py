@@ -13,7 +13,7 @@ from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, Re
 
 def linked(seconds=0.2, **settings):
     """Return a router a that has run for some time, with the neighbours b and c over the links 1 and 2."""
-    router = LinkRouter("a", life=100, **settings)
+    router = LinkRouter("a", incarnation=100, **settings)
     for link, name in enumerate("bc", 1):
         router.greet(link, name)
     router.wait(seconds, answering=(1, 2))
@@ -28,8 +28,8 @@ def warnings(caplog):
     return [line.getMessage() for line in caplog.records if line.levelno == logging.WARNING]
 
 
-def forged(life, sequence, changes=1):
-    return LinkRecord("a", life, sequence, changes, 0, {})
+def forged(incarnation, sequence, changes=1):
+    return LinkRecord("a", incarnation, sequence, changes, 0, {})
 
 
 def test_changes_close_together_are_one_version():
@@ -71,10 +71,10 @@ def test_record_is_current_once_it_is_originated():
 
 
 @pytest.mark.parametrize("frame", [forged(5, 70), RecordSummary([RecordEntry("a", 5, 70)])])
-def test_first_record_of_another_life_is_superseded_without_a_warning(frame, caplog):
+def test_first_record_of_another_incarnation_is_superseded_without_a_warning(frame, caplog):
     router = linked()
     (record,) = records(router.say(1, frame))  # at once
-    assert (record.sequence, record.life) == (71, 100)
+    assert (record.sequence, record.incarnation) == (71, 100)
     assert router.database.version("a") == RecordVersion(71, 100)
     assert router.context.counters["records_superseded"] == 1
     assert warnings(caplog) == []
@@ -84,7 +84,7 @@ def test_present_and_older_versions_are_ignored():
     router = linked()
     before = router.own.version
     own = router.database.record("a", 0.0)
-    for frame in (own, forged(1, 1), RecordSummary([RecordEntry("a", before.life, before.sequence)])):
+    for frame in (own, forged(1, 1), RecordSummary([RecordEntry("a", before.incarnation, before.sequence)])):
         assert records(router.say(1, frame) + router.wait(0.3)) == []
     assert router.own.version == before
 
@@ -100,24 +100,24 @@ def test_record_that_comes_again_is_reported_with_the_neighbour(caplog):
     assert "another router is named 'a', or a record of this one was forged" in line.members["reason"]
 
 
-def test_records_of_several_earlier_lives_just_after_the_start_are_no_warning(caplog):
+def test_records_of_several_earlier_incarnations_just_after_the_start_are_no_warning(caplog):
     router = linked()
-    for life in (5, 6, 7):
-        router.say(1, forged(life, 10 * life))
+    for incarnation in (5, 6, 7):
+        router.say(1, forged(incarnation, 10 * incarnation))
         router.wait(0.5, answering=(1, 2))
-    assert router.own.version.life == 100
+    assert router.own.version.incarnation == 100
     assert router.own.version.sequence == 71
     assert warnings(caplog) == []
 
 
-def test_record_of_another_life_is_reported_when_no_earlier_life_can_be_known(caplog):
+def test_record_of_another_incarnation_is_reported_when_no_earlier_incarnation_can_be_known(caplog):
     router = linked(6.0, refresh=1.0, lifetime=2.0)
     router.say(1, forged(5, 70))
     assert warnings(caplog) == ["foreign record"]
 
 
 @pytest.mark.parametrize("ahead", [1, 0])
-def test_forged_record_of_this_life_is_outbid_and_reported(ahead, caplog):
+def test_forged_record_of_this_incarnation_is_outbid_and_reported(ahead, caplog):
     router = linked()
     version, changes = router.own.version, router.own.changes
     (record,) = records(router.say(1, forged(100, version.sequence + ahead, changes)))
@@ -136,13 +136,13 @@ def test_record_half_the_circle_ahead_is_outbid_over_a_version_between():
     assert last.sequence == own + half + 1
 
 
-def test_record_of_the_highest_life_and_sequence_is_outbid_or_ignored():
+def test_record_of_the_highest_incarnation_and_sequence_is_outbid_or_ignored():
     router = linked()
     assert records(router.say(1, forged(MAX_INT, MAX_INT))) == []  # it is older: others ignore it too
     router.say(1, forged(MAX_INT, MAX_INT // 2))
     router.wait(0.8, answering=(1, 2))
     done = router.say(1, forged(MAX_INT, MAX_INT)) + router.wait(0.5, answering=(1, 2))
-    assert [(record.sequence, record.life) for record in records(done)][-1] == (0, 100)
+    assert [(record.sequence, record.incarnation) for record in records(done)][-1] == (0, 100)
 
 
 def test_two_routers_of_one_name_flood_a_few_records_per_second(caplog):

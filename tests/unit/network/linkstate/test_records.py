@@ -30,4 +30,4 @@ def test_a_version_is_not_newer_than_itself():
 
 
 def test_the_last_number_is_followed_by_0():
-    assert RecordVersion(MAX_SEQUENCE, 3).next(life=5) == (0, 5)
+    assert RecordVersion(MAX_SEQUENCE, 3).next(incarnation=5) == (0, 5)

@@ -13,7 +13,7 @@ from cbnet.topology import Graph
 LINE = "a-b b-c c-d"
 
 
-def records(links, *, session=1, life=1, sequence=1):
+def records(links, *, session=1, incarnation=1, sequence=1):
     """Return the records of links such as `a-b:2`."""
     neighbours = {}
     for link in links.split():
@@ -21,7 +21,7 @@ def records(links, *, session=1, life=1, sequence=1):
         a, b = ends.split("-")
         for u, v in ((a, b), (b, a)):
             neighbours.setdefault(u, {})[v] = LinkField(int(length or 1), [session])
-    return [LinkRecord(owner, life, sequence, sequence, 0, own) for owner, own in neighbours.items()]
+    return [LinkRecord(owner, incarnation, sequence, sequence, 0, own) for owner, own in neighbours.items()]
 
 
 class Topology:
@@ -87,7 +87,7 @@ def test_routers_with_the_same_records_have_the_same_version():
 def test_renewal_is_no_new_version():
     topology = Topology(LINE)
     before, id = topology.newest, topology.newest.id
-    renewed = [LinkRecord(r.owner, r.life, 2, r.changes, 0, r.neighbours) for r in records(LINE)]
+    renewed = [LinkRecord(r.owner, r.incarnation, 2, r.changes, 0, r.neighbours) for r in records(LINE)]
     assert not topology.install(*renewed)
     assert (topology.newest, topology.newest.id) == (before, id)
 

@@ -14,6 +14,7 @@ from cbnet.network.link import settings
 from cbnet.network.protocol import durable_frames, frames, history_frames, wire
 from cbnet.network.protocol import fields as frame_parts
 from cbnet.network.protocol.frames import Announce, Hello, Packet, StreamChange
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import FrameReader
 from cbnet.network.pull import holders, requesters
 from cbnet.network.router import clients, filter_quotas
@@ -35,6 +36,11 @@ def test_every_frame_is_in_the_document_with_its_number_and_members():
     }
     real = {(kind.__struct_config__.tag, kind.__name__): kind.__struct_fields__ for kind in frames.Frame.__args__}
     assert told == real
+
+
+def test_every_reason_code_is_in_the_document():
+    rows = re.findall(r"^\| (\d+) \| `([A-Z_]+)` \|", DOCUMENT, re.MULTILINE)
+    assert {name: int(number) for number, name in rows} == {code.name: code.value for code in ReasonCode}
 
 
 def test_the_parts_of_frames_are_in_the_document_with_their_members():
@@ -86,11 +92,11 @@ def test_example_of_the_document_decodes_as_described():
         number=1, sequence=1, side=bytes(range(16)), base=0, added=[0], removed=[], is_last=True
     )  # fmt: skip
     assert list(FrameReader().feed(data)) == [
-        Hello(low=4, high=4, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1"),
+        Hello(low=4, high=5, role="router", name="a", network="cbnet", incarnation=7, link=1, scheme="multitree:1"),
         Announce(filters=[filter], offers=[], changes=[opening], ended=[]),
         Packet(
             source="a",
-            life=7,
+            incarnation=7,
             number=1,
             hops=1,
             tree=0,

@@ -16,7 +16,7 @@ from cbnet.network.protocol.fields import MAX_NAME_CHARACTERS, MAX_VALUES
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 
 HELLO = encode(
-    frames.Hello(low=4, high=4, role="router", name="a", network="cbnet", life=0, link=1, scheme="multitree:1")
+    frames.Hello(low=5, high=5, role="router", name="a", network="cbnet", incarnation=0, link=1, scheme="multitree:1")
 )
 NESTED = st.recursive(
     any_values | st.none(),
@@ -67,11 +67,11 @@ def test_a_reader_tells_whether_a_message_was_nested():
         frames.Publish(1, deep(64), ["t"], b"", False),
         frames.Trace(number=1, attributes=deep(64), tags=[], payload=b"", is_dry=True, predicate="", at=""),
         frames.Packet(
-            source="a", life=1, number=1, hops=1, tree=0, side=0, tries=0, attributes=deep(64), tags=[], payload=b""
+            source="a", incarnation=1, number=1, hops=1, tree=0, side=0, tries=0, attributes=deep(64), tags=[], payload=b""
         ),
-        frames.Deliver(subscriptions=[1], source="a", life=1, number=1, attributes=deep(64), tags=[], payload=b""),
+        frames.Deliver(subscriptions=[1], source="a", incarnation=1, number=1, attributes=deep(64), tags=[], payload=b""),
         frames.ReplyFrame(
-            to="a", hops=1, life=1, number=1, request=b"\x90", attributes=deep(64), tags=[], payload=b"",
+            to="a", hops=1, incarnation=1, number=1, request=b"\x90", attributes=deep(64), tags=[], payload=b"",
             holder="b", cache="", age=0, keep=None, asked=1,
         ),
         frames.PullReply(

@@ -14,6 +14,7 @@ from cbnet.network.protocol.fields import (
     MAX_VALUES,
 )
 from cbnet.network.protocol.frames import Close, Hello, Packet, Ping, Publish, Subscribe
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import (
     MAX_CLIENT_FRAME_BYTES,
     MAX_HELLO_BYTES,
@@ -25,8 +26,8 @@ from cbnet.network.protocol.wire import (
     encode_body,
 )
 
-ROUTER = Hello(low=4, high=4, role="router", name="a", network="cbnet", life=7, link=1, scheme="multitree:1")
-CLIENT = Hello(low=4, high=4, role="client", name="c", network="cbnet", life=0, link=0, scheme="")
+ROUTER = Hello(low=5, high=5, role="router", name="a", network="cbnet", incarnation=7, link=1, scheme="multitree:1")
+CLIENT = Hello(low=5, high=5, role="client", name="c", network="cbnet", incarnation=0, link=0, scheme="")
 HOP = frames.Hop(
     router="a",
     came_from="b",
@@ -71,7 +72,7 @@ ALL = [
     ),
     Packet(
         source="a",
-        life=1,
+        incarnation=1,
         number=2,
         hops=3,
         tree=0,
@@ -83,7 +84,7 @@ ALL = [
     ),
     Packet(
         source="a",
-        life=1,
+        incarnation=1,
         number=2,
         hops=3,
         tree=63,
@@ -96,7 +97,7 @@ ALL = [
     ),
     frames.Request(
         source="b",
-        life=1,
+        incarnation=1,
         number=2,
         request=b"\x90",
         tree=3,
@@ -112,7 +113,7 @@ ALL = [
     frames.ReplyFrame(
         to="b",
         hops=1,
-        life=1,
+        incarnation=1,
         number=2,
         request=b"\x90",
         attributes={"x": 1},
@@ -127,7 +128,7 @@ ALL = [
     frames.ReplyFrame(
         to="b",
         hops=1,
-        life=1,
+        incarnation=1,
         number=2,
         request=b"\x90",
         attributes={},
@@ -140,7 +141,7 @@ ALL = [
         asked=0,
         steps=[],
     ),
-    frames.NoItem(to="b", hops=1, life=1, number=2, tried=3, asked=2, steps=None),
+    frames.NoItem(to="b", hops=1, incarnation=1, number=2, tried=3, asked=2, steps=None),
     frames.TraceReport("a", 0, 4, HOP),
     Subscribe(1, "x = 1", 2.5),
     frames.Unsubscribe(1),
@@ -166,7 +167,7 @@ ALL = [
         number=1, attributes={"x": 1}, tags=["t"], payload=b"\0", holder="a", cache="b", age=9, asked=1, steps=None
     ),
     frames.PullFailure(1, False, 2, 1, [frames.StepField("a", "no router offers it")]),
-    frames.Deliver(subscriptions=[1, 2], source="a", life=1, number=2, attributes={"x": 1}, tags=["t"], payload=b"p"),
+    frames.Deliver(subscriptions=[1, 2], source="a", incarnation=1, number=2, attributes={"x": 1}, tags=["t"], payload=b"p"),
     frames.Lost(3),
     frames.Lost(0, "b has restarted"),
     frames.Reload(1),
@@ -176,7 +177,7 @@ ALL = [
         router="a",
         network="cbnet",
         scheme="multitree:1",
-        life=7,
+        incarnation=7,
         uptime=1.5,
         neighbours={"b": 1},
         reachable=2,
@@ -195,7 +196,7 @@ ALL = [
         counters={"x": 1},
     ),
     Packet(
-        source="a", life=1, number=2, hops=0, tree=0, side=0, tries=0, attributes={}, tags=[], payload=b"",
+        source="a", incarnation=1, number=2, hops=0, tree=0, side=0, tries=0, attributes={}, tags=[], payload=b"",
         durable=frames.DurableMark(1, {"b": 0, "c": 1}, True),
     ),
     frames.HomeRecord("a", 1, 2, "127.0.0.1:4001", [("", "billing")], [b"\x90"]),
@@ -358,10 +359,32 @@ def test_a_reason_is_never_too_long_for_a_close():
     assert list(reader().feed(encode(Close(error.reason)))) == [Close("x" * 500)]
 
 
+@pytest.mark.parametrize(
+    ("frame", "members"),
+    [
+        (Close("why", ReasonCode.SLOW), [4, "why"]),
+        (frames.RefusedFrame(20, 1, "why", ReasonCode.LIMIT), [35, 20, 1, "why"]),
+    ],
+)
+def test_peers_of_version_4_get_no_reason_codes(frame, members):
+    assert msgspec.msgpack.decode(encode(frame, 4)[4:]) == members
+    assert msgspec.msgpack.decode(encode(frame, 5)[4:]) == [*members, frame.code]
+    assert encode(Ping(1), 4) == encode(Ping(1))
+
+
 def test_packet_that_could_grow_too_long_is_skipped_and_the_link_stays_open():
     attributes = {f"x{n}": "y" * 40_000 for n in range(70)}
     long = Packet(
-        source="a", life=1, number=2, hops=3, tree=0, side=0, tries=0, attributes=attributes, tags=[], payload=b""
+        source="a",
+        incarnation=1,
+        number=2,
+        hops=3,
+        tree=0,
+        side=0,
+        tries=0,
+        attributes=attributes,
+        tags=[],
+        payload=b"",
     )
     assert MAX_PACKET_BYTES < len(encode(long)) < MAX_ROUTER_FRAME_BYTES
     started = reader()

@@ -353,7 +353,7 @@ def between(**settings):
 
 
 def request(**changes):
-    said = {"source": "c", "life": 1, "number": 4, "request": A, "tree": 0, "visited": ["c"], "path": ["c"]}
+    said = {"source": "c", "incarnation": 1, "number": 4, "request": A, "tree": 0, "visited": ["c"], "path": ["c"]}
     more = {"tried": 0, "asked": 0, "max_holders": 8, "timeout": 5_000, "is_fresh": False, "steps": None}
     return Request(**{**said, **more, **changes})
 
@@ -365,11 +365,13 @@ def greeted_reader():
 
 
 def no_item(**changes):
-    return NoItem(**{"to": "c", "hops": 1, "life": 1, "number": 4, "tried": 0, "asked": 0, "steps": None, **changes})
+    return NoItem(
+        **{"to": "c", "hops": 1, "incarnation": 1, "number": 4, "tried": 0, "asked": 0, "steps": None, **changes}
+    )
 
 
 def reply(**changes):
-    said = {"to": "c", "hops": 1, "life": 1, "number": 4, "request": A, "attributes": {"s": "A"}, "tags": []}
+    said = {"to": "c", "hops": 1, "incarnation": 1, "number": 4, "request": A, "attributes": {"s": "A"}, "tags": []}
     more = {"payload": b"p", "holder": "b", "cache": "", "age": 0, "keep": None, "asked": 1, "steps": None}
     return ReplyFrame(**{**said, **more, **changes})
 
@@ -439,7 +441,7 @@ def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_ke
 
 
 @pytest.mark.parametrize(
-    "changes", [{"life": 99}, {"number": 99}, {"request": request_to_bytes(as_request('t = "A"'))}]
+    "changes", [{"incarnation": 99}, {"number": 99}, {"request": request_to_bytes(as_request('t = "A"'))}]
 )
 def test_unexpected_reply_is_dropped(changes):
     alone = between()
@@ -448,7 +450,7 @@ def test_unexpected_reply_is_dropped(changes):
         Request,
         link=1,
     )
-    good = {"to": "a", "life": asked.life, "number": asked.number, "attributes": {"s": "A", "t": "A"}}
+    good = {"to": "a", "incarnation": asked.incarnation, "number": asked.number, "attributes": {"s": "A", "t": "A"}}
     assert sent(alone.say(1, reply(**{**good, **changes})), PullReply) == []
     assert alone.router.counters["dropped.unexpected_reply"] == 1
     assert sent(alone.say(1, reply(**good)), PullReply, link=3) != []
@@ -587,7 +589,7 @@ def test_offers_and_predicates_stay_apart():
     assert [set(each) for each in announced] == [set(encoded("y > 1")), set(encoded("x > 1"))]
 
 
-def test_offers_of_an_earlier_life_are_forgotten():
+def test_offers_of_an_earlier_incarnation_are_forgotten():
     lab = Pulling("a-b b-c")
     lab.offer("c", "exists s", has("A"))
     lab.memory.kill("c")

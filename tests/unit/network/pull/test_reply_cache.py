@@ -23,7 +23,7 @@ def reply(x, payload=b"", *, age=0, keep=None):
     return ReplyFrame(
         to="a",
         hops=0,
-        life=1,
+        incarnation=1,
         number=1,
         request=key(x),
         attributes={"x": x},

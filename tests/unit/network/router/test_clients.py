@@ -12,6 +12,7 @@ from cbnet.network.protocol.frames import (
     Unsubscribe,
     Unsubscribed,
 )
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.router import clients, filter_quotas
 
 
@@ -54,7 +55,7 @@ def test_unsubscribing_is_answered():
     new = alone()
     new.say(1, Subscribe(7, "x = 1", 0))
     assert sent(new.say(1, Unsubscribe(7))) == [Unsubscribed(7)]
-    assert sent(new.say(1, Unsubscribe(7))) == [RefusedFrame(21, 7, "unknown subscription 7")]
+    assert sent(new.say(1, Unsubscribe(7))) == [RefusedFrame(21, 7, "unknown subscription 7", ReasonCode.UNKNOWN)]
 
 
 def test_one_client_cannot_touch_the_subscriptions_of_another():

@@ -39,7 +39,7 @@ def test_a_message_goes_through_domains_with_schemes_of_their_own():
     assert net.deliveries({"x": 2}) == []
 
 
-def test_a_message_keeps_its_source_life_and_number():
+def test_a_message_keeps_its_source_incarnation_and_number():
     net = line()
     net.clients["c2"].subscribe(1, "x = 1")
     net.clients["a2"].subscribe(1, "x = 1")

@@ -38,8 +38,8 @@ def test_router_that_leaves_loses_nothing():
 def test_restart_that_nobody_saw_is_noticed():
     alone = with_subscriber(spacing=0.0, settle=0.0)
     alone.router.closed(3, alone.now)  # and before the next tick it is back
-    alone.router_link(5, "b", life=2, peer_link=7)
-    done = alone.say(5, alone.record(5, "b", life=2, sequence=2)) + alone.wait(0.5)
+    alone.router_link(5, "b", incarnation=2, peer_link=7)
+    done = alone.say(5, alone.record(5, "b", incarnation=2, sequence=2)) + alone.wait(0.5)
     assert sent(done, Lost) == [Lost(0, "b has restarted: messages that it was forwarding may be lost")]
 
 

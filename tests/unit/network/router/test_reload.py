@@ -25,7 +25,7 @@ def access(routers=("b",), token=TICKER, **rights):
 
 
 def client_hello(token):
-    return msgspec.structs.replace(hello("client", "c", life=0, link=0, scheme=""), token=token.token)
+    return msgspec.structs.replace(hello("client", "c", incarnation=0, link=0, scheme=""), token=token.token)
 
 
 class Linked:
@@ -35,7 +35,7 @@ class Linked:
         self.router = Router(Settings("a"), 100, access(**rights))
         for link in (1, 2):
             self.open(link, client_hello(TICKER))
-        self.open(3, hello("router", "b", life=1, link=1, scheme=self.router.settings.routing))
+        self.open(3, hello("router", "b", incarnation=1, link=1, scheme=self.router.settings.routing))
 
     def open(self, link, said):
         self.router.opened(link, 0.0)
@@ -119,7 +119,7 @@ def test_publishing_follows_the_new_rights():
 def test_clients_of_an_open_router_must_authenticate_once_there_are_accounts():
     router = Router(Settings("a"), 100, OPEN_ACCESS)
     router.opened(1, 0.0)
-    router.received(1, hello("client", "c", life=0, link=0, scheme=""), 0.0)
+    router.received(1, hello("client", "c", incarnation=0, link=0, scheme=""), 0.0)
     done = router.reload(Settings("a"), access(), 0.0)
     assert shut(done) == {1: "clients must authenticate from now on; use a token or a certificate"}
 

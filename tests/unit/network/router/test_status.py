@@ -23,13 +23,13 @@ def asked(new, link=9):
 
 
 def test_a_router_says_how_it_is():
-    new = Alone("a", life=100, weights={"b": 7})
+    new = Alone("a", incarnation=100, weights={"b": 7})
     new.client_link(2, "c")
     new.leaf(1, "b", wants=["x > 9", "z = 1"])
     new.say(2, Subscribe(1, "x > 2", 0), Subscribe(2, "x > 3 or y = 1", 0), Publish(1, {"x": 3}, [], b"", False))
     new.wait(2.0)
     status = asked(new)
-    assert (status.number, status.router, status.network, status.life) == (5, "a", "cbnet", 100)
+    assert (status.number, status.router, status.network, status.incarnation) == (5, "a", "cbnet", 100)
     assert status.scheme == "multitree:1"
     assert abs(status.uptime - new.now) < 1e-6
     assert status.neighbours == {"b": 7}

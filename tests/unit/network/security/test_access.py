@@ -6,6 +6,7 @@ from support.memory_networks import Alone, hello, sent, shut
 from cbnet import InputError, parse
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Hello, Ping, Pong, RefusedFrame
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account, read_accounts
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
@@ -18,7 +19,9 @@ ROUTERS = Access(routers=frozenset({"b"}), has_certificates=True)
 
 
 def client(name="c", token=""):
-    return Hello(low=4, high=4, role="client", name=name, network="cbnet", life=0, link=0, scheme="", token=token)
+    return Hello(
+        low=5, high=5, role="client", name=name, network="cbnet", incarnation=0, link=0, scheme="", token=token
+    )
 
 
 def denial(access, said, names=None):
@@ -89,7 +92,7 @@ def test_denied_client_gets_the_reason_and_the_link_is_closed():
     new = alone(CLIENTS)
     done = new.open(1, client("ticker", "ticker.wrong"))
     reason = "unknown token; ask the operator of the router for a new one"
-    assert sent(done, RefusedFrame) == [RefusedFrame(1, 0, reason)]
+    assert sent(done, RefusedFrame) == [RefusedFrame(1, 0, reason, ReasonCode.DENIED)]
     assert shut(done) == {1: reason}
     assert sent(new.say(1, Ping(1))) == []
     assert new.router.counters["denied.client"] == 1

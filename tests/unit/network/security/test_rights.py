@@ -159,7 +159,15 @@ def test_the_open_requests_of_a_client_are_those_of_all_its_links(monkeypatch):
     for link, name in ((1, "ticker"), (2, "ticker"), (3, "card")):
         router.opened(link, 0.0)
         greeting = Hello(
-            low=4, high=4, role="client", name="any", network="cbnet", life=0, link=0, scheme="", token=made[name].token
+            low=4,
+            high=4,
+            role="client",
+            name="any",
+            network="cbnet",
+            incarnation=0,
+            link=0,
+            scheme="",
+            token=made[name].token,
         )
         router.received(link, greeting, 0.0)
     item = request_to_bytes(as_request("#a"))
@@ -178,7 +186,7 @@ def test_the_constraints_of_a_client_are_those_of_all_its_links():
     )
     router = Router(Settings("a"), 7, access)
     hello = Hello(
-        low=4, high=4, role="client", name="any", network="cbnet", life=0, link=0, scheme="", token=made.token
+        low=5, high=5, role="client", name="any", network="cbnet", incarnation=0, link=0, scheme="", token=made.token
     )
     for link in (1, 2):
         router.opened(link, 0.0)

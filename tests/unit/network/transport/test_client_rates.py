@@ -10,7 +10,7 @@ from cbnet.network.transport.client_rates import ClientRates
 
 
 def link(id, rights, name="ticker"):
-    hello = Hello(low=1, high=1, role="client", name=name, network="n", life=0, link=0, scheme="")
+    hello = Hello(low=1, high=1, role="client", name=name, network="n", incarnation=0, link=0, scheme="")
     return Link(id, 0.0, 0.0, hello=hello, rights=rights)
 
 

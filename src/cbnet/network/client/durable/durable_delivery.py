@@ -21,7 +21,7 @@ class DurableDelivery(Delivery):
         message, tags, payload = _decode(frame.content)
         if tags:
             message[RESERVED_NAME] = tags
-        super().__init__(message, payload, frame.source, (frame.source, frame.life, frame.number))
+        super().__init__(message, payload, frame.source, (frame.source, frame.incarnation, frame.number))
         self.offset = frame.offset
         self.deliveries = frame.deliveries  # how often it was sent since the router started
         self._acknowledge = acknowledge

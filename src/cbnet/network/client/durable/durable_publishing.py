@@ -83,9 +83,9 @@ class DurablePublishing:
             receipt = Receipt(frame.subscriptions, frame.dropped, frame.silent, frame.refused)
             self._settle(frame.sequence, receipt)
 
-    def refused(self, number: int, reason: str) -> None:
+    def refused(self, number: int, error: Refused) -> None:
         """Handle the refusal of a message."""
-        self._settle(number, Refused(reason))
+        self._settle(number, error)
 
     def fail(self, error: CbnetError) -> None:
         """End all: the client is closed, or no router accepts it."""

@@ -151,7 +151,7 @@ def _rate(after: int, before: int, seconds: float | None) -> float | None:
 
 
 def _seconds(before: Status | None, now: Status) -> float | None:
-    """Return the time between two statuses of one life, by the router's own clock."""
-    if before is None or before.life != now.life or now.uptime <= before.uptime:
+    """Return the time between two statuses of one incarnation, by the router's own clock."""
+    if before is None or before.incarnation != now.incarnation or now.uptime <= before.uptime:
         return None
     return now.uptime - before.uptime

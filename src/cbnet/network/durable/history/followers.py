@@ -62,7 +62,7 @@ class Follower:
                 offset=entry.offset,
                 deliveries=1,
                 source=entry.source,
-                life=entry.life,
+                incarnation=entry.incarnation,
                 number=entry.number,
                 content=entry.content,
             ),

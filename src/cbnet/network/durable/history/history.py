@@ -38,6 +38,7 @@ from cbnet.network.logs import log
 from cbnet.network.protocol.durable_frames import NO_LIMITS
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.history_frames import HistoryField, HistoryStart, Replaying
+from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 _NOTE = b""  # content of a note; that of a message is never empty
 _UNUSED = inf  # in place of the time since which all messages are kept: the router was started without the setting
@@ -105,9 +106,10 @@ class History:
         first, following, name = min(self.backlog.first, self.on_disk), self.backlog.next, self._context.name
         if start.offset is not None:
             if start.journal not in (0, self.journal):
-                raise InputError(
+                raise Refusal(
                     f"offset {start.offset:,} belongs to the history of another router than {name}, or of a lost "
                     "journal",
+                    ReasonCode.OTHER_HISTORY,
                     hint="connect to that router, or begin at a time",
                 )
             if start.offset > following:
@@ -167,11 +169,11 @@ class History:
         """Return why a message is not stored: never."""
         return ""
 
-    def append(self, source: str, life: int, number: int, content: bytes, time: float) -> int:
+    def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
         """Store a message; return 0, as no subscription loses those that are dropped for it."""
         if self._unstored:
             self._note_unstored()
-        self._append(source, life, number, content, time)
+        self._append(source, incarnation, number, content, time)
         return 0
 
     def refuse(self) -> None:
@@ -186,10 +188,10 @@ class History:
         """Note that messages may be missing here; messages: how many at most, 0 if that is not known."""
         self._append(text[:MAX_REASON_LENGTH], 0, messages, _NOTE, self._queue.time())
 
-    def _append(self, source: str, life: int, number: int, content: bytes, time: float) -> None:
+    def _append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> None:
         self._time = max(self._time, time)
         offset = self.backlog.append(len(content), self._time)
-        entry = Entry(HISTORY_ID, offset, self._time, source, life, number, content)
+        entry = Entry(HISTORY_ID, offset, self._time, source, incarnation, number, content)
         self.unwritten.append(entry)
         self._queue.add(Append(entry))
         settings, backlog = self._context.settings, self.backlog
@@ -235,10 +237,10 @@ class History:
         """Do nothing: replays go on when messages are on disk."""
 
 
-def no_history(router: str) -> InputError:
+def no_history(router: str) -> Refusal:
     """Return the error of a router that keeps no history."""
     hint = 'set history = "PREDICATE" in its configuration, or subscribe without a start in the past'
-    return InputError(f"router {router} keeps no history", hint=hint)
+    return Refusal(f"router {router} keeps no history", ReasonCode.NO_HISTORY, hint=hint)
 
 
 def is_note(entry: Entry) -> bool:

@@ -5,8 +5,8 @@
                           └────────┘  no answer from some homes: again, over the present tree, only toward these
 
 The homes are those whose records match at the moment of publishing, reachable or not. A message that is sent again has
-the same identity, the publisher's life and the message's number: homes store it once. Until the router has the home
-records of its neighbours, messages wait.
+the same identity, the publisher's incarnation and the message's number: homes store it once. Until the router has the
+home records of its neighbours, messages wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import inf
 from typing import TypeAlias
 
 from cbnet.errors import InputError
-from cbnet.network.durable.publishing.publisher_life import publisher_life
+from cbnet.network.durable.publishing.publisher_incarnation import publisher_incarnation
 from cbnet.network.durable.publishing.waiting_bytes import WaitingBytes
 from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.forwarding.forwarder import Forwarder
@@ -31,7 +31,7 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet, Stored
 
 _OVERHEAD = 1_000  # bytes of a message without its payload
-Identity: TypeAlias = tuple[int, int]  # life of the publisher, and number of the message
+Identity: TypeAlias = tuple[int, int]  # incarnation of the publisher, and number of the message
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Publications:
         self._records = records
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
-        self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by life and home
+        self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by incarnation and home
         self._early: dict[Identity, _Publication] = {}  # before the records are here
         self._waiting = WaitingBytes()
 
@@ -70,13 +70,13 @@ class Publications:
 
     def begin(self, link: int, account: str, frame: DurablePublish) -> None:
         """Publish a message, or answer a client that has sent it again; raise an `InputError` if too many wait."""
-        life, deadline = publisher_life(frame.publisher), self._context.clock.elapsed + frame.timeout
-        identity = life, frame.sequence
+        incarnation, deadline = publisher_incarnation(frame.publisher), self._context.clock.elapsed + frame.timeout
+        identity = incarnation, frame.sequence
         known = self._all.get(identity) or self._early.get(identity)
         if known is not None:
             known.link, known.deadline, known.floor = link, deadline, max(known.floor, frame.floor)
             return
-        packet = self._forwarder.durable_packet(frame, life)
+        packet = self._forwarder.durable_packet(frame, incarnation)
         size = len(frame.payload) + _OVERHEAD
         publication = _Publication(link, account, frame.publisher, packet, size, frame.floor, deadline)
         if self._records.is_synchronised and not self._early:
@@ -88,7 +88,7 @@ class Publications:
     def stored(self, frame: Stored) -> None:
         """Handle the answer of a home."""
         for entry in frame.entries:
-            publication = self._all.get((entry.life, entry.number))
+            publication = self._all.get((entry.incarnation, entry.number))
             if publication is None or frame.home not in publication.missing:
                 continue
             publication.subscriptions += entry.subscriptions
@@ -150,9 +150,9 @@ class Publications:
         publication.missing.update(homes)
         publication.sent = self._context.now
         self._context.counters[Event.DURABLE_PUBLISHED] += 1
-        self._all[packet.life, packet.number] = publication
+        self._all[packet.incarnation, packet.number] = publication
         for home in publication.missing:
-            insort(self._lacking.setdefault((packet.life, home), []), packet.number)
+            insort(self._lacking.setdefault((packet.incarnation, home), []), packet.number)
         self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
         if not publication.missing:
             self._end(publication)
@@ -168,12 +168,12 @@ class Publications:
 
     def _mark(self, publication: _Publication, homes: Iterable[str], *, is_repeated: bool) -> DurableMark:
         packet = publication.packet
-        previous = {home: self._previous(packet.life, home, packet.number) for home in sorted(homes)}
+        previous = {home: self._previous(packet.incarnation, home, packet.number) for home in sorted(homes)}
         return DurableMark(publication.floor, previous, is_repeated)
 
-    def _previous(self, life: int, home: str, number: int) -> int:
+    def _previous(self, incarnation: int, home: str, number: int) -> int:
         """Return the message of a publisher before this one that has no answer of a home either; 0: none."""
-        numbers = self._lacking[life, home]
+        numbers = self._lacking[incarnation, home]
         index = bisect_left(numbers, number)
         return numbers[index - 1] if index else 0
 
@@ -182,15 +182,15 @@ class Publications:
         for home in homes:
             publication.missing.discard(home)
             self._waiting.settle(publication.size, home)
-            numbers = self._lacking[packet.life, home]
+            numbers = self._lacking[packet.incarnation, home]
             del numbers[bisect_left(numbers, packet.number)]
             if not numbers:
-                del self._lacking[packet.life, home]
+                del self._lacking[packet.incarnation, home]
 
     def _end(self, publication: _Publication) -> None:
         """Answer a publisher: all homes have answered, or the timeout has expired."""
         packet = publication.packet
-        del self._all[packet.life, packet.number]
+        del self._all[packet.incarnation, packet.number]
         silent = sorted(publication.missing)
         self._settle(publication, silent)
         self._waiting.remove(publication.size, publication.account)

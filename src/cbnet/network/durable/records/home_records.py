@@ -1,11 +1,11 @@
 """Records of homes, which every router has: who must store a message, also while a home is away.
 
-A home floods a record of its durable subscriptions. Its version is a sequence number, and the life of the router that
-made it: the home, or one that replaced the record by an empty one (`forget`). So no version has two contents, also if
-two routers count to one number, or a journal was restored from a backup. Every router keeps the newest version, in its
-journal if it has one, until the owner or an operator replaces it. When a link comes up, both sides tell which versions
-they have, and request what they lack: a link loses nothing while it is up. Each router acknowledges a record to its
-owner, so that a new subscription can be confirmed.
+A home floods a record of its durable subscriptions. Its version is a sequence number, and the incarnation of the router
+that made it: the home, or one that replaced the record by an empty one (`forget`). So no version has two contents, also
+if two routers count to one number, or a journal was restored from a backup. Every router keeps the newest version, in
+its journal if it has one, until the owner or an operator replaces it. When a link comes up, both sides tell which
+versions they have, and request what they lack: a link loses nothing while it is up. Each router acknowledges a record
+to its owner, so that a new subscription can be confirmed.
 
 A router that has just started may know of no home, and so may its neighbours, if they have just started, too. So it is
 *complete* only when it has the records of a neighbour that is. One with a journal has saved them: it is complete after
@@ -94,7 +94,7 @@ class HomeRecords:
             self._context.outbox.send_all(self._links.routers(), self._summary())
 
     def _summary(self) -> HomeSummary:
-        entries = [RecordEntry(each.owner, each.life, each.sequence) for each in self.table]
+        entries = [RecordEntry(each.owner, each.incarnation, each.sequence) for each in self.table]
         return HomeSummary(entries, self._is_complete)
 
     def unacknowledged(self, version: RecordVersion, routers: Iterable[str]) -> list[str]:
@@ -124,8 +124,8 @@ class HomeRecords:
         record = self.get(owner)
         if record is None or is_empty(record):
             return False
-        sequence, life = version_of(record).next(self._context.life)
-        empty = HomeRecord(owner, life, sequence, "", [], [])  # always the same, so its version has one content
+        sequence, incarnation = version_of(record).next(self._context.incarnation)
+        empty = HomeRecord(owner, incarnation, sequence, "", [], [])  # always the same, so its version has one content
         self._install(empty)
         self._flood(empty)
         return True
@@ -216,7 +216,9 @@ class HomeRecords:
 
     def _acknowledge(self, record: HomeRecord) -> None:
         """Acknowledge a record when it is on disk: after a restart, this router must know it."""
-        send = partial(self._unicast.send, HomeAck(record.owner, 0, self._context.name, record.life, record.sequence))
+        send = partial(
+            self._unicast.send, HomeAck(record.owner, 0, self._context.name, record.incarnation, record.sequence)
+        )
         if self._queue is None:
             send()
         else:
@@ -228,7 +230,7 @@ class HomeRecords:
 
     def _record_acknowledgement(self, frame: HomeAck) -> None:
         version = version_of(frame)
-        if frame.life == self._context.life and not self._has_acknowledged(frame.router, version):
+        if frame.incarnation == self._context.incarnation and not self._has_acknowledged(frame.router, version):
             self._acknowledged[frame.router] = version  # and not one of another maker
 
     def _lacks(self, record: HomeRecord | RecordEntry) -> bool:

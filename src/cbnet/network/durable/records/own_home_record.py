@@ -30,7 +30,7 @@ class OwnHomeRecord:
     @property
     def version(self) -> RecordVersion:
         """The newest version; others are told it when it is on disk."""
-        return RecordVersion(0, self._context.life) if self._newest is None else version_of(self._newest)
+        return RecordVersion(0, self._context.incarnation) if self._newest is None else version_of(self._newest)
 
     @property
     def is_outdated(self) -> bool:
@@ -75,11 +75,11 @@ class OwnHomeRecord:
         """Flood a new version."""
         if self._newest is None and not self._filters and self._above is None:
             return
-        sequence, life = (self._above or self.version).next(self._context.life)
+        sequence, incarnation = (self._above or self.version).next(self._context.incarnation)
         self._above = None
         self._flooded = self._context.now
         names, filters = self._all_names(), sorted(self.all_filters())
-        self._newest = HomeRecord(self._context.name, life, sequence, self.address, names, filters)
+        self._newest = HomeRecord(self._context.name, incarnation, sequence, self.address, names, filters)
         self._records.set_own(self._newest)
 
     def _outbid(self, version: RecordVersion) -> None:

@@ -88,12 +88,12 @@ class Home:
         if packet.durable is None:
             self._take_plain(packet, ids, content)
             return
-        window = self._windows.of(packet.life)
+        window = self._windows.of(packet.incarnation)
         if packet.durable.floor > window.floor:
             window.advance(packet.durable.floor)
-            self._drop_held(packet.life, range(window.floor))
-            if packet.life in self._windows:  # else nothing but the refusal prevents that a copy is stored
-                self._refused.advance(packet.life, window.floor)
+            self._drop_held(packet.incarnation, range(window.floor))
+            if packet.incarnation in self._windows:  # else nothing but the refusal prevents that a copy is stored
+                self._refused.advance(packet.incarnation, window.floor)
         self._take(window, _HeldPacket(packet, ids, content, self._context.now))
 
     def _take_plain(self, packet: Packet, ids: Iterable[int], content: bytes) -> None:
@@ -114,7 +114,7 @@ class Home:
                 self._refuse(packet, _SETTLED)  # it may be stored or not
             elif window.has(number):
                 self._acknowledge(packet, _count(each.ids))
-            elif refused := self._refused.problem(packet.life, number):
+            elif refused := self._refused.problem(packet.incarnation, number):
                 self._refuse(packet, refused)
             elif not window.fits(number):
                 continue  # no client sends such a number
@@ -129,7 +129,7 @@ class Home:
         """Return whether the message that must be stored before is settled."""
         assert packet.durable is not None
         previous = packet.durable.homes.get(self._context.name, 0)
-        return not previous or window.has(previous) or bool(self._refused.problem(packet.life, previous))
+        return not previous or window.has(previous) or bool(self._refused.problem(packet.incarnation, previous))
 
     def _store(self, window: PublisherWindow, held: _HeldPacket) -> None:
         """Store a message for all subscriptions, or, if one of them is full, for none."""
@@ -137,11 +137,11 @@ class Home:
         subscriptions = self._known(held.ids)
         problems = (each.refusal(len(content)) for each in subscriptions)
         late = "a later message of the same publisher is stored" if window.is_late(packet.number) else ""
-        unknown = self._windows.refusal(packet.life) if subscriptions else ""
+        unknown = self._windows.refusal(packet.incarnation) if subscriptions else ""
         problem = late or self._queue.refusal or unknown or next(filter(None, problems), "")
         if problem:
             problem = problem[:MAX_REASON_LENGTH]
-            self._refused.add(packet.life, packet.number, problem)
+            self._refused.add(packet.incarnation, packet.number, problem)
             self._refuse(packet, problem)
             return
         time = self._queue.time()
@@ -153,18 +153,18 @@ class Home:
 
     def _acknowledge(self, packet: Packet, subscriptions: int, dropped: int = 0) -> None:
         """Answer that a message is stored, when it is on disk; once, however often it comes until then."""
-        key = packet.source, packet.life, packet.number
+        key = packet.source, packet.incarnation, packet.number
         if key not in self._pending:
             self._pending.add(key)
-            self._answers[key] = StoredEntry(packet.life, packet.number, subscriptions, dropped, "")
+            self._answers[key] = StoredEntry(packet.incarnation, packet.number, subscriptions, dropped, "")
 
     def _refuse(self, packet: Packet, problem: str) -> None:
-        self._refusals.append((packet.source, StoredEntry(packet.life, packet.number, 0, 0, problem)))
+        self._refusals.append((packet.source, StoredEntry(packet.incarnation, packet.number, 0, 0, problem)))
 
     def copy(self, subscription: DurableSubscription, entry: Entry) -> None:
         """Store a message of the history for a subscription."""
         self._touched[subscription.id] = subscription
-        subscription.append(entry.source, entry.life, entry.number, entry.content, entry.time)
+        subscription.append(entry.source, entry.incarnation, entry.number, entry.content, entry.time)
 
     def join(self, id: int, predicate: Predicate) -> None:
         """Store messages that are held back for a subscription, too: it was not there when they arrived."""
@@ -176,7 +176,7 @@ class Home:
     def _append(self, subscription: MessageLog, packet: Packet, content: bytes, time: float) -> int:
         self._context.counters[Event.STORED] += 1
         self._touched[subscription.id] = subscription
-        return subscription.append(packet.origin or packet.source, packet.life, packet.number, content, time)
+        return subscription.append(packet.origin or packet.source, packet.incarnation, packet.number, content, time)
 
     def _known(self, ids: Iterable[int]) -> list[MessageLog]:
         return [self.subscriptions[id] for id in ids if id in self.subscriptions]
@@ -184,7 +184,7 @@ class Home:
     # --- messages held back
 
     def _hold(self, held: _HeldPacket) -> None:
-        packets = self._held.setdefault(held.packet.life, {})
+        packets = self._held.setdefault(held.packet.incarnation, {})
         if held.packet.number not in packets:
             if self._held_bytes + held.size > _MAX_HELD_BYTES:
                 return  # its source sends it again
@@ -193,7 +193,7 @@ class Home:
 
     def _released(self, packet: Packet) -> list[_HeldPacket]:
         """Return the messages that were held back for one that is settled now, or for one that is here already."""
-        held = self._held.get(packet.life)
+        held = self._held.get(packet.incarnation)
         if not held:
             return []
         name, number = self._context.name, packet.number
@@ -203,7 +203,7 @@ class Home:
             if each.packet.durable is not None and (at == number or each.packet.durable.homes.get(name, 0) == number)
         ]
         released = [held[at] for at in sorted(waiting) if at != number]
-        self._drop_held(packet.life, waiting)
+        self._drop_held(packet.incarnation, waiting)
         return [_unbound(each, name) for each in released]
 
     def _drop_held(self, publisher: int, numbers: Iterable[int] | range) -> None:

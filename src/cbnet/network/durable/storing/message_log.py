@@ -20,7 +20,7 @@ class MessageLog(Protocol):
     def refusal(self, size: int, /) -> str:
         """Return why a message is not stored; empty if it is."""
 
-    def append(self, source: str, life: int, number: int, content: bytes, time: float) -> int:
+    def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
         """Store a message; return how many older ones were dropped for it."""
 
     def refuse(self) -> None:

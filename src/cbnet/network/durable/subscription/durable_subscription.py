@@ -68,14 +68,14 @@ class DurableSubscription:
         is_over_count = bool(limits.messages) and backlog.messages + 1 > limits.messages
         return is_over_count or (bool(limits.bytes) and backlog.bytes + size > limits.bytes)
 
-    def append(self, source: str, life: int, number: int, content: bytes, time: float) -> int:
+    def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
         """Store a message; return how many older ones were dropped for it."""
         dropped = 0
         while self.backlog.messages and self._is_over(len(content)):
             self._drop(self.backlog.first)
             dropped += 1
         offset = self.backlog.append(len(content), time)
-        entry = Entry(self.id, offset, time, source, life, number, content)
+        entry = Entry(self.id, offset, time, source, incarnation, number, content)
         self._queue.add(Append(entry))
         if len(self.consumers) and self._loaded_bytes < _MAX_LOADED:
             self._load(entry)
@@ -171,7 +171,7 @@ class DurableSubscription:
                 offset=offset,
                 deliveries=count,
                 source=entry.source,
-                life=entry.life,
+                incarnation=entry.incarnation,
                 number=entry.number,
                 content=entry.content,
             ),

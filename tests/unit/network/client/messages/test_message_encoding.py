@@ -13,7 +13,7 @@ from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUE
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.protocol.wire import FrameReader, encode
 
-CLIENT = Hello(low=4, high=4, role="client", name="c", network="cbnet", life=0, link=0, scheme="")
+CLIENT = Hello(low=5, high=5, role="client", name="c", network="cbnet", incarnation=0, link=0, scheme="")
 
 
 def frame(message, payload=b""):

@@ -11,13 +11,13 @@ INTERFACE = InterfaceStatus(
 )  # fmt: skip
 
 
-def status(uptime=10.0, life=7, clients=3, peers=(), **counters):
+def status(uptime=10.0, incarnation=7, clients=3, peers=(), **counters):
     return Status(
         number=1,
         router="a",
         network="cbnet",
         scheme="multitree:1",
-        life=life,
+        incarnation=incarnation,
         uptime=uptime,
         neighbours={"b": 1, "c": 2},
         reachable=3,
@@ -51,7 +51,7 @@ def test_first_status_has_no_rate():
 
 
 def test_restarted_router_has_no_rate():
-    assert router_rates("a", ADDRESS, status(10.0, life=7), status(12.0, life=8)).in_per_s is None
+    assert router_rates("a", ADDRESS, status(10.0, incarnation=7), status(12.0, incarnation=8)).in_per_s is None
 
 
 def test_querying_client_is_not_counted():

@@ -189,6 +189,6 @@ def test_a_message_that_is_held_back_reaches_a_subscription_that_begins_meanwhil
 
 def packet(number, mark):
     return Packet(
-        source="a", life=77, number=number, hops=1, tree=0, side=0, tries=0, attributes={"x": 1}, tags=[],
+        source="a", incarnation=77, number=number, hops=1, tree=0, side=0, tries=0, attributes={"x": 1}, tags=[],
         payload=b"%d" % number, durable=mark,
     )  # fmt: skip

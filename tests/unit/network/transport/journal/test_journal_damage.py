@@ -130,7 +130,8 @@ def test_other_tables_are_damage(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "column", ["content = x'00'", "content = NULL", "source = 7", "life = life + 1", "time = 5.0", "number = -1"]
+    "column",
+    ["content = x'00'", "content = NULL", "source = 7", "life = life + 1", "time = 5.0", "number = -1"],
 )
 def test_a_damaged_message_is_skipped_removed_and_logged(tmp_path, caplog, column):
     fill(tmp_path)

@@ -1,0 +1,116 @@
+"""HTTP clients of the HTTP trial: event streams, WebSockets, one that never reads, and health checks."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, Final
+from urllib.parse import quote
+from urllib.request import urlopen
+
+import msgspec
+import psutil
+from websockets.sync.client import ClientConnection, connect
+
+from cbnet.errors import CbnetError
+from cbnet.network.protocol.addresses import Address
+from cbnet_lab.bench.result_table import HIDDEN
+
+_SMALL: Final = 4_096  # bytes that the kernel keeps for a client that never reads
+_INTERVAL: Final = 0.1  # seconds between two health checks
+_TIMEOUT: Final = 10.0  # seconds of a health check
+_CONFIRM: Final = 30.0  # seconds for a subscription to be confirmed
+_UPGRADE: Final = (
+    "GET /ws HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def event_stream(http: Address, predicate: str) -> Iterator[dict[str, Any]]:
+    """Subscribe with `GET /subscribe`; yield the data of events until the connection ends.
+
+    Lines of the chunked encoding, between events, are passed over.
+    """
+    with socket.create_connection(http, timeout=_CONFIRM) as link, link.makefile("rb") as lines:
+        link.sendall(f"GET /subscribe?predicate={quote(predicate)} HTTP/1.1\r\nHost: {http}\r\n\r\n".encode())
+        for line in lines:
+            if line.startswith(b"data: "):
+                link.settimeout(None)  # the first event is the confirmation
+                yield msgspec.json.decode(line[6:])
+
+
+def web_socket(http: Address, predicate: str) -> Iterator[dict[str, Any]]:
+    """Subscribe over a WebSocket; yield the objects that arrive until the connection ends."""
+    with connect(url(http)) as link:
+        send(link, op="subscribe", id=1, predicate=predicate)
+        for text in link:
+            members = msgspec.json.decode(text)
+            if members["op"] == "error":
+                raise CbnetError(f"{predicate}: the router answered {members}")
+            yield members
+
+
+def stalled_client(http: Address) -> socket.socket:
+    """Return a WebSocket that subscribes to everything, with a small buffer, and reads nothing more."""
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL)
+    link.connect(tuple(http))
+    link.sendall(_UPGRADE.format(http).encode())
+    link.recv(_SMALL)
+    text = msgspec.json.encode({"op": "subscribe", "id": 1, "predicate": "true"})
+    link.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text)  # a text frame; its mask is 0
+    return link
+
+
+def url(http: Address) -> str:
+    """Return the address of WebSockets."""
+    return f"ws://{http}/ws"
+
+
+def send(link: ClientConnection, **members: Any) -> None:
+    """Send an object."""
+    link.send(msgspec.json.encode(members).decode())
+
+
+def answer(link: ClientConnection, op: str) -> None:
+    """Wait for an answer, which must have this op."""
+    members = msgspec.json.decode(link.recv())
+    if members["op"] != op:
+        raise CbnetError(f"the router answered {members} instead of {op}")
+
+
+@dataclass
+class RouterWatch:
+    """Samples the memory of a router, and requests `/healthz` on a new connection each time."""
+
+    pid: int = field(metadata=HIDDEN)
+    http: Address = field(metadata=HIDDEN)
+    memory_before_mb: float = 0.0
+    memory_connected_mb: float = 0.0  # when all have subscribed
+    memory_peak_mb: float = 0.0
+    health_checks: int = 0
+    slowest_health_ms: float = 0.0
+    failures: int = field(default=0, metadata=HIDDEN)  # of health checks
+
+    def __post_init__(self) -> None:
+        self.memory_before_mb = self.memory_mb
+
+    @property
+    def memory_mb(self) -> float:
+        """Memory of the process now."""
+        return float(psutil.Process(self.pid).memory_info().rss / 1e6)
+
+    def run(self, is_over: Event) -> None:
+        """Sample until it is over."""
+        while not is_over.wait(_INTERVAL):
+            self.memory_peak_mb = max(self.memory_peak_mb, self.memory_mb)
+            began = time.monotonic()
+            self.health_checks += 1
+            try:
+                urlopen(f"http://{self.http}/healthz", timeout=_TIMEOUT).close()
+            except OSError:  # also an answer that is not 200
+                self.failures += 1
+            self.slowest_health_ms = max(self.slowest_health_ms, 1000 * (time.monotonic() - began))

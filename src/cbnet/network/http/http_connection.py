@@ -1,0 +1,187 @@
+"""HTTP connections of a router: their number, and their time.
+
+    accepted ──► first request ──► idle ◄──► session: a request that holds a link, an event stream, a WebSocket
+
+The limits of native connections apply until the first request (`Acceptor`). The number of sessions is limited, and that
+of all other connections too: beyond it the oldest is closed. So there is always room for the next health check. A
+connection is closed that sends no complete request head in time, and one that reads nothing although bytes wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from cbnet.network.http.problems import CONTENT_TYPE, Problem
+from cbnet.network.transport.acceptor import Acceptor
+
+if TYPE_CHECKING:
+    from cbnet.network.client.async_client import AsyncClient
+
+HEAD_TIMEOUT: Final = 5.0  # seconds for the head of a request, also the next one of a connection
+STALL_TIMEOUT: Final = 30.0  # seconds without reading, although bytes wait
+MAX_IDLE: Final = 64  # connections without a session
+_MALFORMED: Final = b'{"title":"Bad Request","status":400,"detail":"not an HTTP/1.1 request of up to 16 KiB"}\n'
+
+
+class HttpConnection(H11Protocol):
+    """One connection of an HTTP client."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
+        self.table: HttpConnections = app_state["connections"]
+        self.links: dict[str, AsyncClient] = {}  # by token; they end with the connection
+        self._is_upgraded = False
+        self.idle_since: float | None = None
+        self.unsent = 0  # bytes at the last check
+        self.read_at = 0.0  # when fewer bytes waited than before
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count the connection."""
+        super().connection_made(transport)
+        self.read_at = self.loop.time()
+        self.table.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self.table.closed(self)
+
+    def handle_events(self) -> None:
+        """Handle what was received; the client is known after its first request."""
+        super().handle_events()
+        if self.cycle is not None:
+            self.table.known(self)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self.idle_since = None
+        super().on_response_complete()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection over to a WebSocket."""
+        self._is_upgraded = True
+        self.table.known(self)
+        super().handle_websocket_upgrade(event)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        """Answer bytes that are not HTTP with a problem document."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            headers = [(b"content-type", CONTENT_TYPE.encode()), (b"connection", b"close")]
+            for event in (
+                h11.Response(status_code=400, headers=headers),
+                h11.Data(data=_MALFORMED),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered, or the connection is a WebSocket."""
+        return self._is_upgraded or (self.cycle is not None and not self.cycle.response_complete)
+
+
+class HttpConnections:
+    """All HTTP connections of a router."""
+
+    def __init__(self, most: int) -> None:
+        """Initialise with the maximum number of sessions."""
+        self.acceptor: Acceptor[HttpConnection]
+        self.on_closed: Callable[[HttpConnection], None] = lambda _: None
+        self._most = most
+        self._new: set[HttpConnection] = set()  # without a request
+        self._idle: dict[HttpConnection, None] = {}  # oldest first
+        self._sessions: set[HttpConnection] = set()
+
+    def opened(self, connection: HttpConnection) -> None:
+        """Add a connection."""
+        self._new.add(connection)
+
+    def known(self, connection: HttpConnection) -> None:
+        """Handle the first request of a connection; if too many have no session, close the oldest that has no request.
+
+        One with a request may become a session in this turn of the event loop.
+        """
+        if connection not in self._new:
+            return
+        self._new.discard(connection)
+        self.acceptor.forget(connection)
+        self._idle[connection] = None
+        surplus = len(self._idle) - MAX_IDLE
+        if surplus > 0:
+            waiting = (each for each in self._idle if surplus > self._most or not each.is_busy)
+            for oldest in islice(waiting, 1):
+                oldest.transport.abort()
+
+    def closed(self, connection: HttpConnection) -> None:
+        """Remove a connection."""
+        self._new.discard(connection)
+        self._idle.pop(connection, None)
+        self._sessions.discard(connection)
+        self.acceptor.forget(connection)
+        self.on_closed(connection)
+
+    @contextmanager
+    def session(self, connection: HttpConnection) -> Iterator[None]:
+        """Count a session; raise a `Problem` if there are too many."""
+        if len(self._sessions) >= self._most:
+            raise Problem(
+                503, f"all {self._most:,} HTTP sessions are in use", hint="try again later, or raise `http_connections`"
+            )
+        self._idle.pop(connection, None)
+        self._sessions.add(connection)
+        try:
+            yield
+        finally:
+            self._sessions.discard(connection)
+            if not connection.transport.is_closing():
+                self._idle[connection] = None
+            else:
+                self.closed(connection)
+
+    def check(self, now: float) -> None:
+        """Close the connections that are too slow, and remove closed ones; call it every second."""
+        for connection in self._all():
+            if connection.transport.is_closing():  # of a WebSocket, which does not report its end to `closed`
+                self.closed(connection)
+            elif self._is_late(connection, now) or _is_stalled(connection, now):
+                connection.transport.abort()
+
+    def abort(self) -> None:
+        """Close all connections at once."""
+        for connection in self._all():
+            connection.transport.abort()
+
+    def _all(self) -> list[HttpConnection]:
+        return [*self._new, *self._idle, *self._sessions]
+
+    def _is_late(self, connection: HttpConnection, now: float) -> bool:
+        if connection.is_busy or connection in self._sessions:
+            connection.idle_since = None
+            return False
+        if connection.idle_since is None:
+            connection.idle_since = now
+        return now - connection.idle_since > HEAD_TIMEOUT
+
+
+def _is_stalled(connection: HttpConnection, now: float) -> bool:
+    unsent = connection.transport.get_write_buffer_size()
+    if not unsent or unsent < connection.unsent:
+        connection.read_at = now
+    connection.unsent = unsent
+    return now - connection.read_at > STALL_TIMEOUT

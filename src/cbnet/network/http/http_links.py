@@ -1,0 +1,166 @@
+"""The links of HTTP clients: each is a client of the router, over a connection in memory.
+
+A link has the rights of the bearer token, or of the TLS certificate, of its HTTP connection, whose address the router
+sees. The router handles it as any other client: limits, rates, queues, slow consumers, audit log. It is never
+replaced: when the router closes it, the request, event stream or WebSocket ends with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from starlette.requests import HTTPConnection
+
+from cbnet.errors import InputError
+from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.durable.durable_publisher import DurablePublisher, new_publisher
+from cbnet.network.errors import NotConnected, Refused
+from cbnet.network.http.http_connection import HttpConnection, HttpConnections
+from cbnet.network.http.problems import Problem
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.frames import Hello
+from cbnet.network.protocol.wire import VERSION
+from cbnet.network.security.rights import Rights
+from cbnet.network.security.tls import certificate_names
+from cbnet.network.transport.connection import Connection
+from cbnet.network.transport.tcp_router import TcpRouter
+
+_TIMEOUT: Final = 5.0  # seconds until the router has admitted a client
+_SCHEME: Final = "bearer "
+_HINT: Final = "send the header `Authorization: Bearer TOKEN`, with a token of `cbnet token NAME`"
+
+
+def bearer_token(request: HTTPConnection) -> str:
+    """Return the token of a request; empty: none."""
+    header = request.headers.get("authorization", "")
+    if header and header[: len(_SCHEME)].lower() != _SCHEME:
+        raise Problem(401, "unknown kind of authorization", hint=_HINT)
+    return header[len(_SCHEME) :].strip()
+
+
+class HttpLinks:
+    """The links of all HTTP clients of a router."""
+
+    def __init__(self, router: TcpRouter, connections: HttpConnections) -> None:
+        self._router = router
+        self._connections = connections
+        self._open: dict[AsyncClient, DurablePublisher] = {}
+        self._idle: list[
+            DurablePublisher
+        ] = []  # of closed links; homes know only so many, and not one for each request
+        self._closing: set[asyncio.Task[None]] = set()
+        connections.on_closed = self._end_shared
+
+    @asynccontextmanager
+    async def shared(self, request: HTTPConnection) -> AsyncIterator[AsyncClient]:
+        """Use the link of an HTTP connection, which its requests share."""
+        connection: HttpConnection = request.state.connection
+        token = bearer_token(request)
+        with self._connections.session(connection):
+            client = connection.links.pop(token, None)
+            if client is None or not client.is_connected:
+                client = await self._opened(connection, token, is_listed=False)
+            try:
+                yield client
+            finally:
+                if client.is_connected and not connection.transport.is_closing():
+                    connection.links[token] = client
+                else:
+                    self._end(client)
+
+    @asynccontextmanager
+    async def own(
+        self, request: HTTPConnection, token: str, *, is_listed: bool = True
+    ) -> AsyncIterator[AsyncClient]:  # fmt: skip
+        """Open a link for an event stream or a WebSocket; is_listed: whether the status shows it."""
+        connection: HttpConnection = request.state.connection
+        with self._connections.session(connection):
+            client = await self._opened(connection, token, is_listed=is_listed)
+            try:
+                yield client
+            finally:
+                self._end(client)
+
+    def rights(self, request: HTTPConnection) -> Rights:
+        """Return the rights of a client that needs no link."""
+        return self._rights(request.state.connection, bearer_token(request))
+
+    def needs_token(self, request: HTTPConnection) -> bool:
+        """Return whether a client without a token is refused, as it has no certificate either."""
+        has_certificate = bool(certificate_names(request.state.connection.transport))
+        return self._router.router.links.access.clients is not None and not has_certificate
+
+    async def close(self) -> None:
+        """Close all links."""
+        for client in [*self._open]:
+            self._end(client)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    # --- internals
+
+    async def _opened(self, connection: HttpConnection, token: str, *, is_listed: bool) -> AsyncClient:
+        dialler = _Dialler(self._router, connection, is_listed=is_listed)
+        name, network = f"http-{secrets.token_hex(3)}", self._router.router.settings.network
+        try:
+            publisher = self._idle.pop() if self._idle else new_publisher()
+            client = AsyncClient(name=name, network=network, token=token or None, dialler=dialler, publisher=publisher)
+        except InputError as error:
+            raise Problem(401, error.problem, hint=_HINT) from None
+        dialler.client = client
+        self._open[client] = publisher
+        try:
+            await client.connected(_TIMEOUT)
+        except Refused as error:
+            self._end(client)
+            self._rights(connection, token)
+            raise Problem(403 if self._router.is_listening else 503, str(error)) from None
+        except BaseException:
+            self._end(client)
+            raise
+        return client
+
+    def _rights(self, connection: HttpConnection, token: str) -> Rights:
+        """Return the rights of a client; raise a `Problem` if it is unknown."""
+        network = self._router.router.settings.network
+        hello = Hello(VERSION, VERSION, "client", "http", network, 0, 0, "", token)
+        try:
+            return self._router.router.links.access.admit(hello, certificate_names(connection.transport)).rights
+        except InputError as error:
+            raise Problem(401, error.problem, hint=_HINT) from None
+
+    def _end_shared(self, connection: HttpConnection) -> None:
+        for client in connection.links.values():
+            self._end(client)
+        connection.links.clear()
+
+    def _end(self, client: AsyncClient) -> None:
+        """Close a link in the background: its user may have been cancelled."""
+        publisher = self._open.pop(client, None)
+        if publisher is not None:
+            task = asyncio.get_running_loop().create_task(client.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+            task.add_done_callback(lambda _: self._idle.append(publisher))
+
+
+class _Dialler:
+    """Connects a client to the router, once."""
+
+    def __init__(self, router: TcpRouter, http: HttpConnection, *, is_listed: bool) -> None:
+        self.client: AsyncClient
+        self._router = router
+        self._http = http
+        self._is_listed = is_listed
+        self._is_used = False
+
+    async def __call__(self, protocol: Callable[[], Connection], _: Address) -> Connection:
+        if self._is_used:
+            raise NotConnected(f"{self.client.router} closed the connection: {self.client.problem}")
+        self._is_used = True
+        connection = protocol()
+        self._router.connect(connection, self._http.transport.get_extra_info, is_listed=self._is_listed)
+        return connection

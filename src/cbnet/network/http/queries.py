@@ -1,0 +1,100 @@
+"""`POST /request`, `POST /trace`, `GET /status` and `GET /subscriptions`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cbnet.errors import InputError
+from cbnet.language.message import Message
+from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.async_pull import DEFAULT_HOLDERS
+from cbnet.network.client.messages.message_json import payload_from_members, payload_members
+from cbnet.network.errors import Refused
+from cbnet.network.http.http_links import HttpLinks
+from cbnet.network.http.problems import Problem, json_response
+from cbnet.network.http.request_input import RequestOptions, json_object
+from cbnet.network.protocol.fields import MAX_HOLDERS
+from cbnet.network.protocol.frame_json import json_of
+from cbnet.network.protocol.reasons import ReasonCode
+
+REQUEST: Final = ("request", "timeout", "max_holders", "fresh", "trace")
+TRACE: Final = ("message", "payload", "encoding", "dry", "of", "dialect", "at", "timeout")
+
+_STATUSES: Final[dict[int, int]] = {ReasonCode.UNKNOWN: 404, ReasonCode.LIMIT: 503, ReasonCode.NO_ANSWER: 504}
+
+
+class Queries:
+    """The endpoints of a router for requests, traces, its status, and what is subscribed to."""
+
+    def __init__(self, links: HttpLinks) -> None:
+        self._links = links
+
+    async def request(self, request: Request) -> Response:
+        """Request an item, and return the reply."""
+        async with self._links.shared(request) as client:
+            return json_response(await requested(client, await json_object(request)))
+
+    async def trace(self, request: Request) -> Response:
+        """Trace a message."""
+        async with self._links.shared(request) as client:
+            return json_response(await traced(client, await json_object(request)))
+
+    async def status(self, request: Request) -> Response:
+        """Return the status of the router."""
+        async with self._links.shared(request) as client:
+            members = json_of(await client.status())
+            del members["number"]
+            return json_response(members)
+
+    async def subscriptions(self, request: Request) -> Response:
+        """Return the subscriptions at a router of the network."""
+        options = RequestOptions(request.query_params, ("router",))
+        self._links.rights(request).check_watch()
+        async with self._links.shared(request) as client:
+            try:
+                members = json_of(await client.subscriptions(at=options.text("router")))
+            except Refused as error:
+                raise Problem(_STATUSES.get(error.code, 403), str(error)) from None
+            del members["number"]
+            return json_response(members)
+
+
+async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
+    """Request an item by the members of a JSON object."""
+    options = RequestOptions(members, REQUEST)
+    wanted = members.get("request", "")
+    if not isinstance(wanted, str | dict) or not wanted:
+        raise InputError("no request", hint='send {"request": "symbol = \\"A\\""}, or an object of values')
+    reply = await client.request(
+        wanted if isinstance(wanted, str) else Message.of(wanted),
+        timeout=options.timeout(),
+        max_holders=int(options.number("max_holders", DEFAULT_HOLDERS, MAX_HOLDERS)),
+        fresh=options.flag("fresh"),
+        trace=options.flag("trace"),
+    )
+    about = {"holder": reply.holder, "cache": reply.cache or None, "age": reply.age, "asked": reply.asked}
+    steps = {"steps": json_of(reply.steps)} if options.flag("trace") else {}
+    return {"message": reply.message, **payload_members(reply.payload), **about, **steps}
+
+
+async def traced(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
+    """Trace the message in the members of a JSON object."""
+    options = RequestOptions(members, TRACE)
+    message = members.get("message")
+    if not isinstance(message, dict):
+        raise InputError("no message", hint='send {"message": {"price": 3}, "dry": true}')
+    of, at = options.predicate("of"), options.text("at")
+    if at and not of:
+        raise InputError("`at` needs `of`", hint="give the subscriber's predicate as `of`")
+    found = await client.trace(
+        Message.of(message),
+        payload_from_members(members),
+        is_dry=options.flag("dry") or bool(of),
+        of=of or None,
+        at=at,
+        timeout=options.timeout(),
+    )
+    return {"hops": json_of(found.hops), "missing": found.missing}

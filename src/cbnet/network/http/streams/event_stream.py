@@ -1,0 +1,141 @@
+"""`GET /subscribe`: messages that match a predicate, as server-sent events.
+
+    event: subscribed       data: {"router": "a", "confirmed": true, "routers": 3, "missing": []}
+    id: a:4611:17           data: {"message": {"price": 3}, "payload": "…", "source": "a"}
+    event: lost             data: {"messages": 12, "text": "…"}
+    event: error            data: a problem document; the stream ends
+
+The id of an event is that of its message, in all networks and for all subscribers. While the client does not read, the
+router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`. After that, or
+after failures of routers, `missed` bounds the messages of one source that did not arrive. Both come at the place of the
+missing messages: after those before, and before the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, cast
+
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from cbnet.errors import CbnetError, InputError
+from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
+from cbnet.network.client.client_events import ClientEvent, EventKind
+from cbnet.network.client.durable.durable_delivery import DurableDelivery
+from cbnet.network.client.messages.message_json import payload_members
+from cbnet.network.errors import NotConfirmed
+from cbnet.network.http.http_links import HttpLinks, bearer_token
+from cbnet.network.http.problems import problem_members, problem_of
+from cbnet.network.http.request_input import RequestOptions
+from cbnet.network.http.streams.server_sent_events import (
+    KEEP_ALIVE,
+    KEEP_ALIVE_COMMENT,
+    begin_events,
+    disconnected,
+    end_events,
+    event,
+    send_events,
+)
+from cbnet.network.transport.event_loop import wait_first
+
+QUEUE: Final = 64  # messages; the others wait in the queue of the link, which the router accounts for
+
+
+class EventStreams:
+    """The endpoint of a router for event streams."""
+
+    def __init__(self, links: HttpLinks) -> None:
+        self._links = links
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Subscribe, and send events until the client or the router ends the stream."""
+        request = Request(scope, receive)
+        options = RequestOptions(request.query_params, ("predicate", "dialect", "wait", "timeout", "from"))
+        predicate = options.predicate("predicate")
+        if not predicate:
+            raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
+        async with self._links.own(request, bearer_token(request)) as client:
+            losses = LossReports(client)
+            losses.subscription = subscription = await subscribe(client, predicate, options)
+            await wait_first(write_events(client, subscription, losses, send), disconnected(receive))
+
+
+class LossReport(NamedTuple):
+    """A report that messages are missing."""
+
+    position: int  # how many messages in the queue were received before
+    name: str
+    members: dict[str, Any]  # of its JSON object
+
+
+class LossReports:
+    """What a client has lost since the last report."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self.subscription: AsyncSubscription | None = None  # with the queue of the positions
+        self._losses: list[LossReport] = []
+        client.on_event = self._add
+
+    def __len__(self) -> int:
+        return len(self._losses)
+
+    def take(self) -> list[LossReport]:
+        """Return the new losses, in order."""
+        losses, self._losses = self._losses, []
+        return losses
+
+    def _add(self, new: ClientEvent) -> None:
+        if new.kind in (EventKind.LOST, EventKind.MISSED):
+            position = 0 if self.subscription is None else len(self.subscription)
+            self._losses.append(LossReport(position, new.kind.value, {"messages": new.messages, "text": new.text}))
+
+
+async def subscribe(
+    client: AsyncClient, predicate: str, options: RequestOptions, durable: str = ""
+) -> AsyncSubscription:
+    """Subscribe; `wait`: when all routers have the subscription, or after the timeout. `from`: in the past."""
+    wait, timeout, since = options.flag("wait"), options.timeout(), options.since("from")
+    try:
+        return await client.subscribe(predicate, wait=wait, timeout=timeout, queue=QUEUE, durable=durable, since=since)
+    except NotConfirmed as error:  # it stays active
+        return cast(AsyncSubscription, error.subscription)
+
+
+def confirmation_members(confirmation: Confirmation) -> dict[str, Any]:
+    """Return the members of a JSON object that confirms a subscription."""
+    return {
+        "confirmed": confirmation.is_confirmed,
+        "routers": confirmation.routers,
+        "missing": confirmation.missing,
+    }
+
+
+def delivery_members(delivery: Delivery) -> dict[str, Any]:
+    """Return the members of a JSON object for a message, as `cbnet sub --json` prints it."""
+    offset = {"offset": delivery.offset} if isinstance(delivery, DurableDelivery) else {}
+    return {"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source, **offset}
+
+
+def delivery_id(delivery: Delivery) -> str:
+    """Return the id of a message: its router, and two numbers."""
+    return ":".join(map(str, delivery.id))
+
+
+async def write_events(client: AsyncClient, subscription: AsyncSubscription, losses: LossReports, send: Send) -> None:
+    """Send events until the subscription ends."""
+    members = {"router": client.router, **confirmation_members(subscription.confirmation)}
+    await begin_events(send, event(members, name="subscribed"))
+    try:
+        while not subscription.has_ended:
+            events = [*map(_message_event, await subscription.take(0 if losses else KEEP_ALIVE))]
+            for loss in reversed(losses.take()):
+                events.insert(loss.position, event(loss.members, name=loss.name))
+            await send_events(send, b"".join(events) or KEEP_ALIVE_COMMENT)
+    except CbnetError as error:
+        await send_events(send, event(problem_members(problem_of(error)), name="error"))
+    await end_events(send)
+
+
+def _message_event(delivery: Delivery) -> bytes:
+    return event(delivery_members(delivery), id=delivery_id(delivery))
