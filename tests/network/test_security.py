@@ -14,6 +14,7 @@ from support.waiting import wait_until_async
 from cbnet import InputError, connect, parse
 from cbnet.network import NotConnected, NotTrusted, Refused, Settings, TcpRouter, Tls, connect_async, statuses
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.security.access import Access, Account
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
@@ -202,7 +203,7 @@ def test_client_uses_a_router_that_accepts_it_and_gives_up_when_none_does(run, o
                 assert offer.failure is None
                 b.router.links.access = strict.access  # revokes the client's token
                 for link in b.router.links.all():
-                    b.perform(b.router.failed(link.id, "come again", b.now))
+                    b.perform(b.router.failed(link.id, "come again", ReasonCode.OTHER, b.now))
                 with pytest.raises(Refused, match="unknown token"):
                     await anext(subscription)
                 assert "unknown token" in str(offer.failure)
