@@ -164,8 +164,14 @@ class FileError(InputError):
         rest = InputError(f"{more:,} more mistakes", hint="correct the first ones", file=self.file)
         return *self.errors[:_MAX_REPORTED], rest
 
+    @property
+    def summary(self) -> str:
+        """The first error, and the number of the others, in one line."""
+        more = len(self.errors) - 1
+        return self.errors[0].summary + (f" (and {more:,} more)" if more else "")
+
     def __str__(self) -> str:
-        return "\n".join([self.summary, *(str(error) for error in self.reported)])
+        return "\n".join([f"{self.file}: {self.problem}", *(str(error) for error in self.reported)])
 
 
 def _unpickle(kind: type[InputError], arguments: tuple[Any, ...], members: dict[str, Any]) -> InputError:

@@ -111,7 +111,7 @@ def test_removed_client_is_closed_with_the_reason(router):
         ),
         (
             lambda router: router.write_clients(ticker='publsh = "true"\n'),
-            "clients.toml: unknown key 'publsh' in [clients.ticker]; write publish",
+            "clients.toml:5: unknown key 'publsh' in [clients.ticker]; did you mean 'publish'?",
         ),
         (lambda router: router.write(trees=2), "trees is 2 in "),
         (lambda router: router.write(queue_bytes=0), "a.toml: `session_filters`, `session_bytes` or `queue_bytes` is"),

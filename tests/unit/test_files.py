@@ -46,9 +46,9 @@ def test_toml_error_has_location_and_hint(text, message):
 
 
 def test_unknown_key_is_refused_with_the_nearest_known_one():
-    with pytest.raises(InputError, match=r"unknown key 'nmae' in \[a\]; write name$"):
+    with pytest.raises(InputError, match=r"unknown key 'nmae' in \[a\]; did you mean 'name'\?$"):
         check_keys(["name", "nmae"], ["name", "size"], " in [a]")
-    with pytest.raises(InputError, match=r"unknown key 'x'; use name, size$"):
+    with pytest.raises(InputError, match=r"unknown key 'x'; known keys: name, size$"):
         check_keys(["x"], ["name", "size"], "")
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cbnet.errors import InputError, PatternError
+from cbnet.files import TextPositions
 from cbnet.language.dialects import RuleSource
-from cbnet.language.syntax.text_positions import TextPositions
 
 _Result = TypeVar("_Result")
 

@@ -23,13 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from cbnet.errors import FileError, InputError, PatternError, PredicateSyntaxError
-from cbnet.files import parse_toml, read_text
+from cbnet.files import Keys, TextPositions, parse_toml, read_text
 from cbnet.language.dialects import CBNET, check_dialect, parse
 from cbnet.language.dialects.json_source import read_json
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.text_positions import Path as Keys
-from cbnet.language.syntax.text_positions import TextPositions
 from cbnet.matching.rule import Rule, RuleName, checked_name
 
 _EXAMPLE = 'write {"name": "a", "when": "x = 1"}'

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys, read_toml
+from cbnet.files import TomlDocument, check_keys
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Hello
 from cbnet.network.security.rights import ALL_RIGHTS, RIGHTS, Denied, Rights, read_rights
@@ -57,7 +58,7 @@ class Access:
         return self._by_certificate(self.clients, hello.name, names)
 
     def review(self, hello: Hello, names: frozenset[str] | None, before: Access) -> AdmittedPeer:
-        """Return a peer that other rules have admitted before, with its present rights, or raise `Denied`."""
+        """Return a peer that earlier rules (`before`) admitted, with its current rights, or raise `Denied`."""
         if hello.role == "router" or self.clients is None:
             return self.admit(hello, names)
         account, present = (before.clients or {}).get(hello.name), self.clients.get(hello.name)
@@ -110,29 +111,30 @@ OPEN_ACCESS: Final = Access()
 
 def read_accounts(tables: Mapping[str, Any]) -> dict[str, Account]:
     """Return the accounts in the `clients` table of a configuration file."""
-    accounts: dict[str, Account] = {}
-    for name, table in tables.items():
-        check_name("client", name)
-        where = f"[clients.{name}]"
-        if not isinstance(table, dict):
-            raise InputError(f"clients.{name} must be a table", hint=f"start it with {where}")
-        check_keys(table, ("token", *RIGHTS), f" in {where}")
-        rights = read_rights({key: value for key, value in table.items() if key != "token"}, where)
-        accounts[name] = Account(rights, parse_token_hash(table["token"], where) if "token" in table else None)
-    return accounts
+    return {name: _account(name, table) for name, table in tables.items()}
+
+
+def _account(name: str, table: Any) -> Account:
+    check_name("client", name)
+    where = f"[clients.{name}]"
+    if not isinstance(table, dict):
+        raise InputError(f"clients.{name} must be a table", hint=f"start it with {where}")
+    check_keys(table, ("token", *RIGHTS), f" in {where}")
+    rights = read_rights({key: value for key, value in table.items() if key != "token"}, where)
+    return Account(rights, parse_token_hash(table["token"], where) if "token" in table else None)
 
 
 def read_accounts_file(path: Path) -> dict[str, Account]:
     """Return the accounts in a file with a `clients` table, which several routers can share."""
-    tables = read_toml(path)
-    try:
-        check_keys(tables, ("clients",), " in a file of clients")
-        clients = tables.get("clients", {})
-        if not isinstance(clients, dict):
-            raise InputError("clients must be a table", hint="write a table [clients.NAME] for each client")
-        return read_accounts(clients)
-    except InputError as error:
-        raise error.at(file=str(path)) from None
+    document = TomlDocument(path)
+    document.check_keys((), document.tables, ("clients",))
+    clients = document.at(("clients",))
+    if not isinstance(clients, dict):
+        document.note(("clients",), "clients must be a table", "write a table [clients.NAME] for each client")
+        clients = {}
+    read = {name: document.build(("clients", name), partial(_account, name, table)) for name, table in clients.items()}
+    document.finish()
+    return {name: account for name, account in read.items() if account is not None}
 
 
 def _listed(names: Set[str]) -> str:

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys, read_toml, toml, toml_key
+from cbnet.files import Keys, TomlDocument, check_keys, toml, toml_key
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
 from cbnet.network.security import policy as security
@@ -94,20 +95,16 @@ def configuration(
     file: Path | None, environment: Mapping[str, str], options: Mapping[str, str | None]
 ) -> Configuration:  # fmt: skip
     """Read the configuration of a router from a file, the environment and options."""
-    values = {key: ConfigValue(_default(key), "default") for key in KEYS}
-    if file is not None:
-        values.update(_from_table(read_toml(file), file))
-    values.update(_from_environment(environment))
-    values.update(_from_options(options))
-    return _configured(values)
+    document = None if file is None else TomlDocument(file)
+    values = {} if document is None else file_values(document, {key: (key,) for key in document.tables})
+    if document is not None:
+        document.finish()
+    return configured(values | _from_environment(environment) | _from_options(options))
 
 
-def configuration_of(table: Mapping[str, Any], file: Path) -> Configuration:
-    """Return the configuration of a router from one table of a file alone."""
-    return _configured({key: ConfigValue(_default(key), "default") for key in KEYS} | _from_table(table, file))
-
-
-def _configured(values: dict[str, ConfigValue]) -> Configuration:
+def configured(given: Mapping[str, ConfigValue]) -> Configuration:
+    """Return the configuration of a router from some values, and defaults for the others."""
+    values = {key: ConfigValue(_default(key), "default") for key in KEYS} | {**given}
     if values["name"].value is MISSING:
         raise InputError("the router has no name", hint="set name = ... in the file, or use --name")
     listen, neighbours = parse_address(values["listen"].value), _neighbours(values["neighbours"])
@@ -132,14 +129,19 @@ def _default(key: str) -> Any:
 # --- sources
 
 
-def _from_table(table: Mapping[str, Any], path: Path) -> dict[str, ConfigValue]:
-    try:
-        check_keys(table, KEYS, "")
-        return {
-            key: ConfigValue(_beside(path, key, _typed(key, value, key)), str(path)) for key, value in table.items()
-        }
-    except InputError as error:
-        raise error.at(file=str(path)) from None
+def file_values(document: TomlDocument, places: Mapping[str, Keys]) -> dict[str, ConfigValue]:
+    """Return the values of a file, by key, and record its mistakes; places: where the file has each key."""
+    values = {}
+    for key, at in places.items():
+        if key not in KEYS:
+            document.note_unknown(at, KEYS)
+        elif (value := document.build(at, partial(_file_value, document.path, key, document.at(at)))) is not None:
+            values[key] = value
+    return values
+
+
+def _file_value(path: Path, key: str, value: Any) -> ConfigValue:
+    return ConfigValue(_beside(path, key, _typed(key, value, key)), str(path))
 
 
 def _beside(path: Path, key: str, value: Any) -> Any:

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys, read_toml
-from cbnet.network.service.configuration import KEYS, Configuration, configuration_of
+from cbnet.files import Keys, TomlDocument
+from cbnet.network.service.configuration import Configuration, ConfigValue, configured, file_values
 from cbnet.routing.domains.summary import summary
 
 _DOMAIN_KEYS = ("listen", "network", "neighbours", "weights", "http")  # allowed only in a domain
@@ -42,33 +42,37 @@ class GatewayPlan:
 
 def read_gateway(path: Path) -> GatewayPlan:
     """Read a gateway file."""
-    table = read_toml(path)
+    document = TomlDocument(path)
+    domains, outside = document.tables.pop("domain", []), document.tables.pop("outside", "exact")
+    shared = {key: (key,) for key in document.tables if key not in _DOMAIN_KEYS}
+    for key in document.tables.keys() - shared.keys():
+        document.note((key,), f"{key} is not allowed before the domains", "set it in each [[domain]] table")
+    if "name" not in shared:
+        document.note((), "the gateway has no name", "set name = ... before the domains")
+    document.build(("domain",), lambda: _check_domains(domains))
+    document.build(("outside",), lambda: summary(outside))
+    values = file_values(document, shared)
+    document.finish()
+    document.tables["domain"] = domains
+    own = [_domain_values(document, number) for number in range(len(domains))]
+    document.finish()
     try:
-        return _plan(table, path)
+        sides = [configured(values | each) for each in own]
+        _check_unique("network", [each.settings.network for each in sides])
+        _check_unique("listen", [str(each.listen) for each in sides if each.listen.port])
     except InputError as error:
         raise error.at(file=str(path)) from None
+    return GatewayPlan(document.tables["name"], outside, sides)
 
 
-def _plan(shared: dict[str, Any], path: Path) -> GatewayPlan:
-    domains, outside = shared.pop("domain", []), shared.pop("outside", "exact")
-    _forbid_keys(shared, _DOMAIN_KEYS, "is not allowed before the domains", "set it in each [[domain]] table")
-    check_keys(shared, KEYS, " before the domains")
-    if "name" not in shared:
-        raise InputError("the gateway has no name", hint="set name = ... before the domains")
-    _check_domains(domains)
-    for table in domains:
-        _forbid_keys(table, _PROCESS_KEYS, "is not allowed in a domain", "set it before the tables, for all domains")
-    summary(outside)
-    sides = [configuration_of({**shared, **table}, path) for table in domains]
-    _check_unique("network", [each.settings.network for each in sides])
-    _check_unique("listen", [str(each.listen) for each in sides if each.listen.port])
-    return GatewayPlan(shared["name"], outside, sides)
-
-
-def _forbid_keys(table: dict[str, Any], keys: tuple[str, ...], problem: str, hint: str) -> None:
-    for key in keys:
-        if key in table:
-            raise InputError(f"{key} {problem}", hint=hint)
+def _domain_values(document: TomlDocument, number: int) -> dict[str, ConfigValue]:
+    """Return the values in the table of one domain."""
+    places: dict[str, Keys] = {key: ("domain", number, key) for key in document.at(("domain", number))}
+    for key in _PROCESS_KEYS:
+        if key in places:
+            hint = "set it before the tables, for all domains"
+            document.note(places[key], f"{key} is not allowed in a domain", hint)
+    return file_values(document, places)
 
 
 def _check_unique(key: str, values: list[str]) -> None:

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys, read_toml
+from cbnet.files import TomlDocument
 from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import Graph, topology
 from cbnet.topology.graph.generators import GENERATORS
@@ -96,18 +96,22 @@ def snapshot_folder(folder: Path) -> Path:
 
 def read_network(path: Path, seed: int | None = None) -> NetworkPlan:
     """Read a network file; `seed` overrides that of the file."""
+    document = TomlDocument(path)
+    document.check_keys((), document.tables, _KEYS[""])
+    shape, network = (_table(document, name) for name in ("topology", "network"))
+    document.finish()
     try:
-        return _plan(read_toml(path), path.parent, seed)
+        return _plan(document.tables, shape, network, path.parent, seed)
     except InputError as error:
         raise error.at(file=error.file or str(path)) from None
 
 
-def _plan(content: dict[str, Any], folder: Path, seed: int | None) -> NetworkPlan:
-    check_keys(content, _KEYS[""], "")
+def _plan(
+    content: dict[str, Any], shape: dict[str, Any], network: dict[str, Any], folder: Path, seed: int | None
+) -> NetworkPlan:
     if content.get("version", VERSION) != VERSION:
         problem = f"unknown version {content['version']!r} of network files"
         raise InputError(problem, hint=f"this cbnet reads version {VERSION}")
-    shape, network = (_table(content, name) for name in ("topology", "network"))
     if "graph" not in shape:
         raise InputError("no graph given", hint='write graph = "powerlaw:20", or a file, in [topology]')
     seed = shape.get("seed", 0) if seed is None else seed
@@ -147,14 +151,16 @@ def _data(content: dict[str, Any], folder: Path, names: set[str]) -> InitialFile
     return InitialFiles(folder / predicates, {name: folder / path for name, path in tables.items()})
 
 
-def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
-    table = content.get(name, {})
+def _table(document: TomlDocument, name: str) -> dict[str, Any]:
+    """Return a table of the file; record its mistakes."""
+    table = document.at((name,))
     if not isinstance(table, dict):
-        raise InputError(f"{name} must be a table", hint=f"begin it with a line [{name}]")
-    check_keys(table, _KEYS[name], f" in [{name}]")
+        document.note((name,), f"{name} must be a table", f"begin it with a line [{name}]")
+        return {}
+    document.check_keys((name,), table, _KEYS[name])
     for key, value in table.items():
-        if type(value) is not _TYPES[key]:
-            raise InputError(f"{key} in [{name}] must be {_type_name(_TYPES[key])}, not {value!r}")
+        if key in _KEYS[name] and type(value) is not _TYPES[key]:
+            document.note((name, key), f"{key} in [{name}] must be {_type_name(_TYPES[key])}, not {value!r}")
     return table
 
 

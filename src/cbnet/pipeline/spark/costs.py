@@ -71,7 +71,7 @@ class CostMeter:
         self._outer_group: str | None = None
         self._stop = Event()
         self._peaks = (0, 0, 0)
-        self._before = self._latest = process_usage()
+        self._before = self._latest = process_usage(is_sized=False)
         self._thread = Thread(target=self._run, daemon=True, name="costs")
 
     def __enter__(self) -> CostMeter:
@@ -113,17 +113,23 @@ class CostMeter:
         self._peaks = tuple(max(pair) for pair in peaks)  # type: ignore[assignment]
 
 
-def process_usage() -> dict[psutil.Process, ProcessUsage]:
-    """Return the usage of this process and of all its descendants."""
+def process_usage(*, is_sized: bool = True) -> dict[psutil.Process, ProcessUsage]:
+    """Return the usage of this process and of all its descendants; the memory is 0 unless `is_sized`.
+
+    The system walks through all pages of a process to size it: some 30 ms for half a gigabyte.
+    """
     own = psutil.Process()
     usage = {}
     for process in (own, *own.children(recursive=True)):
         with suppress(psutil.Error), process.oneshot():  # an ended process raises an error
             cpu, is_java = process.cpu_times(), process.name() == "java"
-            memory = process.memory_info() if is_java else process.memory_full_info()
-            size = getattr(memory, "pss", memory.rss)
-            usage[process] = ProcessUsage(is_java, cpu.user + cpu.system, size)
+            usage[process] = ProcessUsage(is_java, cpu.user + cpu.system, _size(process, is_java) if is_sized else 0)
     return usage
+
+
+def _size(process: psutil.Process, is_java: bool) -> int:
+    memory = process.memory_info() if is_java else process.memory_full_info()
+    return int(getattr(memory, "pss", memory.rss))
 
 
 # Spark's objects have no Python types.

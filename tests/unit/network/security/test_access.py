@@ -138,7 +138,7 @@ def test_clients_are_read_from_tables():
     ("said", "problem"),
     [
         ({"a": 5}, "clients.a must be a table; start it with [clients.a]"),
-        ({"a": {"tokn": "x"}}, "unknown key 'tokn' in [clients.a]; write token"),
+        ({"a": {"tokn": "x"}}, "unknown key 'tokn' in [clients.a]; did you mean 'token'?"),
         ({"a": {"token": "a.secret"}}, "token in [clients.a] is not the hash of a token"),
         ({"a\n": {}}, "is not a valid client name"),
     ],

@@ -108,9 +108,10 @@ def test_tables_of_clients_may_be_in_a_file_of_their_own(file, tmp_path):
     ("said", "problem"),
     [
         ("[clients.a\n", "clients.toml:1:11: not TOML"),
-        ("[client.a]", "clients.toml: unknown key 'client' in a file of clients; write clients"),
-        ("clients = 5", "clients.toml: clients must be a table; write a table [clients.NAME] for each client"),
-        ("[clients.a]\npublish = 5", "clients.toml: publish in [clients.a] must be a predicate"),
+        ("[client.a]", "clients.toml:1: unknown key 'client'; did you mean 'clients'?"),
+        ("clients = 5", "clients.toml:1: clients must be a table; write a table [clients.NAME] for each client"),
+        ("[clients.a]\npublish = 5", "clients.toml:1: publish in [clients.a] must be a predicate"),
+        ("[clients.a]\nx = 1\n[clients.b]\npublish = 5", "clients.toml: 2 mistakes"),
         (None, "clients.toml: cannot read: No such file"),
     ],
 )

@@ -222,7 +222,7 @@ def test_rights_are_read_from_a_table_which_gives_no_others():
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"publsh": "true"}, "unknown key 'publsh' in [clients.a]; write publish"),
+        ({"publsh": "true"}, "unknown key 'publsh' in [clients.a]; did you mean 'publish'?"),
         ({"publish": 5}, "publish in [clients.a] must be a predicate, not 5"),
         ({"publish": "x <"}, "publish in [clients.a]: 1:4: a value is missing"),
         ({"watch": "yes"}, "watch in [clients.a] must be true or false"),

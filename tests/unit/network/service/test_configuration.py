@@ -93,7 +93,7 @@ def test_a_history_that_is_not_set_is_not_an_empty_one(file):
     ("text", "environment", "options", "problem"),
     [
         ("", {}, {}, "the router has no name"),
-        ('nmae = "a"', {}, {}, "unknown key 'nmae'; write name"),
+        ('nmae = "a"', {}, {}, "unknown key 'nmae'; did you mean 'name'?"),
         ("name = 5", {}, {}, "name must be a string, not 5"),
         ('name = "a"\ntrees = 1.5', {}, {}, "trees must be a whole number, not 1.5"),
         ('name = "a"\ntrees = true', {}, {}, "trees must be a whole number"),
@@ -125,6 +125,17 @@ def test_mistake_is_reported(file, text, environment, options, problem):
     with pytest.raises(InputError) as raised:
         configuration(file(text), environment, options)
     assert problem in str(raised.value)
+
+
+def test_all_mistakes_of_a_file_are_reported_with_their_lines(file):
+    path = file('nmae = "a"\n\ntrees = 1.5\n[neighbours]\nb = "x"\n')
+    with pytest.raises(InputError) as raised:
+        configuration(path, {}, {})
+    assert [(mistake.line, mistake.problem) for mistake in raised.value.errors] == [
+        (1, "unknown key 'nmae'"),
+        (3, "trees must be a whole number, not 1.5"),
+        (4, "'x' is not an address"),
+    ]
 
 
 def test_missing_file_is_an_error(tmp_path):

@@ -47,11 +47,11 @@ def test_each_domain_table_configures_one_router(tmp_path):
         ('outside = "names"', 'outside = "some"', "unknown summary 'some'; use one of exact, names, all"),
         ('network = "south"', 'network = "north"', "two domains have network = 'north'"),
         ("127.0.0.1:4002", "127.0.0.1:4001", "two domains have listen = '127.0.0.1:4001'"),
-        ("heartbeat", "hartbeat", "unknown key 'hartbeat' before the domains; write heartbeat"),
+        ("heartbeat", "hartbeat", "gateway.toml:5: unknown key 'hartbeat'; did you mean 'heartbeat'?"),
         ('scheme = "pif"', 'listen = "127.0.0.1:1"', "listen is not allowed before the domains; set it in each [[domain]]"),
         ('name = "gate"', "drain = 1", "drain is not allowed in a domain; set it before the tables"),
         ('scheme = "multitree"', 'scheme = "trees"', "unknown scheme 'trees'"),
-        ("[[domain]]\nnetwork = \"south\"", "[south]\nnetwork = \"south\"", "unknown key 'south' before the domains"),
+        ("[[domain]]\nnetwork = \"south\"", "[south]\nnetwork = \"south\"", "unknown key 'south'"),
         (GOOD[GOOD.index("[[domain]]\nnetwork = \"south\"") :], "", "a gateway needs at least two domains"),
         (GOOD[GOOD.index("[[domain]]") :], "domain = 3", "domain must be a list of tables"),
     ],
@@ -60,7 +60,7 @@ def test_mistake_is_reported_with_the_file(tmp_path, old, new, problem):
     assert old in GOOD
     with pytest.raises(InputError) as error:
         read(tmp_path, GOOD.replace(old, new, 1))
-    assert problem in error.value.summary
+    assert problem in str(error.value)
     assert "gateway.toml" in error.value.summary
 
 
