@@ -1,1 +1,1 @@
-"""Announcements along trees: streams, their aggregation and acknowledgement, and the filters of own clients."""
+"""Announcements along trees: streams, their aggregation and acknowledgement, and the filters of local clients."""

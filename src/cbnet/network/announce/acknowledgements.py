@@ -1,12 +1,12 @@
-"""Acknowledgements of announcements, gathered along the trees.
+"""Acknowledgements of announcements, collected along the trees.
 
-    r1 ──change──► r2 ──change──► r3        r3 has nobody beyond: it acknowledges at once
-    r1 ◄───ack──── r2 ◄───ack──── r3        r2 acknowledges when all its streams that the change reached have
+    r1 ──change──► r2 ──change──► r3        r3 has no router downstream: it acknowledges at once
+    r1 ◄───ack──── r2 ◄───ack──── r3        r2 acknowledges once all its streams that carry the change have
 
-An acknowledgement without a version covers the streams that exist: routers that still use an earlier version know the
-change, too. One with a version says in addition that in this version every router beyond has the streams, with the
-change. A subscription is confirmed when both are complete (`confirmations`). A router that waits for others for some
-time reports their links, so that a client learns which ones have not answered.
+An acknowledgement without a version covers the existing streams: routers that still use an earlier version have the
+change too. One with a version also guarantees that, in this version, every router downstream has the streams, with the
+change. A subscription is confirmed when both are complete (`confirmations`). A router that has waited for others for
+some time reports their links, so that a client learns which ones have not answered.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Acknowledgements:
         self._streams = streams
         self._exports = exports
         self._silent = silent
-        self._doubtful: dict[Incoming, None] = {}  # streams that may be acknowledged further
-        self._generation = -1  # of the streams, when the following were found
+        self._doubtful: dict[Incoming, None] = {}  # streams whose acknowledgement may advance
+        self._generation = -1  # of the streams, when `_found` was filled
         self._found: dict[Incoming, list[Outgoing] | None] = {}  # results of `_beyond`
-        self.advanced: dict[Outgoing, None] = {}  # streams that were acknowledged further in this turn
+        self.advanced: dict[Outgoing, None] = {}  # streams whose acknowledgement advanced in this turn
 
     def receive(self, link: int, frame: AnnounceAck) -> None:
-        """Record acknowledgements of a neighbour."""
+        """Record a neighbour's acknowledgements."""
         known = self._links.get(link)
         assert known is not None
         for ack in frame.acks:
@@ -80,7 +80,7 @@ class Acknowledgements:
                 self._context.outbox.send(link, AnnounceAck([], [StreamWaiting(stream.number, links)]))
 
     def _waiting_links(self) -> dict[Incoming, set[str]]:
-        """Return the links beyond this router that each stream waits for."""
+        """Return, for each stream, the downstream links that it waits for."""
         version, export = self._versions.newest.id, self._exports.current
         links: dict[Incoming, set[str]] = {}
         for fed in (*self._streams.outgoing.values(), *(() if export is None else (export,))):
@@ -100,7 +100,7 @@ class Acknowledgements:
         self._doubtful.update(dict.fromkeys(streams))
 
     def consider_all(self) -> None:
-        """Acknowledge any stream at the end of the turn, if possible."""
+        """Acknowledge every stream at the end of the turn, if possible."""
         self.consider(self._streams.incoming.values())
 
     def finish_turn(self) -> None:
@@ -135,7 +135,7 @@ class Acknowledgements:
         stream.forget_done()
 
     def _beyond(self, stream: Incoming) -> list[Outgoing] | None:
-        """Return the streams of the newest version that a stream feeds; None if some are not open, or it has none."""
+        """Return the streams of the newest version that a stream feeds; None if some are not open, or it is unused."""
         beyond: list[Outgoing] = []
         has_part = False
         for tree in self._versions.newest.trees:

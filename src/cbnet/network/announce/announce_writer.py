@@ -1,4 +1,4 @@
-"""Frames that announce the changes of the streams of one link; a filter that several streams need is sent once.
+"""Frames that announce the stream changes of one link; a filter that several streams need is sent once.
 
 A change that does not fit in a frame is continued in the next one.
 """
@@ -12,19 +12,19 @@ from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.routing.aggregation.aggregation import Difference
 
-MAX_PART_BYTES = 1 << 15  # of filters and indexes in one frame: the receiver stores it in some 10 ms
+MAX_PART_BYTES = 1 << 15  # of filters and indexes per frame: the receiver stores them in about 10 ms
 _INDEX_BYTES = 3
 
 
 class Change(NamedTuple):
-    """A change of one stream: of its subscriptions, and of its offers."""
+    """A change to one stream: to its subscriptions and to its offers."""
 
     number: int
     sequence: int
     differences: tuple[Difference, Difference]
     side: bytes = b""
     base: int | bytes = 0
-    is_last: bool = True  # or the change goes on in another one
+    is_last: bool = True  # False: another `Change` continues it
 
 
 class _Part:
@@ -67,7 +67,7 @@ class _Part:
 
 
 def announce_frames(changes: Iterable[Change], ended: Sequence[int] = ()) -> Iterator[Announce]:
-    """Yield the frames for changes of the streams of a link, and the end of others."""
+    """Yield the frames that announce changes to the streams of a link, and the end of others."""
     part = _Part()
     for change in changes:
         lists: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
@@ -89,7 +89,7 @@ def announce_frames(changes: Iterable[Change], ended: Sequence[int] = ()) -> Ite
 
 
 def _filters(change: Change) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the filters of a change, each with 0 if it is added, 1 if removed, and its kind."""
+    """Yield (0 if added or 1 if removed, kind, filter) for each filter of a change."""
     for kind, difference in enumerate(change.differences):
         for filter in difference.removed:
             yield 1, kind, filter
@@ -98,7 +98,7 @@ def _filters(change: Change) -> Iterator[tuple[int, int, bytes]]:
 
 
 def read_change(frame: Announce, change: StreamChange) -> tuple[Difference, Difference]:
-    """Return the filters of a change, by kind; raise an `IndexError` if it names one that is not there."""
+    """Return the filters of a change, by kind; raise an `IndexError` if it names one that the frame lacks."""
     first_offer = len(frame.filters)
     lists: tuple[tuple[list[bytes], list[bytes]], ...] = (([], []), ([], []))
     for list_number, indexes in enumerate((change.added, change.removed)):

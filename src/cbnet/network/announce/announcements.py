@@ -1,9 +1,9 @@
-"""The announcements of one router: what it tells its neighbours, what they tell it, and who has confirmed it.
+"""Announcements of one router: those it sends, those it receives, and their confirmation.
 
     subscriptions, offers ─► streams to neighbours ─► acknowledgements ─► confirmations
     streams from neighbours ──────┘        └─► export to other domains
 
-A network made from data gives its nodes something to announce before any client subscribes.
+In a network built from data, nodes have predicates to announce before any client subscribes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cbnet.network.linkstate.versions import Versions
 
 @dataclass(frozen=True)
 class NodeData:
-    """The predicate of a node itself, which belongs to no client, and the computed tables of its router."""
+    """A node's own predicate, which belongs to no client, and the computed tables of its router."""
 
     predicate: Predicate = field(default_factory=Predicate)
     tables: Sequence[Mapping[str, Iterable[bytes]]] = ()  # of each tree: encoded filters by neighbour
@@ -62,7 +62,7 @@ class Announcements:
             self.subscriptions.set(InternalSubscriber.INITIAL, 0, map(filter_to_bytes, data.predicate.filters))
 
     def open_session(self, link: int) -> None:
-        """Begin to announce to a neighbour."""
+        """Start announcing to a neighbour."""
         self.announcer.open_session(link)
         self.acknowledgements.consider_all()
 
@@ -72,19 +72,19 @@ class Announcements:
         self.acknowledgements.consider_all()
 
     def adopt_version(self) -> None:
-        """Adopt the present topology."""
+        """Adopt the current topology."""
         if self._versions.adopt():
             self.announcer.adopted()
         self.acknowledgements.consider_all()
 
     def export(self, *, is_telling: bool) -> None:
-        """Export all that this domain wants and offers to the gateway, and then the changes; or stop."""
+        """Export this domain's subscriptions and offers to the gateway, in full and then as changes; or stop."""
         self.exports.restart(is_telling=is_telling)
         self.announcer.links_changed()
         self.acknowledgements.consider_all()
 
     def confirm_export(self, sequence: int) -> None:
-        """Acknowledge what the other domains have confirmed."""
+        """Acknowledge the changes that the other domains have confirmed."""
         self.acknowledgements.consider(self.exports.confirm(sequence))
 
     def check(self) -> None:

@@ -1,17 +1,17 @@
-"""Announcements: what each side of a link wants travels along the trees, aggregated [2001 §2, 2014 §3.2].
+"""Announcement of the aggregated predicate of each side of a link, along the trees [2001 §2, 2014 §3.2].
 
     clients ─► own filters ─┐
     stream from w1 ─────────┼─► reduced union ─► stream to v
     stream from w2 ─────────┘                                 for each tree, and each neighbour v on it
 
-A stream is opened as soon as all streams that feed it have arrived, so the leaves of a tree begin; and when the
-neighbour has listed the contents that it has (`retained_contents`); its first content is sent in slices
-(`stream_openings`). A change is a set of additions and removals with a sequence number; a filter that is covered
-changes nothing and is not sent. All changes of a turn go into one frame per link.
+A stream is opened once all streams that feed it have arrived, so the leaves of a tree start, and once the neighbour has
+listed the contents that it holds (`retained_contents`). Its first content is sent in slices (`stream_openings`). A
+change is a set of additions and removals with a sequence number; a covered filter changes nothing and is not sent. All
+changes of a turn go into one frame per link.
 
-A new version of the topology needs streams for the sides that are new in it; all others serve both versions. They
-are opened while the earlier ones still carry messages. When it has been complete here for some time, this router ends
-the streams that it does not need any more.
+A new version of the topology needs new streams only for the sides that are new in it; all other streams serve both
+versions. The new streams are opened while the earlier ones still carry messages. Once the version has been complete
+here for some time, this router ends the streams that it no longer needs.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Announce, Held
 from cbnet.network.protocol.wire import WireError
 
-_PATIENCE = 20.0  # seconds without a change of the topology in which a neighbour of a computed table may still come
-_SHORT_PATIENCE = 6.0  # the same, for one that was there before this router started: neighbours redial every 5 s
+_PATIENCE = 20.0  # seconds without a topology change in which a neighbour of a computed table may still connect
+_SHORT_PATIENCE = 6.0  # the same, for one that was up before this router started: neighbours redial every 5 s
 _MAX_PATIENCE = 240.0  # seconds after the start
 
 
@@ -59,7 +59,7 @@ class Announcer:
         self._openings = StreamOpenings(context, streams, self.retained)
         self._may_send_parts = False  # of streams that are being opened, in this turn
         self._numbers = 0
-        self._has_lost = False  # whether a session was closed since streams were ended
+        self._has_lost = False  # whether a session has closed since streams were last ended
         self._may_open = False  # whether streams may have to be opened, or the newest version may be complete
         self._changed: dict[Incoming, None] = {}  # in this turn
         self._changes: dict[int, list[Change]] = {}  # to send, by session
@@ -74,17 +74,17 @@ class Announcer:
         self._streams.forget_branches()
 
     def links_changed(self) -> None:
-        """Consider the sessions that are open now."""
+        """Reconsider which streams to open, as links have changed."""
         self._may_open = True
         self._streams.forget_branches()
 
     def open_session(self, link: int) -> None:
-        """Send a neighbour the digests of the contents of its streams that this router still has."""
+        """Send a neighbour the digests of the contents of its streams that this router still holds."""
         self._context.outbox.send(link, Held(self.retained.listed(self._links.name(link), self._context.now)))
         self.links_changed()
 
     def close_session(self, session: int) -> None:
-        """Remove the streams to a neighbour whose link has closed; those from it are still used for a while."""
+        """Remove the streams to a neighbour whose link has closed; those from it stay in use for a while."""
         now = self._context.now
         for stream in self._streams.of_session(session):
             if stream not in self._openings and is_kept(sum(kind.size(stream) for kind in self._streams.kinds)):
@@ -100,14 +100,14 @@ class Announcer:
         self.links_changed()
 
     def held(self, link: int, frame: Held) -> None:
-        """Record which contents a neighbour still has."""
+        """Record which contents a neighbour still holds."""
         known = self._links.get(link)
         assert known is not None
         self.retained.hold(known.session, frame.contents, self._context.now)
         self._may_open = True
 
     def receive(self, link: int, frame: Announce) -> None:
-        """Handle changes of a neighbour's streams."""
+        """Handle changes to a neighbour's streams."""
         known = self._links.get(link)
         assert known is not None
         neighbour = self._links.name(link)
@@ -122,9 +122,9 @@ class Announcer:
             self._receive_end(known.session, number)
 
     def finish_turn(self) -> list[Incoming]:
-        """Send what has changed in this turn; return the incoming streams that can perhaps be acknowledged further."""
+        """Send the changes of this turn; return the incoming streams whose acknowledgement may advance."""
         self._end_streams()
-        self._collect_changes()  # before others are opened, which may start from the content that was sent
+        self._collect_changes()  # before new streams are opened: they may start from the content sent here
         if self._may_open:
             self._may_open = False
             self._open_streams()
@@ -175,7 +175,7 @@ class Announcer:
     # --- own streams
 
     def _open_streams(self) -> None:
-        """Open the streams of the newest version that can be opened; note when all have arrived."""
+        """Open the streams of the newest version that can be opened; record when all incoming ones have arrived."""
         version = self._versions.newest
         if self._awaited():
             self._may_open = True
@@ -191,7 +191,7 @@ class Announcer:
             self.retained.release_computed()
 
     def _awaited(self) -> Set[str]:
-        """Return the neighbours of the computed tables that may still come."""
+        """Return the neighbours of the computed tables that may still connect."""
         if not self.retained.has_computed:
             return frozenset()
         trees = [{link.neighbour for link in tree.links.values()} for tree in self._versions.newest.trees]
@@ -199,16 +199,17 @@ class Announcer:
         return {name for name in missing if self._may_come(name)}
 
     def _may_come(self, name: str) -> bool:
-        """Return whether a missing neighbour may still be starting, as all others are.
+        """Return whether a missing neighbour may still be starting, like the rest of the network.
 
-        In a network that was running before this router started, one that has been there is down.
+        If the network was running before this router started, a missing neighbour with a record is taken to be down,
+        and is awaited only briefly.
         """
         was_running = self._versions.is_known(name) and self._versions.age_at_start >= _PATIENCE
         patience = _SHORT_PATIENCE if was_running else _PATIENCE
         return self._versions.quiet < patience and self._context.now < _MAX_PATIENCE
 
     def _openable(self, tree: TreeView) -> Iterable[TreeLink]:
-        """Return the links whose streams can be opened: all others have announced theirs."""
+        """Return the links whose streams can be opened: all other links of the tree have announced their sides."""
         missing = [link for link in tree.links.values() if link.hears and self._streams.from_side(link) is None]
         return missing if len(missing) == 1 else () if missing else tree.links.values()
 
@@ -218,12 +219,12 @@ class Announcer:
         key = StreamKey(link.neighbour, link.session, link.told)
         stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
         self._streams.add_outgoing(stream, OWN_SOURCES)
-        self._reconsidered.update(dict.fromkeys(stream.feeds))  # it is beyond them now
+        self._reconsidered.update(dict.fromkeys(stream.feeds))  # their acknowledgement depends on it now
         self._openings.add(stream, link.told)
         self._may_send_parts = True
 
     def _sent_content(self, stream: Outgoing) -> Content:
-        """Return the content of a stream as the neighbour has it: without the changes that were not sent."""
+        """Return the content of a stream as the neighbour holds it: without unsent changes."""
         unsent = [kind.take(stream) for kind in self._streams.kinds]
         subscriptions, offers = (
             content.difference(change.added).union(change.removed)
@@ -232,7 +233,7 @@ class Announcer:
         return subscriptions, offers
 
     def _end_streams(self) -> None:
-        """If the newest version has been complete for a while, end the streams that it does not need."""
+        """End the streams that the newest version does not need, once it has been complete for a while."""
         version = self._versions.newest
         if version.complete is None or (len(self._versions.kept) == 1 and not self._has_lost):
             return

@@ -1,7 +1,7 @@
-"""Confirmations that every router that must know of a subscription or an offer does, as `subscribe(wait)` needs.
+"""Confirmations that a subscription or an offer has reached every router that must know it: `subscribe(wait)`.
 
-A client is answered when each stream that announces the filters, or others that cover them, is acknowledged from all
-that is beyond, in the newest version of the topology; or after its timeout, with the links that have not answered.
+A client is answered when each stream that announces its filters, or filters that cover them, is acknowledged by all
+routers downstream, in the newest version of the topology; or after its timeout, with the links that have not answered.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from cbnet.network.protocol.frames import Offered, Subscribed
 from cbnet.routing.aggregation.aggregation import normalised
 
 SUBSCRIPTION, OFFER = 0, 1  # kinds, as in `StreamTable.kinds`
-_MIN_ENTRIES = 1_000  # from which on those of clients that do not wait any more are removed
+_MIN_ENTRIES = 1_000  # in the heaps, below which those of clients that no longer wait are not purged
 CONFIRMATION_FRAMES: tuple[type[Subscribed | Offered], ...] = (Subscribed, Offered)
 
 
 @dataclass(eq=False)
 class _Waiting:
-    answer: Callable[[list[str]], None]  # called with what is missing
-    to_domains: bool  # whether the other domains of a gateway at this router must know, too
+    answer: Callable[[list[str]], None]  # called with the missing links
+    to_domains: bool  # whether the other domains of this router's gateway must confirm, too
     deadline: float = inf
     client: tuple[int, int, int] | None = None  # link, kind and id
-    filters: Collection[bytes] | None = None  # encoded; None: all that this router announces
+    filters: Collection[bytes] | None = None  # encoded; None: everything that this router announces
     needs: Needs = field(default_factory=dict)  # set at the end of the turn
 
 
 class Confirmations:
-    """The clients, and gateways, that wait for a confirmation.
+    """The clients and gateways that wait for a confirmation.
 
-    Each waits under one stream that has not acknowledged what it needs, in the order of its change. So an
-    acknowledgement concerns few of them.
+    Each is queued under one stream that has not acknowledged a change it needs, in the order of changes. So an
+    acknowledgement concerns only a few of them.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Confirmations:
         self._silent = silent
         self._waiting: dict[_Waiting, None] = {}
         self._new: dict[_Waiting, None] = {}  # of this turn
-        self._by_client: dict[int, dict[tuple[int, int], _Waiting]] = {}  # by link, then kind and id; of both
-        self._under: dict[Outgoing, list[tuple[int, int, _Waiting]]] = {}  # heaps by change
-        self._entries = 0  # of all heaps, with those of clients that do not wait any more
+        self._by_client: dict[int, dict[tuple[int, int], _Waiting]] = {}  # by link, then kind and id; waiting and new
+        self._under: dict[Outgoing, list[tuple[int, int, _Waiting]]] = {}  # heaps, ordered by change
+        self._entries = 0  # in all heaps, with stale ones of clients that no longer wait
         self._order = count()
-        self._state: tuple[object, ...] = ()  # of versions and streams, when all were examined
+        self._state: tuple[object, ...] = ()  # of versions and streams, when all were last examined
 
     def wait(
         self,
@@ -81,9 +81,9 @@ class Confirmations:
         timeout: float,
         waits_on: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Answer a client when its filters are known, or after the timeout.
+        """Answer a client once its filters are confirmed, or after the timeout.
 
-        waits_on: called when they are known; returns whether the caller lets the client wait for something else.
+        waits_on: called when they are confirmed; returns True if the client must wait for something else first.
         """
         since = self._context.now
         answer = partial(self._answer, link, id, kind, since, waits_on)
@@ -93,20 +93,20 @@ class Confirmations:
         self._new[each] = None
 
     def watch(self, on_confirmed: Callable[[], None]) -> None:
-        """Call when all that this router announces at the end of this turn is known in its domain.
+        """Call a function once all that this router announces at the end of this turn is confirmed in its domain.
 
-        What comes from other domains is not told them again.
+        Other domains need not confirm it: their own filters are not announced back to them.
         """
         self._new[_Waiting(lambda _: on_confirmed(), to_domains=False)] = None
 
     def cancel(self, link: int, kind: int, id: int) -> None:
-        """Stop waiting for a subscription or an offer of a client."""
+        """Cancel the pending confirmation of a client's subscription or offer."""
         each = self._by_client.get(link, {}).get((kind, id))
         if each is not None:
             self._end(each)
 
     def remove_client(self, link: int) -> None:
-        """Stop waiting for a client."""
+        """Cancel all pending confirmations of a client."""
         for each in list(self._by_client.get(link, {}).values()):
             self._end(each)
 
@@ -121,7 +121,7 @@ class Confirmations:
                 del self._by_client[link]
 
     def finish_turn(self) -> None:
-        """Answer those whose filters are known now."""
+        """Answer the clients and gateways whose filters are confirmed now."""
         advanced, self._acknowledgements.advanced = self._acknowledgements.advanced, {}
         new, self._new = self._new, {}
         for each in new:
@@ -142,13 +142,13 @@ class Confirmations:
                 self._examine(each)
 
     def check_deadlines(self) -> None:
-        """Answer those whose timeout has expired."""
+        """Answer the clients whose timeout has expired."""
         for each in [each for each in self._waiting if self._context.now >= each.deadline]:
             self._end(each)
             each.answer(self.missing(each.needs, to_domains=each.to_domains))
 
     def _released(self, stream: Outgoing) -> list[_Waiting]:
-        """Return those who wait under a stream for changes that it has acknowledged."""
+        """Dequeue and return those that waited under a stream for changes that it has acknowledged."""
         heap = self._under.get(stream, [])
         reached = min(stream.acked, stream.stamped.get(self._versions.newest.id, stream.acked))
         released = []
@@ -158,7 +158,7 @@ class Confirmations:
         return released
 
     def _examine(self, each: _Waiting) -> None:
-        """Answer one whose filters are known; let any other wait under a stream."""
+        """Answer a client whose filters are confirmed; otherwise queue it under the stream that blocks it, if any."""
         blocking = self._blocking(each)
         if blocking is not None:
             stream, change = blocking
@@ -169,7 +169,7 @@ class Confirmations:
             each.answer([])
 
     def _blocking(self, each: _Waiting) -> tuple[Outgoing, int] | None:
-        """Return a stream that has not acknowledged what is needed, and the change; None if there is none."""
+        """Return a stream that has not acknowledged a needed change, and that change; None if there is none."""
         for stream, needed in each.needs.items():
             if not stream.has(needed):
                 return stream, needed
@@ -185,7 +185,7 @@ class Confirmations:
     def missing(self, needs: Needs, *, to_domains: bool = False) -> list[str]:
         """Return the links that have not acknowledged these changes in the newest version, as in r1→r2.
 
-        to_domains: also the gateway at this router, if it passes them on and other domains have not confirmed them.
+        to_domains: also this router's gateway, if it exports them and other domains have not confirmed them.
         """
         version, me = self._versions.newest, self._context.name
         missing: set[str] = set()
@@ -209,7 +209,7 @@ class Confirmations:
         return sorted(missing)
 
     def _needs(self, waiting: _Waiting) -> dict[Outgoing, int]:
-        """Return the changes that announce the filters of a client, or others that cover them."""
+        """Return the changes that announce the filters of a client, or filters that cover them."""
         export = self._exports.current
         streams = (*self._streams.outgoing.values(), *(() if export is None or not waiting.to_domains else (export,)))
         if waiting.filters is None or waiting.client is None:
@@ -222,7 +222,7 @@ class Confirmations:
             oldest = max(1, stream.settled)
             announced = (kind.announced(stream, each) for each in filters)
             changes = (
-                # if the search for a filter that covers it was given up: the last change
+                # the last change, if the search for a covering filter was abandoned
                 stream.sequence if each is None else stream.since.get((number, each), oldest)
                 for each in announced
             )

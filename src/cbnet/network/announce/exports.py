@@ -1,12 +1,13 @@
-"""What a domain tells other domains, through the gateway at this router: its export.
+"""Export of a domain: its subscriptions and offers, announced to other domains by this router's gateway.
 
     clients ─► own filters ─┐
     stream from w1 ─────────┼─► reduced union ─► export ─► gateway ─► routers of the gateway in other domains
-    stream from w2 ─────────┘                                 of the first tree, or of the own one
+    stream from w2 ─────────┘                                 streams of the first tree, or of this router's own
 
-An export has the same sources as a stream to one more neighbour, and is acknowledged like one: when the other domains
-have confirmed it. What the gateway has registered here for other domains is no part of it. It is opened anew when other
-streams tell about this domain, with its whole content. Its changes are numbered on, so that one number says it all.
+An export has the same sources as a stream to one more neighbour, and is acknowledged like one: once the other domains
+have confirmed it. It excludes the filters that the gateway has registered here for other domains. When the streams that
+describe this domain change, it is reopened with its whole content. The numbering of its changes continues across
+reopenings, so a single number identifies a change.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.versions import Versions
 from cbnet.routing.aggregation.aggregation import Difference
 
-OTHER_DOMAINS = "other domains"  # where a stream to a neighbour has the neighbour's name
+OTHER_DOMAINS = "other domains"  # in place of the neighbour's name in the key of a stream
 
 
 @dataclass(eq=False)
 class Export(Outgoing):
     """A stream to other domains."""
 
-    first: int = 1  # its first change
+    first: int = 1  # sequence number of its first change
 
     def is_stamped(self, version: int, sequence: int) -> bool:  # noqa: ARG002
-        """Return whether all routers beyond have a change; they have no part in versions of this domain."""
+        """Return whether the other domains have a change; versions of this domain's topology do not apply to them."""
         return self.is_open and self.acked >= max(self.first, sequence)
 
     def confirm(self, sequence: int) -> None:
@@ -43,15 +44,15 @@ class Export(Outgoing):
 
 
 class ExportChange(NamedTuple):
-    """A change of what a domain tells others: of its subscriptions, and of its offers."""
+    """A change to the export of a domain: to its subscriptions and to its offers."""
 
     sequence: int
     differences: tuple[Difference, Difference]
-    is_whole: bool  # whether what is added is the whole content
+    is_whole: bool  # whether the added filters are the whole content
 
 
 class Exports:
-    """The export of one router; it has none unless it belongs to a gateway that passes on what its domain wants."""
+    """The export of one router; it exists only while the router's gateway announces the domain to others."""
 
     def __init__(self, context: RouterContext, versions: Versions, streams: StreamTable) -> None:
         self._context = context
@@ -66,12 +67,12 @@ class Exports:
 
     @property
     def tree(self) -> TreeView | None:
-        """The tree of the newest version whose streams tell about this domain."""
+        """The tree of the newest version whose streams describe this domain."""
         return self._versions.newest.tree(0, self._context.name)
 
     @property
     def current(self) -> Export | None:
-        """The export, if it tells what the newest version needs."""
+        """The export that the newest version requires, if any."""
         return None if self._current is None or self._current.feeds != self._feeds() else self._current
 
     def fed_by(self, stream: Incoming) -> list[Export]:
@@ -79,7 +80,7 @@ class Exports:
         return [] if self._current is None or stream not in self._current.feeds else [self._current]
 
     def _feeds(self) -> tuple[Incoming, ...] | None:
-        """Return the streams that tell about this domain; None if some have not come."""
+        """Return the streams that describe this domain; None if some have not arrived."""
         tree = self.tree
         feeds = [] if tree is None else [self._streams.from_side(link) for link in tree.links.values() if link.hears]
         found = tuple(each for each in feeds if each is not None)
@@ -88,12 +89,12 @@ class Exports:
     # --- changes
 
     def restart(self, *, is_telling: bool) -> None:
-        """Export the whole content again, to other domains than before; or stop."""
+        """Restart the export with its whole content, as the other domains have changed; or stop it."""
         self.close()
         self.is_telling = is_telling
 
     def close(self) -> None:
-        """Close the export; the other domains keep what they were told."""
+        """Close the export; the other domains keep what they have received."""
         if self._current is not None:
             self._current.is_open = False
             for kind in self._streams.kinds:
@@ -101,7 +102,7 @@ class Exports:
             self._current = None
 
     def open(self) -> None:
-        """Export the whole content anew if the export has other feeds now, and all have come."""
+        """Reopen the export with its whole content if its feeds have changed and all have arrived."""
         feeds = self._feeds() if self.is_telling else None
         if feeds is None or (self._current is not None and self._current.feeds == feeds):
             return
@@ -114,7 +115,7 @@ class Exports:
         self.collect_changes()
 
     def collect_changes(self) -> None:
-        """Export what has changed; or the whole content, when it is ready."""
+        """Export the pending changes, or first the whole content once it is ready."""
         export = self._current
         if export is None:
             return
@@ -137,7 +138,7 @@ class Exports:
             self.on_change(ExportChange(self._sequence, (subscriptions, offers), is_whole=True))
 
     def confirm(self, sequence: int) -> tuple[Incoming, ...]:
-        """Record that the other domains have confirmed a change; return the streams that it may acknowledge."""
+        """Record that the other domains have confirmed a change; return the streams that may be acknowledged now."""
         if self._current is None:
             return ()
         self._current.confirm(sequence)

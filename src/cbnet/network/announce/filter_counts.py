@@ -1,4 +1,4 @@
-"""Number of subscriptions that have a filter, for millions of filters."""
+"""Reference counts for millions of filters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from cbnet._kernels.filter_rows import FilterRows
 
 
 class FilterCounts:
-    """How often each filter was added and not removed."""
+    """The number of times that each filter was added and not removed."""
 
     def __init__(self) -> None:
         self._rows = FilterRows()
         self._counts = array("I")  # by row
 
     def add(self, filter: bytes) -> bool:
-        """Count a filter once more; return whether it is the first time."""
+        """Increment the count of a filter; return whether it is new."""
         row = self._rows.find(filter)
         if row >= 0:
             self._counts[row] += 1
@@ -28,7 +28,7 @@ class FilterCounts:
         return True
 
     def remove(self, filter: bytes) -> bool:
-        """Count a filter that was added once less; return whether it was the last time."""
+        """Decrement the count of a filter that was added; return whether it has reached zero."""
         row = self._rows.find(filter)
         self._counts[row] -= 1
         if self._counts[row]:

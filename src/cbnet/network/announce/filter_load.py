@@ -1,7 +1,8 @@
-"""How much the filters of a client cost a router: their number, and that of their constraints.
+"""Load of a client's filters on a router: the number of filters and of their constraints.
 
-A tag counts as one constraint, and so do each 100 characters of a condition; 64 times as much if it relates several
-attributes, as it may be tested for many combinations of values. A filter counts as one at least.
+A tag counts as one constraint, and so does each 100 characters of a condition. A condition that relates several
+attributes counts 64 times as much, as it may be tested for many combinations of values. A filter counts as at least one
+constraint.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from cbnet._kernels.plain_filter import plain_parts
 from cbnet.language.syntax.byte_form import filter_from_bytes
 
 _CONDITION_TEXT = 100  # characters of a condition that count as one constraint
-_RELATION = 64  # constraints that a condition on several attributes counts as
+_RELATION = 64  # factor for a condition on several attributes
 
 
 class FilterLoad(NamedTuple):
@@ -23,11 +24,11 @@ class FilterLoad(NamedTuple):
     constraints: int = 0
 
     def plus(self, other: FilterLoad) -> FilterLoad:
-        """Return the sum of both."""
+        """Return the sum of two loads."""
         return FilterLoad(self.filters + other.filters, self.constraints + other.constraints)
 
     def minus(self, other: FilterLoad) -> FilterLoad:
-        """Return what is left without a part."""
+        """Return the difference of two loads."""
         return FilterLoad(self.filters - other.filters, self.constraints - other.constraints)
 
 
@@ -43,7 +44,7 @@ def total_load(loads: Iterable[FilterLoad]) -> FilterLoad:
 
 
 def filter_load(filters: Collection[bytes]) -> FilterLoad:
-    """Return the load of filters, which are encoded."""
+    """Return the load of encoded filters."""
     if not filters:
         return NO_LOAD
     return FilterLoad(len(filters), sum(map(_constraints, filters)))

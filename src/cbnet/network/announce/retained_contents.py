@@ -1,14 +1,15 @@
-"""Contents of streams that both ends of a link still have after their session has ended.
+"""Contents of streams that both ends of a link retain after their session has ended.
 
     session ends     the receiver keeps what it has received, the sender what it has sent
-    next session     the receiver lists the digests of what it has; then the sender opens its streams as differences to
-                     these
+    next session     the receiver lists the digests of its contents; then the sender opens its streams as differences
+                     from these
 
-The sender uses what was listed for some time only, and the receiver keeps it for longer than that.
+The sender uses the listed contents for a limited time only, and the receiver keeps them for longer than that.
 
 So a link that was down for a moment costs a few bytes and not whole tables. A router that starts with computed tables
-has them as contents in the same way: where a neighbour computes the same, nothing is sent. So that it is the same, it
-announces nothing until it has links to all neighbours of its table; messages pass meanwhile as if all were wanted.
+retains them as contents in the same way: where a neighbour has computed the same content, nothing is sent. To ensure
+that the contents are the same, it announces nothing until it has links to all neighbours of its tables; meanwhile
+messages are forwarded without pruning.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from cbnet.network.announce.streams import Incoming, StreamKey
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_HELD
 
-_SECONDS = 60.0  # that contents are kept after the end of a session
-_USED_SECONDS = 300.0  # that the sender uses what the receiver has listed
-_LISTED_SECONDS = 360.0  # that the receiver keeps it; more, as frames take their time
-_COMPUTED_SECONDS = 600.0  # that computed tables are kept after the start: a large network takes its time
+_SECONDS = 60.0  # for which contents are kept after the end of a session
+_USED_SECONDS = 300.0  # for which the sender uses contents that the receiver has listed
+_LISTED_SECONDS = 360.0  # for which the receiver keeps them; longer, to allow for frames in flight
+_COMPUTED_SECONDS = 600.0  # for which computed tables are kept after the start: a large network starts slowly
 _MIN_FILTERS = 16  # of a content worth keeping
-_MAX_FILTERS = 50_000  # of one whose digest takes no longer than some 50 ms; a larger one is announced again, in slices
+_MAX_FILTERS = 50_000  # whose digest takes at most about 50 ms; a larger content is announced again, in slices
 
 Content = tuple[frozenset[bytes], frozenset[bytes]]  # filters of subscriptions, and of offers
 
@@ -41,7 +42,7 @@ class _Received:
     digest: bytes
     until: float
     count: FilterCount
-    used_until: float = 0.0  # time until which the neighbour may use it as listed
+    used_until: float = 0.0  # time until which the neighbour may use the listed content
 
 
 @dataclass
@@ -64,7 +65,7 @@ class RetainedContents:
         self._streams = streams
         self._received: dict[str, list[_Received]] = {}
         self._sent: dict[str, dict[bytes, _Sent]] = {}  # by digest
-        self._held: dict[int, _Held] = {}  # what a neighbour has, by session
+        self._held: dict[int, _Held] = {}  # contents that a neighbour holds, by session
         self._computed: list[_Received] = []  # contents of computed tables that are still kept
         self._computed_neighbours: list[frozenset[str]] = []  # of each tree
 
@@ -84,23 +85,23 @@ class RetainedContents:
 
     @property
     def has_computed(self) -> bool:
-        """Whether computed tables are still kept for neighbours to come."""
+        """Whether computed tables are still kept for neighbours that have not connected."""
         return bool(self._computed)
 
     def missing(self, neighbours: Sequence[Set[str]]) -> Set[str]:
-        """Return the neighbours of the computed tables that have not come, given those on each tree that have."""
+        """Return the neighbours of the computed tables that have not connected; neighbours: those present, by tree."""
         pairs = zip_longest(self._computed_neighbours, neighbours, fillvalue=frozenset[str]())
         return frozenset().union(*(computed - present for computed, present in pairs))
 
     def release_computed(self) -> None:
-        """Keep computed tables no longer than neighbours may use them: all streams have come."""
+        """Keep computed tables only as long as neighbours may use them: all streams have arrived."""
         for each in self._computed:
             each.until = each.used_until
         self._computed.clear()
         self._computed_neighbours.clear()
 
     def keep_received(self, stream: Incoming, now: float) -> None:
-        """Keep the content of a stream whose session has ended, if it is worth it and not too much."""
+        """Keep the content of a stream whose session has ended, if it is worth keeping and within the limits."""
         if stream.is_open and is_kept(sum(kind.count(stream) for kind in self._streams.kinds)):
             kept = sum_counts(each.count for each in self._received.get(stream.key.neighbour, ()))
             settings = self._context.settings
@@ -125,7 +126,7 @@ class RetainedContents:
         return any(each.stream is stream for each in self._received.get(stream.key.neighbour, ()))
 
     def listed(self, neighbour: str, now: float) -> list[bytes]:
-        """Return the digests of the contents received from a neighbour, and keep these while it may use them."""
+        """Return the digests of the contents received from a neighbour, and keep the contents while it may use them."""
         kept = self._received.get(neighbour, ())
         for each in kept:
             each.used_until = now + _LISTED_SECONDS
@@ -133,7 +134,7 @@ class RetainedContents:
         return [each.digest for each in kept]
 
     def received(self, neighbour: str, digest: bytes) -> Incoming | None:
-        """Return a source with a content received from a neighbour."""
+        """Return the source with a content received from a neighbour, if it is kept."""
         kept = (each.stream for each in self._received.get(neighbour, ()) if each.digest == digest)
         return next(kept, None)
 
@@ -152,16 +153,16 @@ class RetainedContents:
                 del sent[next(iter(sent))]
 
     def hold(self, session: int, digests: Iterable[bytes], now: float) -> None:
-        """Record what the neighbour has at the start of a session."""
+        """Record the contents that the neighbour holds at the start of a session."""
         self._held[session] = _Held(frozenset(digests), now + _USED_SECONDS)
 
     def may_have_bases(self, session: int, now: float) -> bool:
-        """Return whether the neighbour still has some contents."""
+        """Return whether the neighbour still holds some contents."""
         held = self._held.get(session)
         return held is not None and bool(held.digests) and now < held.until
 
     def bases(self, neighbour: str, session: int, content: Content) -> Iterable[tuple[bytes, Content]]:
-        """Yield the contents that the neighbour has as well: the present one of a stream, or what was sent before."""
+        """Yield the contents that the neighbour also holds: the current one of a stream, and those sent before."""
         held, digest = self._held[session], joint_digest(content)
         if digest in held.digests:
             yield digest, content
@@ -171,15 +172,15 @@ class RetainedContents:
     # --- both
 
     def is_listed(self, session: int) -> bool:
-        """Return whether the neighbour has listed what it has: before that, nothing is announced to it."""
+        """Return whether the neighbour has listed its contents; before that, nothing is announced to it."""
         return session in self._held
 
     def close_session(self, session: int) -> None:
-        """Forget what a neighbour had in a session."""
+        """Forget the contents that a neighbour listed in a session."""
         self._held.pop(session, None)
 
     def expire(self, now: float) -> None:
-        """Forget what was kept long enough."""
+        """Drop the contents whose retention time is over."""
         for neighbour, kept in list(self._received.items()):
             for each in [each for each in kept if each.until <= now]:
                 kept.remove(each)
@@ -194,10 +195,10 @@ class RetainedContents:
 
 
 def is_kept(filters: int) -> bool:
-    """Return whether a content of so many filters is kept after the end of its session."""
+    """Return whether a content with this number of filters is kept after the end of its session."""
     return _MIN_FILTERS <= filters <= _MAX_FILTERS
 
 
 def joint_digest(content: Sequence[Iterable[bytes]]) -> bytes:
-    """Return the digest of the content of a stream, of both kinds."""
+    """Return the digest of a stream's content: of its subscriptions and offers together."""
     return blake2b(b"".join(map(filters_digest, content)), digest_size=DIGEST_BYTES).digest()

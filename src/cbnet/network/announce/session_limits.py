@@ -1,8 +1,9 @@
-"""Limits on the filters that one session can make a router hold: their number, and their bytes.
+"""Limits on the filters that one session can make a router hold: their number and their size in bytes.
 
-Filters are counted as they arrive, the parts of incomplete changes too. The streams of a session share filters, and
-remove some; so only when the count exceeds a limit, what is really held is counted. The next such count is due when
-an eighth of the limit has arrived, so a session holds at most an eighth more than the limit.
+Filters are counted as they arrive, including the parts of incomplete changes. The streams of a session share filters
+and remove some, so this count may be too high: when it exceeds a limit, the filters that are actually held are counted.
+The next exact count is due when another eighth of the limit has arrived, so a session holds at most an eighth more than
+the limit.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from cbnet.network.link.counters import Event
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import WireError
 
-_SLACK = 8  # part of a limit
+_SLACK = 8  # 1/_SLACK of a limit may arrive between two exact counts
 
 
 class FilterCount(NamedTuple):
-    """A number of filters, and of their bytes."""
+    """A number of filters, and their size in bytes."""
 
     filters: int
     bytes: int
@@ -31,11 +32,11 @@ class FilterCount(NamedTuple):
         return FilterCount(self.filters + other.filters, self.bytes + other.bytes)
 
     def minus(self, other: FilterCount) -> FilterCount:
-        """Return the difference, or 0."""
+        """Return the difference, at least 0."""
         return FilterCount(max(0, self.filters - other.filters), max(0, self.bytes - other.bytes))
 
     def exceeds(self, limit: FilterCount) -> bool:
-        """Return whether one of the numbers exceeds its limit."""
+        """Return whether either number exceeds its limit."""
         return self.filters > limit.filters or self.bytes > limit.bytes
 
 
@@ -48,7 +49,7 @@ def sum_counts(counts: Iterable[FilterCount]) -> FilterCount:
 
 
 def count(filters: Collection[bytes]) -> FilterCount:
-    """Return the number of filters, and of their bytes."""
+    """Return the number of filters, and their size in bytes."""
     return FilterCount(len(filters), sum(map(len, filters)))
 
 
@@ -67,21 +68,21 @@ NO_PARTS = PartCount(NOTHING, NOTHING)
 
 
 class SessionLimits:
-    """What the sessions of one router have sent, and the limits."""
+    """The filters that the sessions of one router have sent, and the limits."""
 
     def __init__(
         self, context: RouterContext, streams: StreamTable, incomplete: Callable[[int], PartCount]
     ) -> None:  # fmt: skip
-        """Create it; incomplete: returns the parts of incomplete changes of a session."""
+        """Initialise; incomplete: returns the size of the parts of a session's incomplete changes."""
         self._context = context
         self._streams = streams
         self._incomplete = incomplete
-        self._arrived: dict[int, FilterCount] = {}  # and not removed before the last count, by session
-        self._due: dict[int, FilterCount] = {}  # when to count next, by session
+        self._arrived: dict[int, FilterCount] = {}  # held at the last exact count, or arrived since; by session
+        self._due: dict[int, FilterCount] = {}  # the count that triggers the next exact one, by session
 
     @property
     def limit(self) -> FilterCount:
-        """The most that a session may announce."""
+        """The maximum that a session may announce."""
         return FilterCount(self._context.settings.session_filters, self._context.settings.session_bytes)
 
     def add(self, session: int, arrived: FilterCount) -> None:

@@ -1,11 +1,12 @@
-"""Neighbours that answer pings but do not announce what their side wants.
+"""Neighbours that answer pings but do not announce the predicate of their side.
 
-Without the announcement of one neighbour, a version of the topology stays incomplete at all routers: no subscription is
-confirmed. The announcement may be late because the neighbour waits for others; it reports that from time to time, with
-the links that it waits for. So only the neighbour that causes the delay is blamed:
+While the announcement of one neighbour is missing, a version of the topology stays incomplete at all routers, and no
+subscription is confirmed. The announcement may be late because the neighbour itself waits for others; it then reports
+the links that it waits for at regular intervals. So only the neighbour that causes the delay is blamed:
 
-    first time       its link is closed; the session starts anew and again        the same incarnation of the neighbour
-    is refused for a while, longer each time: the topology goes round it
+    first time    its link is closed, and the session starts again
+    later         the same incarnation of the neighbour is also refused for a while, longer each time: the topology
+                  routes around it
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from cbnet.network.protocol.fields import MAX_WAITING_LINKS
 from cbnet.network.protocol.frames import AnnounceAck, StreamWaiting
 from cbnet.network.protocol.reasons import ReasonCode
 
-NO_STREAM = 0  # in place of its number, in a report about streams that are not open yet
-_REPORTS = 4  # in the time that a neighbour may be silent
-_PAUSE, _MAX_PAUSE = 3, 30  # times that: more than another neighbour of the same router needs to refuse it, too
+NO_STREAM = 0  # in place of a stream number, in a report about streams that are not open yet
+_REPORTS = 4  # sent in the time for which a neighbour may be silent
+_PAUSE, _MAX_PAUSE = 3, 30  # times that: longer than another neighbour of the same router takes to refuse it, too
 
 
 class SilentNeighbours:
@@ -39,7 +40,7 @@ class SilentNeighbours:
         incomplete: Callable[[], Iterable[int]],
         awaited: Callable[[], Iterable[str]],
     ) -> None:
-        """Create it; incomplete: sessions with a part of a change; awaited: neighbours that this router waits for."""
+        """Initialise; incomplete: returns the sessions with a partial change; awaited: the neighbours to wait for."""
         self._context = context
         self._links = links
         self._versions = versions
@@ -47,11 +48,11 @@ class SilentNeighbours:
         self._incomplete = incomplete
         self._awaited = awaited
         self._version: Version | None = None
-        self._since = 0.0  # time of the version
+        self._since = 0.0  # time when the version was first checked
         self._heard: dict[int, float] = {}  # time of the last announcement, by session
         self._excuses: dict[int, tuple[float, list[str]]] = {}  # time of the last report, and its links, by session
         self._reported = 0.0  # time of the last reports
-        self._closed: dict[tuple[str, int], int] = {}  # how often for its silence, by name and incarnation
+        self._closed: dict[tuple[str, int], int] = {}  # links closed for silence, by name and incarnation
 
     # --- events
 
@@ -74,7 +75,7 @@ class SilentNeighbours:
     def seconds(self) -> dict[str, float]:
         """Return the neighbours whose announcements are missing, each with the seconds since the last one.
 
-        Those that a computed table has, and that have not come, are among them.
+        Neighbours of a computed table that have not connected are included.
         """
         silent = dict.fromkeys(self._awaited(), self._context.now - self._since)
         for session in self._owing():
@@ -84,7 +85,7 @@ class SilentNeighbours:
         return silent
 
     def unopened(self) -> Iterator[tuple[TreeView, TreeLink, set[str]]]:
-        """Yield the links of the newest trees whose streams are not announced yet, and the links that they wait for."""
+        """Yield tree, link and awaited links of each stream of the newest trees that is not announced yet."""
         me, awaited = self._context.name, self._awaited()
         for tree in self._versions.newest.trees:
             missing = [link for link in tree.links.values() if link.hears and not self._streams.from_side(link)]
@@ -109,7 +110,7 @@ class SilentNeighbours:
         return self._context.now - last >= self._context.settings.silence
 
     def _owing(self) -> set[int]:
-        """Return the sessions that lack an announcement, or a part of one."""
+        """Return the sessions that owe an announcement, or the rest of one."""
         version = self._versions.newest
         owing = set(self._incomplete())
         if version.complete is None:
@@ -119,7 +120,7 @@ class SilentNeighbours:
     # --- periodic work
 
     def check(self) -> None:
-        """Report what this router waits for; close the links of neighbours that owe an announcement for too long."""
+        """Report the links that this router waits for; close those to neighbours whose announcement is overdue."""
         version, now = self._versions.newest, self._context.now
         if version is not self._version:
             self._version, self._since, self._reported = version, now, now

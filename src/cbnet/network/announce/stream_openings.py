@@ -1,10 +1,10 @@
-"""Streams that are being opened: their content is announced in slices, as it may have very many filters.
+"""Streams being opened: their content is announced in slices, as it may have a very large number of filters.
 
     preparing    the filters of the stream are compared with each other (`Aggregation.is_ready`); nothing is sent
     sending      the parts of its first change, in slices; later changes wait for the last part
 
-The first change is the difference to a content that the neighbour has: that of the most similar stream of the same
-session, or one from before (`retained_contents`), or nothing.
+The first change is the difference from a content that the neighbour holds: that of the most similar stream of the same
+session, one of an earlier session (`retained_contents`), or the empty one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class StreamOpenings:
         return bool(self._openings)
 
     def add(self, stream: Outgoing, side: bytes) -> None:
-        """Announce a stream that has been added to the table."""
+        """Start announcing a stream that has been added to the table."""
         self._openings[stream] = _Opening(side)
 
     def discard(self, stream: Outgoing) -> None:
@@ -60,7 +60,7 @@ class StreamOpenings:
         self._openings.pop(stream, None)
 
     def advance(self) -> Iterator[tuple[Outgoing, Change]]:
-        """Yield the next parts of the first changes, of about as many filters as a slice has."""
+        """Yield the next parts of the first changes, with about one slice of filters in all."""
         left = SLICE
         for stream, opening in list(self._openings.items()):
             if opening.parts is None:
@@ -82,7 +82,7 @@ class StreamOpenings:
         return Change(stream.number, 1, part.differences, opening.side, opening.base, part.is_last)
 
     def _begin(self, stream: Outgoing, opening: _Opening) -> None:
-        """Choose the content that a stream starts from: the difference to it is the smallest possible."""
+        """Choose the content that a stream starts from: the one with the smallest difference."""
         subscriptions, offers = self._streams.kinds
         session = stream.key.session
         # A stream whose last part was sent in this turn may have changed meanwhile.
@@ -107,7 +107,7 @@ class StreamOpenings:
             opening.parts = self._parts(stream)
 
     def _parts(self, stream: Outgoing) -> Iterator[_Part]:
-        """Yield the parts of the difference to the content that the stream starts from."""
+        """Yield the parts of the difference from the content that the stream starts from."""
         kinds = self._streams.kinds
         is_last = False
         while not is_last:
@@ -116,7 +116,7 @@ class StreamOpenings:
             yield _Part((subscriptions, offers), is_last)
 
     def content(self, stream: Outgoing) -> Content:
-        """Return the content of a stream, with changes that were not sent."""
+        """Return the content of a stream, including unsent changes."""
         subscriptions, offers = (frozenset(kind.content(stream)) for kind in self._streams.kinds)
         return subscriptions, offers
 

@@ -1,7 +1,7 @@
-"""Receipt of announcements: the changes of neighbours' streams, whole or in parts.
+"""Receipt of announcements: changes to neighbours' streams, complete or in parts.
 
-A change takes effect when it is whole. The one that opens a stream may have a million filters; so its parts are stored
-as they arrive, between which others are served: nothing uses the stream before it is open.
+A change takes effect when it is complete. The one that opens a stream may have a million filters, so its parts are
+stored as they arrive, with other frames served in between: nothing uses the stream before it is open.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Parts:
 
 
 class StreamReceiver:
-    """Applies the changes that neighbours announce; raises a `WireError` for those that break the rules."""
+    """Applies the changes that neighbours announce; raises a `WireError` for invalid ones."""
 
     def __init__(self, context: RouterContext, streams: StreamTable, retained: RetainedContents) -> None:
         self._streams = streams
@@ -41,7 +41,7 @@ class StreamReceiver:
         self._limits = SessionLimits(context, streams, self._incomplete)
 
     def receive(self, neighbour: str, session: int, frame: Announce, change: StreamChange) -> Incoming | None:
-        """Receive a change of a stream, or a part of one; return the stream if the change is complete."""
+        """Apply a change to a stream, or a part of one; return the stream if the change is complete."""
         stream = self._streams.by_number.get((session, change.number))
         if stream is None:
             stream = self._accept(neighbour, session, change)
@@ -84,7 +84,7 @@ class StreamReceiver:
         self._parts.pop(stream, None)
 
     def _collect(self, stream: Incoming, frame: Announce, change: StreamChange) -> _Parts:
-        """Return the parts of a change, with the one in a frame."""
+        """Add the part in a frame to the others of its change; return them all."""
         try:
             differences = read_change(frame, change)
         except IndexError:

@@ -1,4 +1,4 @@
-"""The streams of a router, by key and by number, and what they say about the branches of a tree."""
+"""Streams of a router, by key and by number, and the branches of a tree that they describe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TreeBranch(NamedTuple):
 
     to: TreeLink
     link: int | None  # None: the session of the tree is closed
-    subscriptions: int | None  # bits of the sources that tell what is wanted behind it; None: not known of all nodes
+    subscriptions: int | None  # bits of the sources with the filters behind it; None: not known for all nodes
     offers: int | None
 
 
@@ -32,7 +32,7 @@ class StreamTable:
         self.outgoing: dict[StreamKey, Outgoing] = {}
         self.by_number: dict[tuple[int, int], Incoming] = {}  # by session and number
         self.to_number: dict[tuple[int, int], Outgoing] = {}
-        self._fed: dict[Incoming, dict[Outgoing, None]] = {}  # a hub has many streams, and each change looks for these
+        self._fed: dict[Incoming, dict[Outgoing, None]] = {}  # a hub has many streams, and each change looks these up
         self._branches: dict[int, tuple[TreeView, list[TreeBranch]]] = {}  # by the identity of a tree
         self.generation = 0  # changes with the versions, the links and the set of streams
         self.on_forgotten: Callable[[], None] = lambda: None  # called when branches have changed
@@ -40,7 +40,7 @@ class StreamTable:
     # --- lookup
 
     def from_side(self, link: TreeLink) -> Incoming | None:
-        """Return the stream that announces the side behind a link of a tree, if it is here."""
+        """Return the stream that announces the side behind a link of a tree, if it is open."""
         stream = self.incoming.get(StreamKey(link.neighbour, link.session, link.heard))
         return stream if stream is not None and stream.is_open else None
 
@@ -68,10 +68,10 @@ class StreamTable:
         return TreeBranch(link, self._links.by_session(link.session), subscriptions, offers)
 
     def _telling(self, link: TreeLink) -> list[Incoming] | None:
-        """Return the streams that together tell what is wanted behind a link; None if it is not known of all nodes.
+        """Return the streams that together announce the side behind a link; None if they lack some of its nodes.
 
-        If the stream for this side has not arrived, or its session is closed, others may tell, of the newest version
-        that has them.
+        If the stream for this side has not arrived, or its session is closed, streams of other sides may replace it,
+        of the newest version that has them.
         """
         exact = self._live(link._replace(heard=link.matched))
         if exact is not None:
@@ -91,7 +91,7 @@ class StreamTable:
         return None
 
     def _live(self, link: TreeLink) -> Incoming | None:
-        """Return the stream of a side, if its session is open: else what is wanted since is not in it."""
+        """Return the stream of a side, if its session is open; otherwise it lacks later changes."""
         return None if self._links.by_session(link.session) is None else self.from_side(link)
 
     def filters(self, link: TreeLink, kind: int = 0) -> set[bytes]:
@@ -99,7 +99,7 @@ class StreamTable:
         return set().union(*map(self.kinds[kind].filters, self._telling(link) or ()))
 
     def forget_branches(self) -> None:
-        """Compute branches anew: versions, links or streams have changed."""
+        """Discard the computed branches: versions, links or streams have changed."""
         self.generation += 1
         self._branches.clear()
         self.on_forgotten()
@@ -107,7 +107,7 @@ class StreamTable:
     # --- changes
 
     def add_incoming(self, stream: Incoming, base: Incoming | None) -> None:
-        """Add a stream from a neighbour, with the content of another one."""
+        """Add a stream from a neighbour, initially with the content of another one, if given."""
         self.add_source(stream, base)
         self.by_number[stream.key.session, stream.number] = stream
         self.incoming[stream.key] = stream
@@ -128,7 +128,7 @@ class StreamTable:
             kind.add_source(stream, base)
 
     def remove_source(self, stream: Incoming) -> None:
-        """Remove the content of a stream; nothing must be fed by it."""
+        """Remove the content of a stream, which must not feed any other stream."""
         for kind in self.kinds:
             kind.remove_source(stream)
 

@@ -1,11 +1,11 @@
-"""Announcement streams: what the side of one end of a link wants, as a sequence of changes.
+"""Announcement streams: the aggregated predicate of one side of a link, as a sequence of changes.
 
     Incoming     from a neighbour; its content is the predicate of the interface to it, on each tree with this side
     Outgoing     to a neighbour; its content is the reduced union of this router's own filters and of `feeds`
 
-A change is acknowledged to the neighbour when the streams that it feeds have acknowledged what it changed there. For
-that an incoming stream logs, for each change, the sequence numbers that its outgoing streams had after it. As they only
-grow, later entries require all that earlier ones do.
+A change is acknowledged to the neighbour once the streams that it feeds have acknowledged the changes it caused there.
+To track this, an incoming stream logs, for each change, the sequence numbers that its outgoing streams had after it. As
+these only grow, a later entry requires everything that earlier ones do.
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ class Outgoing:
     is_open: bool = True
     is_begun: bool = False  # a part of its first change was sent
     sequence: int = 1  # of the last change that was sent
-    acked: int = 0  # the streams beyond have all changes up to this one
-    stamped: dict[int, int] = field(default_factory=dict)  # by version: all routers beyond have the changes up to this
-    waiting: list[str] = field(default_factory=list)  # links beyond that have not acknowledged the last change
+    acked: int = 0  # the streams downstream have all changes up to this one
+    stamped: dict[int, int] = field(default_factory=dict)  # by version: all routers downstream have changes up to this
+    waiting: list[str] = field(default_factory=list)  # downstream links that have not acknowledged the last change
     settled: int = 0  # acknowledged and stamped; older announcements need no sequence number of their own
-    since: dict[tuple[int, bytes], int] = field(default_factory=dict)  # filters announced after that, or more, by kind
+    # The change that announced a filter, by kind and filter: of all filters after `settled`, perhaps of older ones.
+    since: dict[tuple[int, bytes], int] = field(default_factory=dict)
     _max_since: int = _MIN_SINCE
 
     def has(self, sequence: int) -> bool:
-        """Return whether a change needs no more acknowledgement: it is acknowledged, or the stream has ended."""
+        """Return whether a change needs no further acknowledgement: it is acknowledged, or the stream has ended."""
         return not self.is_open or self.acked >= sequence
 
     def is_stamped(self, version: int, sequence: int) -> bool:
-        """Return whether all routers beyond have a change, in a version of the topology."""
+        """Return whether all routers downstream have a change, in a version of the topology."""
         return self.is_open and self.stamped.get(version, 0) >= max(1, sequence)
 
     def acknowledge(self, sequence: int, version: int, newest: int) -> None:
@@ -67,7 +68,7 @@ class Outgoing:
             self.waiting = []
 
     def note(self, *differences: Difference) -> None:
-        """Note the filters that the last change announces."""
+        """Record the filters that the last change announces."""
         for kind, difference in enumerate(differences):
             self.since.update(dict.fromkeys(((kind, each) for each in difference.added), self.sequence))
 
@@ -87,13 +88,13 @@ class Incoming:
 
     key: StreamKey
     number: int
-    sequence: int = 0  # of the last whole change; 0: it is still being opened
+    sequence: int = 0  # of the last complete change; 0: it is still being opened
     acked: int = 0
     stamped: tuple[int, int] = (0, 0)  # version and sequence of the last acknowledgement for a version
     log: list[tuple[int, Needs]] = field(default_factory=list)
     blockers: dict[str, Outgoing | None] = field(default_factory=dict)  # of the next acknowledgement of either kind
     changed: float = 0.0  # time of the last change
-    reported: list[str] = field(default_factory=list)  # links that the neighbour knows this stream is waiting for
+    reported: list[str] = field(default_factory=list)  # links waited for, as last reported to the neighbour
 
     @property
     def is_open(self) -> bool:
@@ -101,33 +102,33 @@ class Incoming:
         return self.sequence > 0
 
     def record(self, needs: Needs, now: float) -> None:
-        """Log what the last change needs."""
+        """Log the sequence numbers that the last change requires."""
         self.changed = now
         self.log.append((self.sequence, needs))
         if len(self.log) > _MAX_LOG:
-            del self.log[1:-1:2]  # never the oldest: if changes go on, it would not be acknowledged before they end
+            del self.log[1:-1:2]  # never the oldest: it would not be acknowledged until changes stop
 
     def forget_done(self) -> None:
-        """Shorten the log: of the changes that were acknowledged in every way, later versions need the last only."""
+        """Shorten the log: of the fully acknowledged changes, later versions need only the last one."""
         done = min(self.acked, self.stamped[1])
         while len(self.log) > 1 and self.log[1][0] <= done:
             del self.log[0]
 
     def acknowledged(self) -> int:
-        """Return the last change that all streams fed by this one have."""
+        """Return the last change that all streams fed by this one have acknowledged."""
         last, self.blockers["streams"] = self._last(
             lambda needs: next((outgoing for outgoing, needed in needs.items() if not outgoing.has(needed)), None)
         )
         return max(last, self.acked)
 
     def stampable(self, version: int, beyond: Sequence[Outgoing]) -> int:
-        """Return the last change that all routers beyond have, in a version."""
+        """Return the last change that all routers downstream have, in a version."""
         last, self.blockers["version"] = self._last(
             lambda needs: next((each for each in beyond if not each.is_stamped(version, needs.get(each, 0))), None)
         )
         return last
 
     def _last(self, blocker: Callable[[Needs], Outgoing | None]) -> tuple[int, Outgoing | None]:
-        """Return the last change in the log that nothing blocks, and what blocks the next: it blocks all after, too."""
+        """Return the last unblocked change in the log, and the stream that blocks the next one and all after it."""
         count = bisect_left(self.log, True, key=lambda entry: blocker(entry[1]) is not None)
         return self.log[count - 1][0] if count else 0, blocker(self.log[count][1]) if count < len(self.log) else None

@@ -1,13 +1,13 @@
 """Subscriptions of a router's clients, in one live table of all their predicates.
 
-A node may also have an initial predicate, from the start of the network. It belongs to no client and stays; clients
-may listen to what is delivered to it. A gateway registers the interests of its other domains.
+A node may also have an initial predicate, from the start of the network. It belongs to no client and is permanent;
+clients may listen to the messages delivered to it. A gateway registers the interests of its other domains.
 
 Offers are kept the same way, in another table: the predicates of requests that clients answer.
 
-A client may leave with a hundred thousand filters. It gets nothing from then on; its filters are removed from the table
-and from what is announced in slices, between which others are served. Filters are kept in their byte form: objects for
-their parts would take several times the memory, and the garbage collector would visit them all.
+A client may leave with a hundred thousand filters. Delivery to it stops at once; its filters are removed from the table
+and withdrawn from the announcements in slices, with other work served in between. Filters are kept in their byte form:
+objects for their parts would take several times the memory, and the garbage collector would visit them all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class InternalSubscriber(Enum):
 
 
 class OwnSource(Enum):
-    """Where the filters come from that a router announces and that no neighbour told it."""
+    """The origin of a router's own filters: those that it announces but did not receive from a neighbour."""
 
     CLIENTS = "clients"
     DOMAINS = "other domains"
@@ -46,7 +46,7 @@ class OwnSource(Enum):
 
 OWN_SOURCES = tuple(OwnSource)
 _SETTLE = 1.0  # seconds without a change after which new filters are compiled
-SLICE = 128  # filters of clients that have left which are removed at a time, or some more: some 5 ms
+SLICE = 128  # filters of clients that have left, removed at a time, or slightly more: about 5 ms
 Subscriber: TypeAlias = int | InternalSubscriber  # int: the link of a client
 
 
@@ -61,7 +61,7 @@ class Matches(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Some filters of a subscription that is removed."""
+    """Some filters of a subscription that is being removed."""
 
     id: int
     filters: Sequence[bytes]
@@ -83,11 +83,11 @@ class Subscriptions:
             self.aggregation.add_source(source, is_matched=False)
         self._counts = {source: FilterCounts() for source in OWN_SOURCES}
         self._filters: dict[Subscriber, dict[int, tuple[bytes, ...]]] = {}  # by subscriber and id
-        self._leaving: dict[int, Iterator[_Piece]] = {}  # of clients that have left, by link
+        self._leaving: dict[int, Iterator[_Piece]] = {}  # pieces still to remove, by link of a client that has left
         self._listeners: dict[tuple[int, int], None] = {}  # to the initial predicate: link and id
         self.size = 0  # bytes of all filters, as in records
         self.changes = 0  # of any subscription
-        self._settled = 0.0  # time when the table was examined last
+        self._settled = 0.0  # time of the last call of `table.settle`
         self._loads: dict[Subscriber, FilterLoad] = {}
 
     # --- lookup
@@ -119,7 +119,7 @@ class Subscriptions:
         return Matches(clients, domains, is_initial, self.aggregation.matched(slots), durable)
 
     def holder(self, slot: int) -> tuple[int, int, int]:
-        """Return what a slot of the table stands for, as `slot_table` has it."""
+        """Return the holder of a slot of the table, in the form of `slot_table`."""
         holder = self._slots.holder(slot)
         if type(holder) is not tuple:
             return SOURCES, 0, self.aggregation.sources(slot)
@@ -130,7 +130,7 @@ class Subscriptions:
         return INITIAL if is_simple else PYTHON, 0, 0
 
     def on_slot_changed(self, call: Callable[[int], None]) -> None:
-        """Call a function with each slot that stands for something else from now on."""
+        """Call a function with each slot whose holder changes, from now on."""
         self._slots.on_changed = call
 
     def filters(self, subscriber: Subscriber, id: int) -> Collection[Filter]:
@@ -147,11 +147,11 @@ class Subscriptions:
         return len(self._filters.get(link, ())) + sum(listener == link for listener, _ in self._listeners)
 
     def load(self, links: Iterable[int]) -> FilterLoad:
-        """Return how much the subscriptions of a client with these links have."""
+        """Return the load of the subscriptions of these links."""
         return total_load(self._loads.get(link, NO_LOAD) for link in links)
 
     def load_of(self, link: int, id: int) -> FilterLoad:
-        """Return how much a subscription has; nothing if it does not exist."""
+        """Return the load of a subscription; zero if it does not exist."""
         return filter_load(self._filters.get(link, {}).get(id, ()))
 
     @property
@@ -171,14 +171,14 @@ class Subscriptions:
             yield subscriber, id, _predicate(filters)
 
     def encoded(self) -> Iterable[tuple[Subscriber, int, Sequence[bytes]]]:
-        """Yield subscriber, id and filters, encoded, of each subscription."""
+        """Yield subscriber, id and encoded filters of each subscription."""
         for subscriber, by_id in self._filters.items():
             for id, filters in by_id.items():
                 yield subscriber, id, filters
 
     @property
     def own_filters(self) -> int:
-        """The number of different filters of this router's own subscriptions."""
+        """The number of distinct filters of this router's own subscriptions."""
         return len(self._counts[OwnSource.CLIENTS]) + len(self._counts[OwnSource.DOMAINS])
 
     def __len__(self) -> int:
@@ -188,13 +188,13 @@ class Subscriptions:
     # --- changes
 
     def listen(self, link: int, id: int) -> None:
-        """Add a subscription to the deliveries to the initial predicate."""
+        """Subscribe a client to the messages delivered to the initial predicate."""
         self.remove(link, id)
         self._listeners[link, id] = None
         self._listeners_changed()
 
     def set(self, subscriber: Subscriber, id: int, filters: Iterable[bytes]) -> None:
-        """Add a subscription, or replace its filters, which are encoded."""
+        """Add a subscription with these encoded filters, or replace its filters."""
         if isinstance(subscriber, int):
             self._remove_listener(subscriber, id)
         before = dict.fromkeys(self._filters.get(subscriber, {}).get(id, ()))
@@ -203,7 +203,7 @@ class Subscriptions:
         self._change(subscriber, id, new, [encoded for encoded in before if encoded not in after])
 
     def change(self, subscriber: Subscriber, id: int, added: Collection[Filter], removed: Collection[Filter]) -> None:
-        """Add new filters, in canonical form, to a subscription, and remove others that it has."""
+        """Add new filters, in canonical form, to a subscription, and remove existing ones."""
         self._change(subscriber, id, [*map(filter_to_bytes, added)], [*map(filter_to_bytes, removed)])
 
     def _change(self, subscriber: Subscriber, id: int, new: Collection[bytes], old: Collection[bytes]) -> None:
@@ -242,7 +242,7 @@ class Subscriptions:
             self._leaving[link] = _pieces(by_id)
             for id in by_id:
                 self._slots.on_changed(self._slots.take((link, id)))
-            if len(self._leaving) == 1:  # else it is not the only one to leave in this turn
+            if len(self._leaving) == 1:  # else other clients are leaving too, and `work` does it all
                 self._remove_slice(link)
 
     @property
@@ -251,13 +251,13 @@ class Subscriptions:
         return bool(self._leaving) or self.aggregation.has_work
 
     def settle(self, now: float) -> None:
-        """Compile filters that have not changed for a while: matching them is faster then."""
+        """Compile filters that have not changed for a while, so that matching them is faster."""
         if now - self._settled >= _SETTLE:
             self._settled = now
             self.table.settle()
 
     def work(self) -> None:
-        """Do some of what takes long: filters that are announced or withdrawn, or whose client or stream has left."""
+        """Do a slice of deferred work: announce or withdraw filters, remove those of departed clients and streams."""
         if self.aggregation.has_work:
             self.aggregation.work()
         elif self._leaving:
@@ -290,7 +290,7 @@ class Subscriptions:
             self._slots.on_changed(self._slots.take((InternalSubscriber.INITIAL, 0)))
 
     def _announce(self, source: OwnSource, added: Iterable[bytes], removed: Iterable[bytes]) -> None:
-        """Change the filters that this router announces; several subscriptions may have the same one."""
+        """Change the filters that this router announces; several subscriptions may share one."""
         counts = self._counts[source]
         new = [form for form in map(normalised, added) if form is not None and counts.add(form)]
         gone = [form for form in map(normalised, removed) if form is not None and counts.remove(form)]
@@ -306,7 +306,7 @@ def _source(subscriber: Subscriber) -> OwnSource:
 
 
 def _pieces(by_id: dict[int, tuple[bytes, ...]]) -> Iterator[_Piece]:
-    """Yield the filters of subscriptions, the last first, so that a piece takes the same time however many are left."""
+    """Yield the filters of subscriptions, last first, so that a piece takes the same time however many are left."""
     while by_id:
         id, filters = by_id.popitem()
         for first in range(0, max(1, len(filters)), SLICE):

@@ -36,7 +36,8 @@ def empty_table() -> Table[int]:
 class TimedTable(LiveTable[int]):
     """A live table that counts its matches and times a sample of them.
 
-    Most of its filters come from streams, where none covers another: to look for those takes longer than all the rest.
+    It does not look for covered filters: most filters come from streams, where none covers another, and the search
+    would take longer than everything else.
     """
 
     reduces = False

@@ -1,4 +1,4 @@
-"""Calls of a client that the frames of a router answer."""
+"""The calls of a client that each kind of answer from a router may belong to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.frames import Frame
 
-# For each answer the frames that it may belong to, and the member that identifies them.
+# Answer -> the member that identifies the call, and the frames that it may answer.
 _ANSWERED: Final[Mapping[type[Frame], tuple[str, tuple[type[Frame], ...]]]] = {
     frames.Subscribed: ("id", (frames.Subscribe, frames.DurableSubscribe, frames.Replay)),
     frames.Unsubscribed: ("id", (frames.Unsubscribe,)),
@@ -30,7 +30,7 @@ _ANSWERED: Final[Mapping[type[Frame], tuple[str, tuple[type[Frame], ...]]]] = {
 
 
 def answered_calls(frame: Frame) -> Iterator[tuple[type[Frame], int]]:
-    """Yield the frames that a frame may answer, each with its id or number; none if it is not an answer."""
+    """Yield the types of frames that a frame may answer, each with its id or number; none if it is not an answer."""
     member, kinds = _ANSWERED.get(type(frame), ("", ()))
     for kind in kinds:
         yield kind, getattr(frame, member)

@@ -1,7 +1,7 @@
-"""The asyncio client; `client` offers the same to threads.
+"""The asyncio client; `client` is its blocking counterpart.
 
 A client is connected to one router. When the connection closes, it reconnects (`client_link`) to the same router or the
-next of its list, and restores its subscriptions and offers. Messages in transit meanwhile are lost.
+next in its list, and restores its subscriptions and offers. Messages in transit meanwhile are lost.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class AsyncClient:
         """Start connecting to the first router that answers; `connect_async` also waits until one does.
 
         dialler: connects to a router without a socket, in the same process. publisher: numbers the durable messages,
-        after those of a closed client.
+        continuing after those of a closed client.
         """
         addresses = parse_addresses(routers)
         dialled = addresses if dialler is None else []
@@ -142,7 +142,7 @@ class AsyncClient:
 
     @property
     def on_event(self) -> EventHandler | None:
-        """Called when the connection ends or is back, or messages are lost; may be set."""
+        """Handler called when the connection ends or is restored, or messages are lost; may be set."""
         return self._inbox.on_event
 
     @on_event.setter
@@ -151,7 +151,7 @@ class AsyncClient:
 
     @property
     def missed(self) -> int:
-        """Messages that were published during interruptions and may have been missed, at most, as far as is known."""
+        """Maximum number of messages missed during interruptions, as far as is known."""
         return self._inbox.interruption.missed
 
     @property
@@ -183,18 +183,18 @@ class AsyncClient:
     ) -> AsyncSubscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
-        wait: return when messages of every reachable router arrive; raises `NotConfirmed` after `timeout` seconds,
-        and the subscription stays active. Its `confirmation` names the links that have not answered.
-        queue: number of messages. when_full: the policy when the queue is full.
+        wait: return when the subscription is in effect at every reachable router; raises `NotConfirmed` after `timeout`
+        seconds, and the subscription stays active. Its `confirmation` names the links that have not answered.
+        queue: maximum number of queued messages. when_full: the policy when the queue is full.
 
-        durable: the name of a durable subscription, which this router keeps messages for, also while no client is
-        connected. Messages come again until they are acknowledged, after `ack_wait` seconds (30); several clients share
-        them. An empty predicate joins an existing one. limits: what it keeps at most; an existing one with others is
-        refused, and `limit_durable` changes them.
+        durable: the name of a durable subscription, for which this router stores messages even while no client is
+        connected. An unacknowledged message is redelivered after `ack_wait` seconds (30); several clients share the
+        messages. An empty predicate joins an existing durable subscription. limits: of the stored messages; a request
+        with other limits than those of an existing subscription is refused, and `limit_durable` changes them.
 
-        since: begin in the past, with what the router has in its history: a `timedelta`, or a text such as "1h", ago;
-        an offset; or "first". New messages follow, without a gap or a repetition. After a reconnection to the same
-        router, the subscription goes on after the last message received.
+        since: start in the past, with the messages in the router's history: at an age (a `timedelta`, or a text such as
+        "1h"), at an offset, or at "first". New messages follow, without gaps or duplicates. After a reconnection to the
+        same router, the subscription resumes after the last message received.
         """
         text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         options = durable_options(durable, ack_wait, limits)
@@ -212,7 +212,7 @@ class AsyncClient:
     ) -> AsyncSubscription:
         """Subscribe to the initial predicate of the router's node, in a network made from data.
 
-        The predicate stays when this subscription ends.
+        The predicate remains when this subscription ends.
         """
         subscription = AsyncSubscription(self._inbox, next(self._numbers), "", queue, when_full, is_initial=True)
         await self._inbox.registered.subscribe(subscription, timeout, wait=False)
@@ -234,7 +234,7 @@ class AsyncClient:
         """Publish a message; wait: return when the router has accepted it.
 
         durable: return a receipt when every durable subscription that matches has the message on disk; until then it
-        is sent again, also over another router. Raises `NotStored` if some do not have it after `timeout` seconds.
+        is resent, also through another router. Raises `NotStored` if some do not have it after `timeout` seconds.
         Blocks while the client is disconnected, up to `timeout` seconds, and while the router does not read.
         """
         if durable:
@@ -255,9 +255,9 @@ class AsyncClient:
         *,
         timeout: float = TIMEOUT,
     ) -> list[Receipt]:
-        """Publish messages in order as `publish` does with `durable`, and return their receipts: fastest for many.
+        """Publish messages durably (see `publish`), in order, and return their receipts; fastest for many messages.
 
-        Raises `NotStored`, with all receipts, if some messages are not stored after `timeout` seconds for each.
+        Raises `NotStored`, with all receipts, if some messages are not stored within `timeout` seconds each.
         """
         return await self._inbox.durable.publish(messages, repeat(b"") if payloads is None else payloads, timeout)
 
@@ -268,10 +268,10 @@ class AsyncClient:
         *,
         timeout: float = TIMEOUT,
     ) -> None:
-        """Publish messages in order, each with its payload, if there are payloads; the fastest way for many.
+        """Publish messages in order, each with its payload if there are payloads; fastest for many messages.
 
         All are checked first: if one is invalid, the `InputError` names its index, and nothing is sent. Blocks as
-        `publish` does. The `NotConnected` after `timeout` seconds without progress says how many were `sent`.
+        `publish` does. The `NotConnected` after `timeout` seconds without progress has the number of messages `sent`.
         """
         chunks = encode_batch(messages, payloads)
         sent = 0
@@ -347,12 +347,12 @@ class AsyncClient:
         return await pull(self._link, frame)
 
     async def status(self, timeout: float = TIMEOUT, *, at: str = "") -> Status:
-        """Return the status of the router, or of another one in the network; that needs the right `watch`."""
+        """Return the status of the router, or of router `at`, which needs the right `watch`."""
         answer: Status = await self.query(frames.StatusRequest, at, timeout=timeout)
         return answer
 
     async def subscriptions(self, timeout: float = TIMEOUT, *, at: str = "") -> frames.SubscriptionList:
-        """Return the first subscriptions of all clients at the router, or at another one; needs the right `watch`."""
+        """Return the first subscriptions of all clients of the router, or of router `at`; needs the right `watch`."""
         answer: frames.SubscriptionList = await self.query(frames.SubscriptionRequest, at, timeout=timeout)
         return answer
 
@@ -377,7 +377,7 @@ class AsyncClient:
     ) -> DurableLimits:
         """Change limits of a durable subscription of this router, for the next messages; return all its limits.
 
-        None: no change. 0: no limit. What is above a new limit stays, unless the policy drops it for a new message.
+        None: no change. 0: no limit. Messages above a new limit stay, unless the policy drops them for a new message.
         """
         DurableLimits(messages or 0, bytes or 0, age or 0.0, policy or "refuse")  # raises an error if one is invalid
         answer: frames.DurableLimited = await self.query(
@@ -386,16 +386,16 @@ class AsyncClient:
         return answer.limits
 
     async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
-        """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""
+        """Remove the durable subscriptions of a router that will not return: publishers stop waiting for it."""
         await self.query(frames.ForgetHome, home, timeout=timeout)
 
     async def reload(self, timeout: float = TIMEOUT) -> list[str]:
-        """Have the router read its configuration again; return the changes, or raise `Refused` with the mistake."""
+        """Make the router reload its configuration; return the changes, or raise `Refused` with the error."""
         answer: frames.Reloaded = await self.query(frames.Reload, timeout=timeout)
         return answer.changes
 
     async def query(self, kind: type[Query], *members: Any, timeout: float) -> Any:
-        """Send a query or an order about the router itself, and return the answer; members: those after the number."""
+        """Send a query or command about the router itself, and return the answer; members: those after the number."""
         frame = kind(next(self._numbers), *members)
         return await self._link.ask(frame, frame.number, timeout)
 

@@ -4,7 +4,7 @@
     request    tags and values that the reply must have; answered by one holder, or by a cache on the path
 
 A handler gets the request as a `Message` and returns the item, or None if it does not have it. It may be a coroutine.
-An exception is logged and counts as None: another holder is asked then.
+An exception is logged and counts as None: another holder is then asked.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Handler: TypeAlias = Callable[[Message], Answer | Awaitable[Answer]]
 
 
 class AsyncOffer:
-    """An offer of an `AsyncClient`; as a context manager, it is withdrawn at the end."""
+    """An offer of an `AsyncClient`; as a context manager, it is withdrawn on exit."""
 
     def __init__(self, client: AsyncClient, id: int, predicate: str, handler: Handler) -> None:
         self.id = id
@@ -104,7 +104,7 @@ class OfferAnswers:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, frame: frames.HolderRequest, offer: AsyncOffer | None) -> None:
-        """Start answering a request; without an offer, because it was just withdrawn, there is no item."""
+        """Start answering a request; without an offer, which was just withdrawn, the answer has no item."""
         task = asyncio.get_running_loop().create_task(self._answer(frame, offer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -169,7 +169,7 @@ def pull_frame(
 
 
 async def pull(link: ClientLink, frame: frames.PullFrame) -> Reply:
-    """Send a request with the time that is left when the link is ready, and return the reply."""
+    """Send a request, with the remaining time when the link is ready as its timeout, and return the reply."""
     loop = asyncio.get_running_loop()
     end = loop.time() + frame.timeout
 

@@ -31,15 +31,15 @@ QUEUE = 1_000
 
 
 class Confirmation(NamedTuple):
-    """Whether every router that must know a subscription or an offer does."""
+    """Whether a subscription or an offer has reached every router that needs it."""
 
-    is_confirmed: bool  # for all reachable routers; False also without `wait`
-    routers: int  # that are reachable
+    is_confirmed: bool  # for all reachable routers; also False without `wait`
+    routers: int  # reachable routers
     missing: list[str]  # links that have not acknowledged it, such as r1→r2, and known routers that are unreachable
 
 
 class HistorySpan(NamedTuple):
-    """Where in the history of its router a subscription began."""
+    """The position in its router's history at which a subscription began."""
 
     first: int  # offset
     next: int  # offset of the first message that was not in the history then
@@ -58,7 +58,7 @@ class AsyncSubscription:
         *,
         is_initial: bool = False,  # to the initial predicate of the router's node
         durable: DurableOptions | None = None,
-        since: HistoryStart | None = None,  # begins in the past
+        since: HistoryStart | None = None,  # start in the past
     ) -> None:
         if queue < 1:
             raise InputError(f"invalid queue size {queue}", hint="use at least 1")
@@ -71,7 +71,7 @@ class AsyncSubscription:
         self.predicate = predicate
         self.is_initial = is_initial
         self.durable = durable
-        self.since = since  # moves on with the messages that are received, if it is not durable
+        self.since = since  # advances with the messages received, unless it is durable
         self.history: HistorySpan | None = None
         self.lost = 0  # messages that the router dropped because of the limits of a durable subscription or its history
         self.confirmation = Confirmation(False, 0, [])
@@ -85,8 +85,8 @@ class AsyncSubscription:
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self._has_ended = False
-        self._offsets: deque[int] = deque()  # acknowledged, and not sent
-        self._up_to: deque[int] = deque()  # the same, with all messages before
+        self._offsets: deque[int] = deque()  # acknowledged; not yet sent
+        self._up_to: deque[int] = deque()  # the same, each with all earlier messages
         self._is_sending = False
 
     # --- receiving
@@ -107,7 +107,7 @@ class AsyncSubscription:
         return delivery
 
     async def batches(self) -> AsyncIterator[list[Delivery]]:
-        """Receive messages in lists: each has all that are queued, at least one. Fastest for many messages."""
+        """Yield lists of all queued messages, each with at least one; fastest for many messages."""
         while batch := await self.take():
             yield batch
 
@@ -143,7 +143,7 @@ class AsyncSubscription:
             self._inbox.soon(self.send_acknowledgements)
 
     async def unsubscribe(self) -> None:
-        """End the subscription; queued messages can still be received. A durable one continues to keep messages."""
+        """End the subscription; queued messages can still be received. A durable one keeps storing messages."""
         await self._inbox.unsubscribe(self)
 
     @property
@@ -156,20 +156,20 @@ class AsyncSubscription:
 
     @property
     def is_replay(self) -> bool:
-        """Whether it begins in the past and is not durable: then receiving a message acknowledges it."""
+        """Whether the subscription starts in the past and is not durable: receiving a message then acknowledges it."""
         return self.since is not None and self.durable is None
 
     # --- called by the client
 
     def begins(self, frame: Replaying) -> None:
-        """Handle the confirmation that the subscription begins in the past."""
+        """Handle the confirmation that the subscription starts in the past."""
         self.history = self.history or HistorySpan(frame.first, frame.next)
         if self.is_replay:
             self.since = HistoryStart(frame.first, journal=frame.journal)
 
     @property
     def window(self) -> int:
-        """How many messages of a durable subscription the router may send before they are acknowledged."""
+        """Maximum number of unacknowledged messages that the router may send for a durable subscription."""
         return min(self._max_size, MAX_ENTRIES)
 
     def send_acknowledgements(self) -> None:
@@ -182,7 +182,7 @@ class AsyncSubscription:
             up_to = 0
 
     def clear(self) -> None:
-        """Forget the queued messages: a new router sends them again."""
+        """Discard the queued messages: a new router sends them again."""
         self._queue.clear()
 
     @property
@@ -196,7 +196,7 @@ class AsyncSubscription:
         return len(self._queue) > self._max_size and self.when_full == "disconnect"
 
     def put(self, deliveries: Sequence[Delivery]) -> None:
-        """Queue messages; then see `is_full` and `is_too_slow`."""
+        """Queue messages; check `is_full` and `is_too_slow` afterwards."""
         queue = self._queue
         queue.extend(deliveries)
         if self._waiter is not None:
@@ -213,7 +213,7 @@ class AsyncSubscription:
     # --- internals
 
     def _received(self, deliveries: Sequence[Delivery]) -> None:
-        """Make room for more messages of the history; on a new connection, it goes on after these."""
+        """Acknowledge messages of a replay; on a new connection, the replay resumes after them."""
         assert self.since is not None
         for offset in (each.offset for each in deliveries if isinstance(each, DurableDelivery)):
             self.acknowledge(offset)

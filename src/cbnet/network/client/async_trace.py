@@ -1,4 +1,4 @@
-"""ClientTraces of messages: the steps of all routers that a message reaches."""
+"""Traces of messages: the steps of all routers that a message reaches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Traced(NamedTuple):
     """The trace of a message."""
 
     hops: list[Hop]
-    missing: list[str]  # routers that it was sent to and that did not report
+    missing: list[str]  # routers that the message was sent to but that did not report
 
 
 class ClientTraces:

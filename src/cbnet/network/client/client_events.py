@@ -1,13 +1,13 @@
-"""Events of a client's connection, and what may have been missed.
+"""Connection events of a client, and bounds on missed messages.
 
     disconnected    the connection to a router was closed, or the router is silent
-    connected       the client is connected again, after some seconds in which nothing was delivered
-    lost            the router dropped messages, as the client reads too slowly; or routers have failed
-    missed          a bound for the messages of one source that were not delivered during such an interruption
+    connected       the client is connected again, after an interruption in which nothing was delivered
+    lost            the router dropped messages because the client reads too slowly; or routers have failed
+    missed          a bound on the messages of one source that were not delivered during such an interruption
 
-Every message has a source, the incarnation of that source, and a number that the source counts up for each message,
-whether the client wants it or not. The first number after an interruption thus bounds how many messages of the source
-the client can have missed. A gap in the numbers means nothing at other times.
+Every message has a source, the incarnation of that source, and a number that the source increments for each message,
+whether the client subscribes to it or not. The first number after an interruption thus bounds how many messages of the
+source the client can have missed. At other times, a gap in the numbers means nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Newest: TypeAlias = dict[tuple[str, int], int]  # source, incarnation -> highest
 
 
 class EventKind(StrEnum):
-    """What happened."""
+    """The kind of a client event."""
 
     DISCONNECTED = "disconnected"
     CONNECTED = "connected"
@@ -33,7 +33,7 @@ class EventKind(StrEnum):
 
 
 class ClientEvent(NamedTuple):
-    """Something that happened to the connection of a client."""
+    """An event of a client's connection."""
 
     kind: EventKind
     router: str  # of the client
@@ -46,7 +46,7 @@ EventHandler: TypeAlias = Callable[[ClientEvent], None]
 
 
 class Interruption:
-    """The sources whose messages a client may have missed, until their next message shows how many at most."""
+    """The sources whose messages a client may have missed, each until its next message bounds their number."""
 
     def __init__(self) -> None:
         self.missed = 0  # messages, at most
@@ -59,12 +59,12 @@ class Interruption:
         return bool(self._newest)
 
     def begin(self, newest: Newest, now: float) -> None:
-        """Begin with the highest numbers that were delivered; of two interruptions, the first one counts."""
+        """Start with the highest number delivered from each source; of two interruptions, the first one counts."""
         self._newest = newest | self._newest
         self._until = now + _PATIENCE
 
     def check(self, batches: Mapping[int, Iterable[Delivery]], now: float) -> list[tuple[str, int]]:
-        """Return the sources among deliveries that have published others meanwhile, and how many."""
+        """Return the sources in `batches` that published other messages meanwhile, and how many."""
         if now > self._until:
             self._newest = {}
         found: dict[tuple[str, int], int] = {}

@@ -10,7 +10,7 @@ from cbnet.network.protocol.wire import VERSION
 
 
 def client_hello(name: str, network: str, token: str) -> Hello:
-    """Return the Hello of a client; one without a name gets a random one."""
+    """Return the Hello of a client; a client without a name gets a random one."""
     name = name or f"client-{secrets.token_hex(3)}"
     check_name("client", name)
     check_name("network", network)

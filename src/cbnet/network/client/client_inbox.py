@@ -1,6 +1,6 @@
-"""The inbox of a client: what its router sends, and how its state survives a new connection.
+"""The inbox of a client: frames from its router, and restoration of its state on a new connection.
 
-It has the link of the client, and all that waits for frames: subscriptions and offers, traces, durable publications.
+It owns the client's link and everything that waits for frames: subscriptions and offers, traces, durable publications.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger("cbnet.network")
 
 
 def _ignore(_: int) -> None:
-    """Do nothing: what is received of a history is acknowledged by itself."""
+    """Do nothing: messages of a replay are acknowledged when they are received."""
 
 
 class ClientInbox:
@@ -79,11 +79,11 @@ class ClientInbox:
             self.link.release()
 
     def soon(self, call: Callable[[], None]) -> None:
-        """Make a call in the event loop of this client; may be called in any thread."""
+        """Schedule a call in the event loop of this client; may be called in any thread."""
         self._loop.call_soon_threadsafe(call)
 
     def acknowledge(self, id: int, offsets: list[int], up_to: int) -> None:
-        """Acknowledge messages of a durable subscription; what is not acknowledged comes again."""
+        """Acknowledge messages of a durable subscription; unacknowledged ones are redelivered."""
         self.link.send(frames.Acknowledge(id, offsets, up_to))
 
     # --- callbacks of the link
@@ -142,7 +142,7 @@ class ClientInbox:
             self.link.send(frames.Acknowledge(frame.id, [], 0, frame.number))
 
     def connection_changed(self, event: ClientEvent) -> None:
-        """Report that the client is disconnected, or connected again; what it missed shows later."""
+        """Report that the client is disconnected, or connected again; missed messages are reported later."""
         self.interruption.begin(self.link.newest, self._loop.time())
         self._report(event)
 
@@ -162,11 +162,11 @@ class ClientInbox:
         if self.on_event is not None:
             try:
                 self.on_event(event)
-            except Exception:  # a mistake of the program must not end the connection
+            except Exception:  # an error in the application must not end the connection
                 _log.exception("the handler of a client's events failed")
 
     def admitted(self) -> None:
-        """Restore subscriptions and offers at a new router, and send durable messages without a receipt again."""
+        """Restore subscriptions and offers at a new router, and resend durable messages without a receipt."""
         self.registered.restore()
         self.durable.restore()
 

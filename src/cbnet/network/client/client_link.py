@@ -29,12 +29,12 @@ from cbnet.network.security.tls import tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 
-TIMEOUT: Final = 5.0  # seconds, of calls that state none
+TIMEOUT: Final = 5.0  # seconds; default of calls
 GRACE: Final = 1.0  # seconds that an answer may arrive after the timeout sent to the router
 _SILENT, _DEAD = 1.0, 3.5  # seconds, as in routers
 _MAX_QUEUED = 1 << 26  # bytes; publishers block long before
 _STABLE = 3.0  # seconds after which a connection counts as successful
-_PATIENCE = 1.0  # seconds for a router that is just starting, if no router listens
+_PATIENCE = 1.0  # seconds to wait for a router that is just starting, if no router listens
 _PROBE = frames.Ping(1)  # its Pong shows that the Hello before was accepted; all other Pings have the number 0
 
 Call: TypeAlias = tuple[int, int]  # the tag of a frame that awaits an answer, and its id or number
@@ -71,7 +71,7 @@ class LinkOwner(Protocol):
         """Handle a connection that the router closed because this client reads too slowly."""
 
     def connection_changed(self, event: ClientEvent) -> None:
-        """Handle the end of a connection, or the begin of another one."""
+        """Handle the end of a connection, or the start of another one."""
 
 
 class ClientLink:
@@ -101,7 +101,7 @@ class ClientLink:
         self._tasks = [self._loop.create_task(task) for task in (self._keep(), self._watch())]
 
     async def close(self) -> None:
-        """Close the connection for good."""
+        """Close the connection permanently."""
         self._is_closed = True
         for task in self._tasks:
             task.cancel()
@@ -113,7 +113,7 @@ class ClientLink:
             await connection.wait_closed(GRACE)
 
     def give_up(self, problem: str, reason: str, hint: str) -> None:
-        """Close the connection for good because of a problem; reason: sent to the router."""
+        """Close the connection permanently because of a problem; reason: sent to the router."""
         self._fatal = InputError("the client is disconnected", hint=hint)
         connection = self.connection
         self._disconnected(problem)
@@ -212,7 +212,7 @@ class ClientLink:
     # --- reading
 
     def release(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._heard = self._loop.time()
         if self.connection is not None:
             self.connection.resume_reading()
@@ -224,7 +224,7 @@ class ClientLink:
 
     @property
     def newest(self) -> Newest:
-        """The highest number of the messages of each source that were delivered."""
+        """The highest message number delivered from each source."""
         return self._deliveries.highest()
 
     # --- connection callbacks
@@ -368,9 +368,9 @@ class ClientLink:
         return f"no router reachable at {addresses} within {timeout:g} s: {self._problem}"
 
     async def _keep(self) -> None:
-        """Keep a connection: when one closes, open another."""
+        """Keep the client connected: when a connection closes, open another."""
         backoff = Backoff()
-        started, unheard = self._loop.time(), 0  # attempts that met no router
+        started, unheard = self._loop.time(), 0  # unheard: attempts that found no router listening
         for attempt, address in enumerate(cycle(self._addresses)):
             if self._fatal is not None:
                 return

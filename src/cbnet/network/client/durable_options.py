@@ -1,4 +1,4 @@
-"""Options of a subscription that is durable."""
+"""Options of durable subscriptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACK_WAIT = 30.0  # seconds
 
 
 class DurableOptions(NamedTuple):
-    """A durable subscription: its name, limits, and the seconds after which an unacknowledged message comes again."""
+    """Name and limits of a durable subscription, and the seconds before an unacknowledged message is redelivered."""
 
     name: str
     ack_wait: float
@@ -20,7 +20,7 @@ class DurableOptions(NamedTuple):
 
 
 def durable_options(name: str, ack_wait: float | None, limits: DurableLimits | None) -> DurableOptions | None:
-    """Return the options of a durable subscription; None without a name: then there must be no other options."""
+    """Return the options of a durable subscription; None without a name, which allows no other options."""
     if not name:
         for option, value in (("ack_wait", ack_wait), ("limits", limits)):
             if value is not None:

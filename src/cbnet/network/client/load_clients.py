@@ -24,7 +24,7 @@ STAMP = Struct(">QQ")
 _TIMEOUT = 600.0  # seconds for a subscription to be confirmed
 _QUEUE = 100_000  # messages
 _BATCH = 200  # messages published together, at most
-_POLL = 0.01  # seconds between two polls for the next command
+_POLL = 0.01  # seconds between polls for the next command
 _MIN_WAIT = 0.002  # seconds at a fixed rate: a wait per message would use a whole processor
 _WINDOW_WAIT = 0.001  # seconds to wait while the window is full
 _LOST_AFTER = 10.0  # seconds without a delivery, after which messages in transit count as lost
@@ -43,7 +43,7 @@ class Order:
 
 
 class DeliveryCount:
-    """The number of deliveries, in memory that subscribers and publishers share."""
+    """The number of deliveries, in memory shared by subscribers and publishers."""
 
     def __init__(self, shared: MutableSequence[int]) -> None:
         """Initialise with one counter per subscriber process."""
@@ -89,7 +89,7 @@ class Pace:
     """The pace of a publisher: a fixed rate, or a window of deliveries in transit."""
 
     def __init__(self, order: Order, deliveries_of: Sequence[int], tally: DeliveryCount) -> None:
-        """Initialise; deliveries_of: number of deliveries of each message, in turn."""
+        """Initialise; deliveries_of: number of deliveries of each message, repeated cyclically."""
         self._order = order
         self._deliveries_of = deliveries_of
         self._tally = tally
@@ -138,7 +138,7 @@ async def publish(
 async def _carry_out(
     order: Order, clients: Sequence[AsyncClient], contents: Sequence[dict[str, Any]], payload: int, pace: Pace
 ) -> PublishTiming:
-    """Publish what the pace allows, together, each message at the router that its number selects."""
+    """Publish messages in batches as the pace allows, each message at the router that its number selects."""
     padding = bytes(max(0, payload - STAMP.size))
     before = _reconnects(clients)
     began = time.monotonic_ns()
@@ -183,7 +183,7 @@ async def receive(
     async def begin(number: int, router: str, predicates: Sequence[str]) -> None:
         client = await connect_async(router, name=f"subscriber-{number}", timeout=_TIMEOUT)
         clients.append(client)
-        for index, predicate in enumerate(predicates, 1):  # the last one confirmed confirms all
+        for index, predicate in enumerate(predicates, 1):  # confirmation of the last one confirms all
             subscription = await client.subscribe(
                 predicate, wait=index == len(predicates), timeout=_TIMEOUT, queue=_QUEUE
             )

@@ -28,7 +28,7 @@ def _kind_of(subscription: AsyncSubscription) -> type[Frame]:
 
 
 def _is_elsewhere(subscription: AsyncSubscription, code: int) -> bool:
-    """Return whether a router refuses a subscription that another one has, or whose history another one keeps."""
+    """Return whether a refusal means that another router has the durable subscription, or the history of a replay."""
     if subscription.durable is not None:
         return code == ReasonCode.OTHER_HOME
     has_begun = subscription.since is not None and subscription.since.journal != 0
@@ -43,7 +43,7 @@ class Registrations:
         self.offers: dict[int, AsyncOffer] = {}
         self._link = link
         self._loop = asyncio.get_running_loop()
-        self._deadlines: dict[int, float] = {}  # of those that wait for confirmation
+        self._deadlines: dict[int, float] = {}  # by id, of entries that wait for confirmation
 
     async def subscribe(self, subscription: AsyncSubscription, timeout: float, *, wait: bool) -> None:
         """Register a subscription; wait: raise `NotConfirmed` if it is not confirmed in time, and keep it."""
@@ -154,7 +154,7 @@ class Registrations:
     # --- end
 
     def refuse(self, frame: frames.RefusedFrame) -> None:
-        """End what a router accepted and refuses now, as an earlier router was another, or the rights have changed."""
+        """End an entry that was accepted before and is refused now, by another router or after a change of rights."""
         subscription = self.subscriptions.get(frame.number)
         if subscription is not None and frame.frame == frame_number(_kind_of(subscription)):
             if _is_elsewhere(subscription, frame.code) and self._link.leave(frame.reason):
@@ -166,14 +166,14 @@ class Registrations:
             _log.warning("%s refuses an offer that was accepted before: %s", self._link.router, frame.reason)
 
     def fail(self, error: CbnetError) -> None:
-        """End all: no router accepts this client."""
+        """End all subscriptions and offers: no router accepts this client."""
         for subscription in self.subscriptions.values():
             subscription.end(error)
         for offer in self.offers.values():
             offer.failure = error
 
     def end_subscriptions(self, error: CbnetError | None = None) -> None:
-        """End and forget all subscriptions; the error, if any, is raised after their last message."""
+        """End and remove all subscriptions; the error, if any, is raised after their last message."""
         for subscription in self.subscriptions.values():
             subscription.end(error)
         self.subscriptions.clear()

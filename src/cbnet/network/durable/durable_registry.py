@@ -1,10 +1,10 @@
-"""The durable subscriptions of a router: created, shared, confirmed, limited and removed.
+"""Durable subscriptions of a router: creation, sharing, confirmation, limits and removal.
 
-A subscription takes effect when it is on disk: then its filters are announced like those of clients, and the record of
+A subscription takes effect once it is on disk: its filters are announced like those of clients, and the record of
 this home is flooded. With `wait`, a client is answered when all reachable routers have the record and the announcement.
 
-One that begins in the past gets the messages of the history first (`history_copy`). Meanwhile new messages that match
-reach it over the history, which is a home of them, too.
+A subscription that begins in the past first receives the messages of the history (`history_copy`). Meanwhile new
+matching messages reach it through the history, which stores them, too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from cbnet.network.protocol.frame import FrameNumber
 from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
-_MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router, which are in one record
+_MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router: they share one record
 
 
 class DurableRegistry:
@@ -66,7 +66,7 @@ class DurableRegistry:
         state: RecoveredState,
         replays: Replays | None,
     ) -> None:
-        """Initialise with the content of the journal; replays: of the history, if there is one."""
+        """Initialise with the content of the journal; replays: readers of the history, if there is one."""
         self._context = context
         self._table = announcements.subscriptions
         self._home = home
@@ -106,7 +106,7 @@ class DurableRegistry:
     # --- clients
 
     def subscribe(self, link: int, frame: DurableSubscribe, account: str) -> None:
-        """Let a client receive the messages of a subscription, which is created if it does not exist."""
+        """Attach a client to a subscription, which is created if it does not exist."""
         subscription = self._by_name.get((account, frame.name))
         start: StartPoint | None = None
         if subscription is None:
@@ -122,7 +122,7 @@ class DurableRegistry:
         self._queue.after(partial(self._ready, link, frame, subscription, self._context.now + frame.wait))
 
     def detach(self, link: int, id: int) -> bool:
-        """Stop sending messages to a client; return whether it had such a subscription."""
+        """Detach a client from a subscription; return whether it was attached."""
         subscription = self._attached.pop((link, id), None)
         if subscription is None:
             return False
@@ -132,12 +132,12 @@ class DurableRegistry:
         return True
 
     def remove_client(self, link: int) -> None:
-        """Stop sending messages to a client that has left."""
+        """Detach a client that has left from its subscriptions."""
         for _, id in [key for key in self._attached if key[0] == link]:
             self.detach(link, id)
 
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
-        """Remove messages that a client has handled."""
+        """Remove the messages that a client has acknowledged."""
         subscription = self._attached.get((link, frame.id))
         if subscription is not None:
             subscription.acknowledge(link, frame.id, frame.offsets, frame.up_to, frame.losses)
@@ -146,7 +146,7 @@ class DurableRegistry:
                 self._replays.run(copy_key(subscription.id))  # there may be room now
 
     def remove(self, account: str, name: str, done: Callable[[], None]) -> None:
-        """Remove a subscription and its messages; done: called when they are gone from the disk."""
+        """Remove a subscription and its messages; done: called once the removal is on disk."""
         subscription = self._existing(account, name)
         del self._by_name[account, name]
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
@@ -164,7 +164,7 @@ class DurableRegistry:
         self._queue.after(done)
 
     def limit(self, account: str, frame: DurableLimit, done: Callable[[DurableLimits], None]) -> None:
-        """Change limits of a subscription, for the next messages; done: called with all limits, on disk."""
+        """Change limits of a subscription, for further messages; done: called with all limits once they are on disk."""
         subscription = self._existing(account, frame.name)
         limits = frame.applied_to(subscription.saved.limits)
         subscription.saved = replace(subscription.saved, limits=limits)
@@ -183,21 +183,21 @@ class DurableRegistry:
         return "" if subscription is None else subscription.saved.predicate
 
     def load(self, account: str) -> FilterLoad:
-        """Return how much the subscriptions of an account have."""
+        """Return the load of the subscriptions of an account."""
         return self._loads.get(account, NO_LOAD)
 
     def attached(self, link: int) -> list[tuple[int, str]]:
-        """Return the id and predicate of each subscription whose messages a client receives."""
+        """Return the id and predicate of each subscription that a client is attached to."""
         return [(id, each.saved.predicate) for (of, id), each in self._attached.items() if of == link]
 
     def all(self, account: str | None) -> list[DurableSubscription]:
-        """Return the subscriptions of an account; None: of all."""
+        """Return the subscriptions of an account; None: of all accounts."""
         return [each for (owner, _), each in sorted(self._by_name.items()) if account in (None, owner)]
 
     # --- creation
 
     def _locate(self, frame: DurableSubscribe) -> StartPoint | None:
-        """Return where a new subscription begins in the history; None: now."""
+        """Return the start point of a new subscription in the history; None: it begins now."""
         if frame.start is None or not frame.predicate:
             return None
         if self._replays is None:
@@ -244,7 +244,7 @@ class DurableRegistry:
             self.record.announce()
 
     def _activate(self, subscription: DurableSubscription) -> None:
-        """Receive the messages of a subscription that is on disk, first those of the history, if it begins there."""
+        """Start storing messages for a subscription that is on disk, first those of the history if it begins there."""
         saved = subscription.saved
         filters = predicate_to_bytes(saved.predicate)
         self.record.set(saved.id, (saved.account, saved.name), filters)
@@ -256,7 +256,7 @@ class DurableRegistry:
             self._receive(subscription)
 
     def _receive(self, subscription: DurableSubscription) -> None:
-        """Store messages for a subscription from now on."""
+        """Store new messages for a subscription from now on."""
         saved = subscription.saved
         self._table.set(InternalSubscriber.DURABLE, saved.id, self.record.filters(saved.id))
         self._home.join(saved.id, parse(saved.predicate))
@@ -264,12 +264,12 @@ class DurableRegistry:
     # --- confirmation
 
     def _ready(self, link: int, frame: DurableSubscribe, subscription: DurableSubscription, deadline: float) -> None:
-        """Answer a client whose subscription is on disk, or wait until all routers know of it."""
+        """Answer a client whose subscription is on disk, or wait until all routers know it."""
         if self._attached.get((link, frame.id)) is not subscription:
             return
         subscription.deliver(self._context.now)
         if frame.wait:
-            id = HISTORY_ID if subscription.saved.start else subscription.id  # what receives its messages
+            id = HISTORY_ID if subscription.saved.start else subscription.id  # the log that receives its messages
             self._confirmations.wait(link, frame.id, self.record.filters(id), deadline)
         else:
             self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
@@ -280,7 +280,7 @@ class DurableRegistry:
 
 
 def _check_same(saved: SavedSubscription, frame: DurableSubscribe) -> None:
-    """Raise an `InputError` if a client wants a subscription with another predicate, or with other limits."""
+    """Raise an `InputError` if a client requests an existing subscription with another predicate or other limits."""
     if frame.predicate and {*predicate_to_bytes(frame.predicate)} != {*predicate_to_bytes(saved.predicate)}:
         raise InputError(
             f"durable subscription {saved.name!r} has another predicate: {saved.predicate}",

@@ -3,10 +3,10 @@
     publications ──► forwarder ──► home ──► journal       messages on their way to the disk of each home
          ▲                          │
          └────────── Stored ────────┘
-    registry ──► home records ──► all routers             which homes there are
-    history ──► replays ──► followers, and new durable subscriptions that begin in the past
+    registry ──► home records ──► all routers             the set of homes
+    history ──► replays ──► replay subscriptions, and new durable ones that begin in the past
 
-A router without a journal is no home: it knows the others, and its clients can publish.
+A router without a journal is not a home, but it knows the homes, and its clients can publish.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class DurableRouter:
 
     @property
     def followers(self) -> Followers:
-        """The subscriptions that begin in the past; raise an `InputError` if this router keeps no history."""
+        """The replay subscriptions; raise an `InputError` if this router keeps no history."""
         if self._followers is None:
             raise no_history(self._context.name)
         return self._followers
@@ -109,19 +109,19 @@ class DurableRouter:
             self._queue.committed(event)
 
     def detach(self, link: int, id: int) -> bool:
-        """Stop sending messages of a durable subscription; return whether there is such a one."""
+        """Detach a client from a durable or replay subscription; return whether it was attached."""
         is_followed = self._followers is not None and self._followers.detach(link, id)
         return is_followed or (self._registry is not None and self._registry.detach(link, id))
 
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
-        """Handle that a client has received messages, or removed them; it may name those of another router."""
+        """Handle the acknowledgement of a client, which may name messages of another router."""
         if self._registry is not None:
             self._registry.acknowledge(link, frame)
         if self._followers is not None:
             self._followers.acknowledge(link, frame.id, frame.offsets, frame.up_to)
 
     def attached(self, link: int) -> list[tuple[FrameNumber, int, str]]:
-        """Return frame, id and predicate of each subscription of a client that is durable or begins in the past."""
+        """Return frame number, id and predicate of each durable or replay subscription of a client."""
         durable = [] if self._registry is None else self._registry.attached(link)
         followed = [] if self._followers is None else self._followers.attached(link)
         return [
@@ -139,19 +139,19 @@ class DurableRouter:
             raise Refusal(problem, ReasonCode.OTHER_HOME, hint="connect there")
 
     def load(self, account: str) -> FilterLoad:
-        """Return how much the durable subscriptions of an account have, whether its clients are connected or not."""
+        """Return the load of the durable subscriptions of an account, whether its clients are connected or not."""
         return NO_LOAD if self._registry is None else self._registry.load(account)
 
     def replay_load(self, links: Collection[int]) -> FilterLoad:
-        """Return how much the subscriptions of some links have that begin in the past."""
+        """Return the load of the replay subscriptions of these links."""
         return NO_LOAD if self._followers is None else self._followers.load(links)
 
     def replays_of(self, link: int) -> list[int]:
-        """Return the ids of the subscriptions of a client that begin in the past, oldest first."""
+        """Return the ids of a client's replay subscriptions, oldest first."""
         return [] if self._followers is None else [id for id, _ in self._followers.attached(link)]
 
     def note_loss(self, cause: str) -> None:
-        """Note in the history that messages may be missing."""
+        """Record in the history that messages may be missing."""
         if self._replays is not None:
             self._replays.history.note(cause)
 
@@ -193,7 +193,7 @@ class DurableRouter:
             self._replays.run_all()
 
     def flush(self) -> None:
-        """Submit what the journal must write, at the end of a turn."""
+        """Submit the operations of this turn to the journal, at its end."""
         if self._home is not None and self._queue is not None:
             self._home.finish_turn()
             if self._replays is not None:
@@ -203,7 +203,7 @@ class DurableRouter:
     # --- status
 
     def report(self, number: int, account: str | None) -> DurableReport:
-        """Return the durable subscriptions of an account, or of all, and the known homes."""
+        """Return the durable subscriptions of an account, or of all accounts, and the known homes."""
         own = [] if self._registry is None else self._registry.all(account)
         history = self.history_status(is_whole=account is None)
         return DurableReport(

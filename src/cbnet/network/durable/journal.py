@@ -1,13 +1,13 @@
-"""Journal of a router: operations on disk, and what a router finds there when it starts.
+"""Journal of a router: operations on disk, and the state recovered when the router starts.
 
     state machine ── operations ──► journal: one transaction for many of them, in order
                   ◄── Committed ──           they are on disk, whatever happens next
                   ◄── ReadResult ─           messages that were requested, after the transaction
-                  ◄── Stalled ────           they cannot be written now, as the disk is full; the journal tries again
+                  ◄── Stalled ────           they cannot be written now, as the disk is full; the journal retries
 
-The state machine sees nothing else, so a simulated disk replaces SQLite in tests. All operations of one `submit` take
-effect together or not at all, and not before those that were submitted earlier. Messages are read when the operations
-that were submitted before are on disk, and perhaps later ones; in order, for each subscription.
+The state machine sees nothing else, so a simulated disk replaces SQLite in tests. The operations of one `submit` are
+atomic, and do not take effect before those submitted earlier. Messages are read once the operations submitted earlier
+are on disk, and perhaps later ones; in order, for each subscription.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ HISTORY_ID: Final = 0  # the history of a router is stored like a durable subscr
 
 
 class SavedSubscription(Part):
-    """A durable subscription, as it is on disk, or the history."""
+    """A durable subscription, or the history, as stored on disk."""
 
     id: int
     account: str  # of the client that created it; empty for clients without accounts
     name: str
     predicate: str
     limits: DurableLimits
-    start: int = 0  # offset in the history, if the messages from there on are still to be copied
+    start: int = 0  # offset in the history from which messages are still to be copied; 0: none
     since: float = 0.0  # of the history: time since which all messages are kept
 
 
 class Loss(Part):
-    """Messages that a durable subscription does not get, and of which no client knows."""
+    """Messages lost to a durable subscription, whose loss no client has acknowledged yet."""
 
-    number: int  # higher than those of older ones
+    number: int  # increases from loss to loss
     messages: int  # 0: unknown
     cause: str  # empty: the limits of the subscription
 
@@ -84,7 +84,7 @@ class Append(NamedTuple):
 
 
 class Discard(NamedTuple):
-    """Remove the messages of a subscription from one offset on, before another."""
+    """Remove the messages of a subscription at offsets `first` to `end` - 1."""
 
     subscription: int
     first: int
@@ -92,15 +92,15 @@ class Discard(NamedTuple):
 
 
 class SaveLosses(NamedTuple):
-    """Save what a subscription has lost."""
+    """Save the losses of a subscription."""
 
     subscription: int
-    lost: int = 0  # messages, in all
-    pending: tuple[Loss, ...] = ()  # of which no client knows, in the order of numbers
+    lost: int = 0  # messages, in total
+    pending: tuple[Loss, ...] = ()  # not acknowledged by a client, in the order of numbers
 
 
 class SaveWindow(NamedTuple):
-    """Save which messages of a publisher were stored: all below `floor`, and those of the bits of `seen` above."""
+    """Save which messages of a publisher were stored: all below `floor`, and above it those with a bit in `seen`."""
 
     publisher: int
     floor: int
@@ -127,7 +127,7 @@ class DropHome(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Read messages of a subscription from an offset on."""
+    """Read messages of a subscription, starting at an offset."""
 
     subscription: int
     first: int
@@ -145,7 +145,7 @@ Operation: TypeAlias = Write | Read
 
 
 class ReadResult(NamedTuple):
-    """The messages of a subscription on disk from one offset on, before another, without those that are damaged."""
+    """The messages of a subscription on disk at offsets `first` to `end` - 1, without damaged ones."""
 
     subscription: int
     first: int
@@ -154,7 +154,7 @@ class ReadResult(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """The oldest calls of `submit` that had no answer are on disk."""
+    """The operations of the oldest unanswered calls of `submit` are on disk; submits: number of calls."""
 
     submits: int
 
@@ -185,17 +185,17 @@ class Journal(Protocol):
     """A journal; its events go to `Router.journalled`."""
 
     def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
-        """Return the content, and call a function with every event from then on; not within `submit`."""
+        """Return the content, and from then on call a function with every event, never within `submit`."""
 
     def submit(self, operations: Sequence[Operation]) -> None:
-        """Begin to perform operations."""
+        """Start performing operations."""
 
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
 
 
 class OpenJournal(NamedTuple):
-    """A journal that was started, and what was found in it."""
+    """A started journal, and the state recovered from it."""
 
     journal: Journal
     state: RecoveredState

@@ -1,7 +1,7 @@
-"""Operations of a router on their way to its journal, and the calls that wait until they are on disk.
+"""Queue of a router's journal operations, and of the calls that wait until they are on disk.
 
-A journal that cannot be written, or does not answer, makes the router refuse further messages, with the reason: what
-waits for the disk is bounded.
+If the journal cannot be written or does not answer, the router refuses further messages, with the reason. So the queue
+is bounded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cbnet.network.logs import log
 
 MAX_UNWRITTEN = 1 << 26  # bytes of operations that wait for the disk
 OVERHEAD = 1_000  # bytes of an operation without the content of its message: measured in turns of one message
-MAX_SILENCE = 5.0  # seconds without an answer of the journal, beyond which messages are refused
+MAX_SILENCE = 5.0  # seconds without an answer from the journal after which messages are refused
 
 
 class _Submit:
@@ -41,7 +41,7 @@ class JournalQueue:
         self._unwritten = 0  # bytes
         self._stalled = ""  # why the journal cannot be written
         self._answered = 0.0  # time of its last answer
-        self._silence = 0.0  # seconds for which it owes one, if they are too many
+        self._silence = 0.0  # seconds without an expected answer; 0 if at most `MAX_SILENCE`
 
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
@@ -58,13 +58,13 @@ class JournalQueue:
 
     @property
     def refusal(self) -> str:
-        """Why no further message is stored now; empty if messages are."""
+        """Why no further message can be stored now; empty if it can."""
         if self._stalled or self._silence:
             return self.problem
         return "the journal is too slow" if self._unwritten > MAX_UNWRITTEN else ""
 
     def check(self) -> None:
-        """Notice whether the journal answers."""
+        """Check whether the journal answers."""
         now = self._context.now
         silence = now - max(self._answered, self._submitted[0].time) if self._submitted else 0.0
         was_silent, self._silence = bool(self._silence), silence if silence > MAX_SILENCE else 0.0
@@ -72,27 +72,27 @@ class JournalQueue:
             log(logging.ERROR, "journal silent", reason=self.problem, hint="check the disk")
 
     def stalled(self, reason: str) -> None:
-        """Handle that the journal cannot be written now."""
+        """Record that the journal cannot be written now."""
         self._stalled = reason
 
     # --- operations
 
     def add(self, operation: Operation) -> None:
-        """Perform an operation at the end of this turn."""
+        """Queue an operation, to be submitted at the end of this turn."""
         self._turn.operations.append(operation)
         size = len(operation.entry.content) + OVERHEAD if type(operation) is Append else OVERHEAD
         self._turn.bytes += size
         self._unwritten += size
 
     def after(self, call: Callable[[], None]) -> None:
-        """Call a function when all operations so far are on disk; at once if they are."""
+        """Call a function once all operations queued so far are on disk; at once if they are."""
         if self._turn.operations or self._submitted:
             self._turn.calls.append(call)
         else:
             call()
 
     def before_submit(self, call: Callable[[], None]) -> None:
-        """Call a function at the end of this turn, once: it adds the operations for what changed in many steps."""
+        """Call a function once, at the end of this turn: it adds the operations for changes made in many steps."""
         self._endings[call] = None
 
     def finish_turn(self) -> None:
@@ -112,7 +112,7 @@ class JournalQueue:
             self._submitted[-1].calls += calls
 
     def committed(self, event: Committed) -> None:
-        """Handle what is on disk: make the calls that wait for it."""
+        """Make the calls that wait for operations that are now on disk."""
         if self._silence and not self._stalled:
             log(logging.WARNING, "journal answers again", seconds=round(self._silence))
         self._stalled, self._silence, self._answered = "", 0.0, self._context.now

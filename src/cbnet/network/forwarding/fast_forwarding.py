@@ -1,10 +1,10 @@
-"""Fast forwarding of plain messages, as bytes: what the kernel asks for, and its counters.
+"""Fast forwarding of plain messages, as bytes: lookups for the kernel, and its counters.
 
-    bytes ─► `fast_path` ─► plain messages: matched, delivered and sent on, in the kernel
-                       └──► whatever else: the state machine, of which `forwarder` is the part for messages
+    bytes ─► `fast_path` ─► plain messages: matched, delivered and forwarded, in the kernel
+                       └──► anything else: the state machine, of which `forwarder` is the part for messages
 
-The kernel remembers what it has asked for. It asks again when a slot stands for something else, or when versions, links
-or streams have changed.
+The kernel caches its lookups. It repeats a lookup when a slot has been reassigned, or when versions, links or streams
+have changed.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ Branches: TypeAlias = list[tuple[int | None, int, int | None]]  # see `route_tab
 
 
 class Progress(NamedTuple):
-    """How far the bytes of a link were handled."""
+    """The part of the bytes of a link that was handled, and the result."""
 
     end: int
     outcome: int  # DONE, PYTHON or LATE
-    written: Sequence[int] = ()  # links whose buffers got frames
+    written: Sequence[int] = ()  # links to whose buffers frames were added
     actions: Sequence[Action] = ()
 
 
 class FastForwarding:
-    """The fast path of one router, kept in agreement with its tables."""
+    """The fast path of one router, kept consistent with its tables."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class FastForwarding:
         streams.on_forgotten = self.path.routes.clear
 
     def admit(self, link: Link) -> None:
-        """Handle the messages of a link whose peer is known."""
+        """Start handling the messages of a link whose peer is known."""
         assert link.hello is not None
         if link.is_router:
             self.path.links.admit_router(link.id, MAX_ROUTER_FRAME_BYTES, self._sent.batch(link.session, link.id))
@@ -81,7 +81,7 @@ class FastForwarding:
             self.path.links.admit_client(link.id, MAX_CLIENT_FRAME_BYTES, tree, link.rights.publish_matcher())
 
     def run(self, link: int, data: Data, start: int, end: int, most: int) -> Progress:
-        """Handle the plain messages in some bytes of a link, at most as many as given."""
+        """Handle the plain messages in bytes of a link, `most` messages at most."""
         stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS, most)
         if self.path.has_full_batch:
             self.path.has_full_batch = False
@@ -89,7 +89,7 @@ class FastForwarding:
         return Progress(stopped, outcome, self.path.links.take_touched(), self._context.outbox.take())
 
     def count(self) -> None:
-        """Add what was counted since the last call to the router's counters."""
+        """Add the kernel's counts since the last call to the router's counters."""
         for key, count in zip(_COUNTERS, self.path.take_counts(), strict=True):
             if count:
                 self._context.counters[key] += count

@@ -1,12 +1,12 @@
-"""Forwarding of messages through one router: local delivery, and on along one tree.
+"""Forwarding of messages through one router: local delivery, and onward along one tree.
 
-A packet carries the number of its tree, and a hash of the nodes that it is for, on the receiver's side of the link.
-The receiver finds the tree of one of its versions of the topology in which its side has these nodes, and sends the
-packet on to each neighbour on that tree whose stream has a filter that matches. So routers need not agree on a version:
-each hop hands over a set of nodes, and the parts of a tree are disjoint.
+A packet carries the number of its tree, and a hash of its destination nodes, on the receiver's side of the link. The
+receiver finds the tree of one of its versions of the topology in which its side has these nodes, and forwards the
+packet to each neighbour on that tree whose stream has a matching filter. Routers thus need not agree on a version: each
+hop hands over a set of nodes, and the parts of a tree are disjoint.
 
-Where a link of the tree is gone, or no version has such a tree, the packet is committed again, here, to the newest
-version: then it may reach a router twice, which delivers it once.
+If a link of the tree is gone, or no version has such a tree, this router commits the packet again, to the newest
+version. The packet may then reach a router twice, which delivers it once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.wire import WireError
 
-_MAX_RETRIED = 10_000  # packets that were committed again here, and are not once more
+_MAX_RETRIED = 10_000  # packets committed again by this router, which it does not commit once more
 
 
 class SendResult(NamedTuple):
@@ -85,7 +85,7 @@ class Forwarder:
         self._fast = fast
         self._retried: dict[tuple[str, int, int], None] = {}
         self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
-        self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # takes it to other domains
+        self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # passes it to other domains
         self.on_durable: Callable[[Packet, Sequence[int]], None] = lambda *_: None  # stores it for some subscriptions
 
     def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
@@ -125,12 +125,12 @@ class Forwarder:
         )
 
     def begin_durable(self, packet: Packet, mark: DurableMark) -> None:
-        """Forward a packet to homes, or again to some of them."""
+        """Forward a packet to its homes, or resend it to some of them."""
         self._context.counters[Event.PUBLISHED] += not mark.is_repeated
         self._begin(replace(packet, durable=mark), Content(packet))
 
     def enter(self, packet: Packet, relay: Callable[[Hop], None]) -> None:
-        """Forward a packet of another domain in this one, under its original identity; relay: called with its trace."""
+        """Forward a packet from another domain, under its original identity; relay: called with its trace."""
         self._context.counters[Event.DOMAIN_ENTERED] += 1
         origin, mark = packet.origin or packet.source, packet.mark
         entered = replace(
@@ -147,13 +147,13 @@ class Forwarder:
         self._begin(entered, Content(entered))
 
     def packet(self, neighbour: str, packet: Packet) -> None:
-        """Handle a packet of a neighbour."""
+        """Handle a packet from a neighbour."""
         try:
             content = Content(packet)
         except InputError as error:
             raise WireError(f"invalid packet: {error.summary}") from None
         if packet.mark is not None:
-            hypothetical_predicate(packet.mark)  # checked at once: errors are not passed on
+            hypothetical_predicate(packet.mark)  # checked at once: errors are not forwarded
         self._context.counters[Event.PACKETS_RECEIVED] += 1
         tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
         if tree is None and self._versions.is_outdated:
@@ -162,7 +162,7 @@ class Forwarder:
         self._handle(packet, content, tree, neighbour)
 
     def adopted(self) -> None:
-        """Commit again what was sent over links that the newest version lacks, and that nobody has confirmed."""
+        """Commit again the unconfirmed packets that were sent over links that the newest version lacks."""
         lost = self._sent.take_lost(self._versions.newest.own_sessions)
         behind = self._versions.sides() if lost else {}
         for packet in lost:
@@ -178,7 +178,7 @@ class Forwarder:
         self._handle(packet, content, self._versions.newest.tree(packet.tree, self._context.name), "")
 
     def _handle(self, packet: Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
-        """Deliver a packet, if it is new, and send it on."""
+        """Deliver a packet, if it is new, and forward it."""
         matches = self._subscriptions.matched(content)
         is_new = self._is_new(packet)
         if not is_new:
@@ -186,7 +186,7 @@ class Forwarder:
         elif packet.mark is None or not packet.mark.is_dry:
             self._deliver(packet, matches)
         if packet.durable is not None and (matches.durable or self._context.name in packet.durable.homes):
-            self.on_durable(packet, matches.durable)  # also if it came before: its source may lack the answer
+            self.on_durable(packet, matches.durable)  # also for a duplicate: its source may lack the answer
         has_entered = bool(packet.origin) and not came_from
         domains = self._leave(packet, matches) if is_new and not has_entered else {}
         if has_entered and not is_new:
@@ -203,7 +203,7 @@ class Forwarder:
             self.report(TraceReport(packet.source, 0, packet.mark.number, self._reporter.hop(step)))
 
     def _is_new(self, packet: Packet) -> bool:
-        # A durable publisher may send a message again over another router.
+        # A durable publisher may resend a message through another router.
         source = "" if packet.durable is not None else packet.origin or packet.source
         return self._fast.windows.is_new(source, packet.incarnation, packet.tree, packet.number)
 
@@ -274,7 +274,7 @@ class Forwarder:
         return packet.mark is not None and wants_hypothetically(packet.mark, branch.to.behind, content)
 
     def _retry(self, packet: Packet, content: Content, matches: Matches) -> SendResult:
-        """Commit a packet again that cannot be sent on; once at each router."""
+        """Commit again a packet that cannot be forwarded; once at each router."""
         identity = packet.origin or packet.source, packet.incarnation, packet.number
         if identity in self._retried:
             return self._dropped(DropReason.LINK_CLOSED)
@@ -288,7 +288,7 @@ class Forwarder:
     def _commit_again(
         self, packet: Packet, content: Content, matches: Matches, lacking: frozenset[str] | None = None
     ) -> SendResult:
-        """Commit a packet, here, to the newest version."""
+        """Commit a packet at this router to the newest version."""
         tree = self._versions.newest.tree(packet.tree, self._context.name)
         if tree is None or packet.tries >= MAX_TRIES:
             return self._dropped(DropReason.LINK_CLOSED)

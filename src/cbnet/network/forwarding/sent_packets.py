@@ -1,11 +1,11 @@
-"""Packets that were sent to neighbours, until these confirm them.
+"""Packets sent to neighbours and not yet confirmed by them.
 
-    sent ──► batch ──Ping──► unconfirmed batches ──Pong──► forgotten
+    sent ──► batch ──Ping──► unconfirmed batches ──Pong──► discarded
                                    └── the link is gone ──► committed again, toward the routers that were behind it
 
-A link keeps the order of its frames, so the answer to a Ping confirms all packets before it. A link may be dead for
-seconds before that is noticed; what was sent meanwhile is lost unless it is kept. Most of what is sent twice reaches
-other routers, and those that have it drop it as a duplicate.
+A link preserves the order of its frames, so the answer to a Ping confirms all packets before it. A link may be dead for
+seconds before that is noticed; packets sent meanwhile are lost unless they are kept. Most packets that are sent twice
+reach other routers, and routers that have them already drop them as duplicates.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from cbnet.network.protocol.frames import Packet
 from cbnet.network.protocol.wire import decode_packets, encode_body
 
 _BATCH_SIZE = 1 << 18  # bytes; then a Ping is sent at once
-_MAX_BATCHES = 64  # of a link, or 16 MB; then the oldest ones are forgotten
+_MAX_BATCHES = 64  # of a link, or 16 MB; beyond it, the oldest ones are discarded
 
 
 @dataclass
 class _Session:
-    """What was sent over one link and is not confirmed."""
+    """The packets sent over one link and not confirmed."""
 
     link: int
     batch: LinkBuffer = field(default_factory=lambda: LinkBuffer(_BATCH_SIZE, _BATCH_SIZE))  # since the last Ping
@@ -63,10 +63,10 @@ class SentPackets:
                 self._ping(session)
 
     def ping(self) -> None:
-        """Ask all neighbours to confirm what was sent; call it several times per second."""
+        """Ask all neighbours to confirm the packets sent to them; call it several times per second."""
         for session in self._sessions.values():
             if session.pinged:
-                self._links.ping(session.link)  # again: a Ping may be left out while many packets are queued
+                self._links.ping(session.link)  # again: a Ping may be omitted while many packets are queued
             elif session.batch.ready:
                 self._ping(session)
 
@@ -76,13 +76,13 @@ class SentPackets:
             session.pinged.append((number, session.batch.take()))
 
     def confirm(self, session: int, number: int) -> None:
-        """Forget the packets before a Ping, which was answered."""
+        """Discard the packets sent before a Ping that was answered."""
         known = self._sessions.get(session)
         while known is not None and known.pinged and known.pinged[0][0] <= number:
             known.pinged.popleft()
 
     def take_lost(self, present: Collection[int]) -> list[Packet]:
-        """Remove and return the packets that were sent over other sessions than those present, oldest first."""
+        """Remove and return the packets that were sent over sessions not in `present`, oldest first."""
         lost: list[Packet] = []
         for session, known in [each for each in self._sessions.items() if each[0] not in present]:
             for data in (*(data for _, data in known.pinged), known.batch.take()):

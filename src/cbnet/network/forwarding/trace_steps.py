@@ -1,7 +1,7 @@
 """Reports of a router on traced packets: its decisions and their reasons (the live form of `matching.explain`).
 
 For each neighbour on the packet's tree: the filter of its side that matched, or the nearest misses; the same for local
-subscriptions; and the reason of a drop. A trace may assume a hypothetical subscriber at some router.
+subscriptions; and the reason for a drop. A trace may assume a hypothetical subscriber at some router.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from cbnet.network.protocol.fields import (
 from cbnet.network.protocol.frames import Branch, Hop, Packet, TraceMark
 from cbnet.network.protocol.wire import WireError
 
-_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; more values of an attribute make it fewer
+_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; fewer if attributes have several values
 _TOO_MANY = "the message has too many values to be explained"
 
 
 class TraceStep(NamedTuple):
-    """How a router handled a traced packet."""
+    """A router's handling of a traced packet."""
 
     tree: TreeView | None  # None: this router knows no such tree
     packet: Packet
@@ -54,7 +54,7 @@ class TraceStep(NamedTuple):
     sent: Sequence[TreeBranch]  # of this tree, or of the one that the packet was committed to again
     dropped: DropReason | None
     matches: Matches
-    domains: Mapping[int, str]  # that it was passed to: their networks, by the side of the gateway
+    domains: Mapping[int, str]  # domains that it was passed to: their networks, by the side of the gateway
 
 
 class TraceReporter:
@@ -84,7 +84,7 @@ class TraceReporter:
         )
 
     def _branches(self, step: TraceStep) -> list[Branch]:
-        """Return the branches that it was sent to, then the others of its tree, each by neighbour."""
+        """Return the branches that the packet was sent to, then the others of its tree, each in order of neighbours."""
         sent = {branch.to.neighbour: branch for branch in step.sent}
         others = {
             branch.to.neighbour: branch for branch in self._tree_branches(step) if branch.to.neighbour not in sent
@@ -99,7 +99,7 @@ class TraceReporter:
         return () if step.tree is None else self._streams.branches(step.tree)
 
     def _reasons(self, step: TraceStep, branch: TreeBranch, *, is_sent: bool) -> list[str]:
-        """Return the filter of a side that matches, or the nearest misses, or why neither counts."""
+        """Return the filter of a side that matches, or the nearest misses, or the reason why neither applies."""
         if branch.to.neighbour == step.came_from and not is_sent:
             return [CAME_FROM_THERE]
         if branch.subscriptions is None:
@@ -114,7 +114,7 @@ class TraceReporter:
         return nearest_misses(step.content, [("", predicate)])
 
     def _predicate(self, branch: TreeBranch) -> Predicate:
-        """Return what the side behind a branch wants, as far as it is searched."""
+        """Return the predicate of the side behind a branch, as far as it is searched."""
         filters = self._streams.filters(branch.to)
         return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
 
@@ -135,7 +135,7 @@ class TraceReporter:
         return shown, nearest_misses(step.content, others)
 
     def _passed(self, step: TraceStep) -> list[Branch]:
-        """Return the other networks that it was passed to."""
+        """Return the other networks that the packet was passed to."""
         wanted = (
             (id, predicate)
             for subscriber, id, predicate in self._subscriptions.all()

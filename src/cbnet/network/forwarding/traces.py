@@ -35,7 +35,7 @@ class _Trace:
     )  # by network, sender and receiver: packets sent minus reports; both "" where it began, or entered the network
 
     def missing(self) -> list[str]:
-        """Return the routers whose reports are missing, each with its network if that is another one."""
+        """Return the routers whose reports are missing, each with its network if it is in another one."""
         return sorted({_name(*key) for key, count in self.expected.items() if count > 0})
 
 
@@ -49,7 +49,7 @@ class Traces:
         self._count = 0
 
     def begin(self, link: int, frame: Trace) -> TraceMark:
-        """Start to collect reports on a message; return the mark for its packet."""
+        """Start collecting reports on a message; return the mark for its packet."""
         if len(self._traces) >= _MAX_TRACES:
             raise InputError("too many traces at once", hint="wait for one to end")
         if bool(frame.predicate) != bool(frame.at):

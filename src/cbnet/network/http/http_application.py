@@ -1,4 +1,4 @@
-"""The HTTP application of a router: its paths, and what all of them have in common.
+"""The HTTP application of a router: its paths, middleware and error handlers.
 
 POST /publish    GET /subscribe        /ws    POST /request    POST /trace    GET /status
 GET /watch       GET /subscriptions    POST /check             POST /covers   POST /explain
@@ -35,12 +35,12 @@ from cbnet.network.http.watch.network_watch import NetworkWatch
 from cbnet.network.http.web_page import web_page
 from cbnet.network.transport.tcp_router import TcpRouter
 
-_CACHE_TIME: Final = 0.2  # seconds for which the metrics are not collected again
+_CACHE_TIME: Final = 0.2  # seconds for which collected metrics are reused
 _HINTS: Final = {404: "the paths are in /openapi.json", 405: "the methods are in /openapi.json"}
 
 
 def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]) -> Starlette:
-    """Return the application of a router; origins: of web pages that may use it besides its own."""
+    """Return the application of a router; origins: further origins whose web pages may use it."""
     publishing, queries, observation = Publishing(links), Queries(links), _Observation(router, links)
     playground = Playground(links)
     routes: list[BaseRoute] = [

@@ -1,10 +1,10 @@
-"""HTTP connections of a router: their number, and their time.
+"""HTTP connections of a router, limited in number and in idle time.
 
     accepted ──► first request ──► idle ◄──► session: a request that holds a link, an event stream, a WebSocket
 
-The limits of native connections apply until the first request (`Acceptor`). The number of sessions is limited, and that
-of all other connections too: beyond it the oldest is closed. So there is always room for the next health check. A
-connection is closed that sends no complete request head in time, and one that reads nothing although bytes wait for it.
+Until the first request, the limits of native connections apply (`Acceptor`). The number of sessions is limited, and so
+is that of all other connections, beyond which the oldest is closed: there is always room for the next health check. A
+connection is closed if it sends no complete request head in time, or reads nothing although bytes are waiting for it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from cbnet.network.transport.acceptor import Acceptor
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
 
-HEAD_TIMEOUT: Final = 5.0  # seconds for the head of a request, also the next one of a connection
-STALL_TIMEOUT: Final = 30.0  # seconds without reading, although bytes wait
+HEAD_TIMEOUT: Final = 5.0  # seconds for the head of a request, also for the next one of a connection
+STALL_TIMEOUT: Final = 30.0  # seconds without reading, although bytes are waiting
 MAX_IDLE: Final = 64  # connections without a session
 _MALFORMED: Final = b'{"title":"Bad Request","status":400,"detail":"not an HTTP/1.1 request of up to 16 KiB"}\n'
 
@@ -48,7 +48,7 @@ class HttpConnection(H11Protocol):
         self._is_upgraded = False
         self.idle_since: float | None = None
         self.unsent = 0  # bytes at the last check
-        self.read_at = 0.0  # when fewer bytes waited than before
+        self.read_at = 0.0  # time of the last check at which no bytes, or fewer than before, were waiting
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection."""
@@ -57,12 +57,12 @@ class HttpConnection(H11Protocol):
         self.table.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection."""
         super().connection_lost(exc)
         self.table.closed(self)
 
     def handle_events(self) -> None:
-        """Handle what was received; the client is known after its first request."""
+        """Handle received bytes; the client is known after its first request."""
         super().handle_events()
         if self.cycle is not None:
             self.table.known(self)
@@ -113,9 +113,9 @@ class HttpConnections:
         self._new.add(connection)
 
     def known(self, connection: HttpConnection) -> None:
-        """Handle the first request of a connection; if too many have no session, close the oldest that has no request.
+        """Handle the first request of a connection; if too many have no session, close the oldest without a request.
 
-        One with a request may become a session in this turn of the event loop.
+        A connection with a request may become a session in this iteration of the event loop.
         """
         if connection not in self._new:
             return
@@ -155,7 +155,7 @@ class HttpConnections:
                 self.closed(connection)
 
     def check(self, now: float) -> None:
-        """Close the connections that are too slow, and remove closed ones; call it every second."""
+        """Close connections that are too slow, and remove closed ones; call it every second."""
         for connection in self._all():
             if connection.transport.is_closing():  # of a WebSocket, which does not report its end to `closed`
                 self.closed(connection)

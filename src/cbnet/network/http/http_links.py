@@ -1,8 +1,8 @@
 """The links of HTTP clients: each is a client of the router, over a connection in memory.
 
 A link has the rights of the bearer token, or of the TLS certificate, of its HTTP connection, whose address the router
-sees. The router handles it as any other client: limits, rates, queues, slow consumers, audit log. It is never
-replaced: when the router closes it, the request, event stream or WebSocket ends with the reason.
+sees. The router treats it like any other client: limits, rates, queues, slow consumers, audit log. A link never
+reconnects: when the router closes it, the request, event stream or WebSocket ends with the reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HINT: Final = "send the header `Authorization: Bearer TOKEN`, with a token of `
 
 
 def bearer_token(request: HTTPConnection) -> str:
-    """Return the token of a request; empty: none."""
+    """Return the token of a request; empty if there is none."""
     header = request.headers.get("authorization", "")
     if header and header[: len(_SCHEME)].lower() != _SCHEME:
         raise Problem(401, "unknown kind of authorization", hint=_HINT)
@@ -51,7 +51,7 @@ class HttpLinks:
         self._open: dict[AsyncClient, DurablePublisher] = {}
         self._idle: list[
             DurablePublisher
-        ] = []  # of closed links; homes know only so many, and not one for each request
+        ] = []  # of closed links, to be reused: homes remember a limited number, not one per request
         self._closing: set[asyncio.Task[None]] = set()
         connections.on_closed = self._end_shared
 
@@ -86,11 +86,11 @@ class HttpLinks:
                 self._end(client)
 
     def rights(self, request: HTTPConnection) -> Rights:
-        """Return the rights of a client that needs no link."""
+        """Return the rights of a client whose request needs no link."""
         return self._rights(request.state.connection, bearer_token(request))
 
     def needs_token(self, request: HTTPConnection) -> bool:
-        """Return whether a client without a token is refused, as it has no certificate either."""
+        """Return whether a client needs a token: clients must authenticate, and it has no certificate."""
         has_certificate = bool(certificate_names(request.state.connection.transport))
         return self._router.router.links.access.clients is not None and not has_certificate
 

@@ -2,8 +2,8 @@
 
     Acceptor ──► HttpConnection ──► http_application ──► HttpLinks ──► the router
 
-uvicorn parses HTTP and WebSockets; the router's own acceptor listens, with its limits and its TLS. On an address that
-only this machine can reach, connections are not encrypted.
+uvicorn parses HTTP and WebSockets; the router's own acceptor listens, with its limits and its TLS. Connections on a
+loopback address are not encrypted.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.transport.acceptor import Acceptor
 from cbnet.network.transport.tcp_router import TcpRouter
 
-_CHECKED: Final = 1.0  # seconds between two checks for slow connections
-_FAREWELL: Final = 0.5  # seconds for the last answers
+_CHECKED: Final = 1.0  # seconds between checks for slow connections
+_FAREWELL: Final = 0.5  # seconds to send the last responses
 _PING: Final = 20.0  # seconds between the pings of a WebSocket, and for their answers
 _MAX_HEAD: Final = 1 << 14  # bytes
 
@@ -35,7 +35,7 @@ class HttpServer:
     """The HTTP server of one router."""
 
     def __init__(self, router: TcpRouter, address: Address, *, origins: Sequence[str], sessions: int) -> None:
-        """Initialise with the address to listen on; sessions: maximum number at once."""
+        """Initialise with the address to listen on; sessions: maximum number of concurrent ones."""
         self.address = address
         self._router = router
         self._connections = HttpConnections(sessions)
@@ -63,7 +63,7 @@ class HttpServer:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Listen."""
+        """Start listening."""
         self._apply_limits()
         try:
             self.address = await self._acceptor.listen(self.address)

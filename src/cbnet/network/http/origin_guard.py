@@ -1,8 +1,9 @@
 """Protection against web pages of other origins.
 
-A browser lets any page send requests to a router on the same machine. So a request with the `Origin` of another site is
-refused, unless the configuration lists it (`http_origins`). A page could also make its own host name resolve to this
-machine; so a router that needs no token is served only under names of the loopback address and of listed origins.
+A browser lets any page send requests to a router on the same machine. A request with the `Origin` of another site is
+therefore refused, unless the configuration lists it (`http_origins`). A page could also make its own host name resolve
+to this machine (DNS rebinding), so a router that needs no token is served only under names of the loopback address and
+of listed origins.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cbnet.network.protocol.addresses import Address
 
 
 class OriginGuard:
-    """Middleware that refuses requests of web pages that are not allowed."""
+    """Middleware that refuses requests from web pages that are not allowed."""
 
     def __init__(self, app: ASGIApp, origins: Collection[str], needs_token: Callable[[], bool]) -> None:
         self._app = app
@@ -51,7 +52,7 @@ class OriginGuard:
 
 
 def _is_direct(host: str, request: HTTPConnection) -> bool:
-    """Return whether a host is an address, or a name of the loopback address."""
+    """Return whether a host is the address of this server, or a name of the loopback address."""
     name = urlsplit(f"//{host}").hostname or ""
     if Address(name, 0).is_loopback:
         return True

@@ -2,7 +2,7 @@
 
 They compute what `cbnet check`, `cbnet covers` and `cbnet match --explain` do, in a thread and one at a time, so that
 the router serves others meanwhile. The limits of a predicate are lower than for a subscription, the search for a
-message is bounded in time, and few requests wait.
+message is bounded in time, and the number of waiting requests is limited.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIMITS: Final = Limits(length=10_000, filters=200, constraints=2_000)
 _MAX_COMBINATIONS: Final = 20_000  # of values that an explanation examines
 _MAX_BODY: Final = 1 << 16  # bytes
 _MAX_WAITING: Final = 16  # requests
-_SEARCH_TIME: Final = 0.5  # seconds of processor time, after which no other filter is begun
+_SEARCH_TIME: Final = 0.5  # seconds of processor time, after which no further filter is searched
 _NOTHING: Final = Predicate()
 
 
@@ -49,7 +49,7 @@ class Playground:
     def __init__(self, links: HttpLinks) -> None:
         self._links = links
         self._turn = asyncio.Lock()
-        self._waiting = 0  # requests, with the one that is computed
+        self._waiting = 0  # requests, including the one being computed
 
     async def check(self, request: Request) -> Response:
         """Return the normal form of a predicate."""
@@ -64,7 +64,7 @@ class Playground:
         return await self._answer(request, explained)
 
     async def _answer(self, request: Request, compute: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
-        async with self._links.shared(request):  # for the limits of its sessions and links
+        async with self._links.shared(request):  # applies the limits of sessions and links
             members = await json_object(request, _MAX_BODY)
             if self._waiting >= _MAX_WAITING:
                 raise Problem(503, "too many predicates are examined at once", hint="try again later")
@@ -93,7 +93,7 @@ def checked(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(members: dict[str, Any]) -> dict[str, Any]:
-    """Test whether a predicate covers another one; if not, search a message that matches only the narrow one."""
+    """Test whether a predicate covers another one; if not, search for a message that matches only the narrow one."""
     options = RequestOptions(members, ("wide", "narrow", "dialect", "narrow_dialect"))
     dialect = options.text("dialect")
     wide = _predicate(members, "wide", dialect)
@@ -134,7 +134,7 @@ def _predicate(members: dict[str, Any], name: str, dialect: str) -> Predicate:
 
 
 def _search(wide: Predicate, narrow: Predicate) -> Search:
-    """Search a message that matches only the narrow predicate, filter by filter."""
+    """Search for a message that matches only the narrow predicate, filter by filter."""
     end = thread_time() + _SEARCH_TIME
     is_exhausted = True
     for filter in narrow.filters:

@@ -5,8 +5,8 @@
     any, with headers ce-id, ce-type, …         a CloudEvent in binary mode
     application/x-ndjson, application/jsonl     JSON Lines, published while they arrive
 
-The answer comes when the router has accepted the messages. Lines are published up to the first invalid one; the problem
-document has its number, and how many were published.
+The response is sent when the router has accepted the messages. Lines are published up to the first invalid one; the
+problem document has its line number, and the number of messages published.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LINES: Final = frozenset(
 _PLAIN: Final = frozenset({"", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded"})
 _EVENTS: Final = "application/cloudevents"
 _EVENT_HEADERS: Final = ("ce-specversion", "ce-id", "ce-type")
-_PATIENCE: Final = 60.0  # seconds that lines wait for a router that does not read, for instance as they are too many
+_PATIENCE: Final = 60.0  # seconds that lines wait for a router that does not read, for instance under back-pressure
 
 
 class Publishing:
@@ -58,7 +58,7 @@ class Publishing:
 async def publish_all(
     client: AsyncClient, items: Sequence[Item], *, is_durable: bool, timeout: float
 ) -> dict[str, Any]:  # fmt: skip
-    """Publish messages with their payloads, and wait until the router has accepted them; return more about them."""
+    """Publish messages with their payloads, and wait until the router has accepted them; return further members."""
     messages, payloads = [message for message, _ in items], [payload for _, payload in items]
     if is_durable:
         receipts = await client.publish_durably(messages, payloads, timeout=timeout)
@@ -74,14 +74,14 @@ async def publish_all(
 
 async def _check_accepted(client: AsyncClient, refused_before: int, count: int, timeout: float) -> None:
     """Raise a `Problem` if the router has refused some of the last messages."""
-    await client.status(timeout)  # the router answers after it has processed all messages before
+    await client.status(timeout)  # the router answers after it has processed all earlier messages
     refused = client.refused - refused_before
     if refused:
         raise Problem(403, client.refusal, published=count - refused, refused=refused)
 
 
 class _Lines:
-    """JSON Lines that are published while they arrive."""
+    """JSON Lines that are published as they arrive."""
 
     def __init__(self, client: AsyncClient, *, is_durable: bool, timeout: float) -> None:
         self._client = client

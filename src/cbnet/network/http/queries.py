@@ -27,7 +27,7 @@ _STATUSES: Final[dict[int, int]] = {ReasonCode.UNKNOWN: 404, ReasonCode.LIMIT: 5
 
 
 class Queries:
-    """The endpoints of a router for requests, traces, its status, and what is subscribed to."""
+    """The endpoints of a router for requests, traces, its status, and subscriptions."""
 
     def __init__(self, links: HttpLinks) -> None:
         self._links = links
@@ -63,7 +63,7 @@ class Queries:
 
 
 async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
-    """Request an item by the members of a JSON object."""
+    """Request the item that the members of a JSON object describe."""
     options = RequestOptions(members, REQUEST)
     wanted = members.get("request", "")
     if not isinstance(wanted, str | dict) or not wanted:

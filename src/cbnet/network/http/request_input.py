@@ -15,7 +15,7 @@ from cbnet.language.dialects import CBNET, parse
 from cbnet.network.http.problems import Problem
 from cbnet.network.router.clients import PREDICATE_LIMITS
 
-MAX_BODY: Final = 1 << 20  # bytes; of JSON Lines, of one line
+MAX_BODY: Final = 1 << 20  # bytes; for JSON Lines, of one line
 MAX_TIMEOUT: Final = 3_600.0  # seconds
 _BODY_TIMEOUT: Final = 30.0  # seconds between two parts of a body
 _FLAGS: Final = {"true": True, "1": True, "": True, "false": False, "0": False, True: True, False: False}
@@ -25,7 +25,7 @@ class RequestOptions:
     """The options of a request, by name."""
 
     def __init__(self, values: Mapping[str, Any], known: Collection[str]) -> None:
-        """Initialise with texts of a query, or with the members of an object; raise an error for unknown names."""
+        """Initialise with query parameters, or with the members of an object; raise an error for unknown names."""
         check_keys(values, known, " in the request")
         self._values = values
 

@@ -28,7 +28,7 @@ Action: TypeAlias = Send | Shut
 
 
 class Outbox:
-    """Actions collected while an event is handled, in their order."""
+    """Actions collected while an event is handled, in order."""
 
     def __init__(self) -> None:
         self._actions: list[Action] = []

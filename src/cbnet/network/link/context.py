@@ -12,14 +12,14 @@ from cbnet.network.link.counters import DropReason
 from cbnet.network.link.settings import Settings
 from cbnet.network.logs import log
 
-_WARNING_INTERVAL = 5.0  # seconds between two warnings of one event
+_WARNING_INTERVAL = 5.0  # seconds between two warnings for one event
 
 
 class Clock:
     """Seconds since the start, driven by another clock, and independent of its jumps.
 
-    `now` never runs back, and grows by at most `max_step` per update: a jump alone closes no link and expires no
-    record. `elapsed` counts steps in full; it bounds how long replies are cached, also while the process was suspended.
+    `now` never goes back, and advances by at most `max_step` per update: a jump alone closes no link and expires no
+    record. `elapsed` counts steps in full; it bounds how long replies are cached, also while the process is suspended.
     """
 
     def __init__(self, max_step: float) -> None:
@@ -66,7 +66,7 @@ class RouterContext:
         self.counters[reason.key] += 1
 
     def warn(self, event: str, **members: Any) -> None:
-        """Log a warning, unless one of the same event was logged just now: a peer may cause very many."""
+        """Log a warning, unless one for the same event was logged recently: a peer may cause very many."""
         if self.now - self._warned.get(event, float("-inf")) >= _WARNING_INTERVAL:
             self._warned[event] = self.now
             log(logging.WARNING, event, **members)

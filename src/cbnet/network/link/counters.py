@@ -1,4 +1,4 @@
-"""Counters of a router: identifiers, and the text that people read for each.
+"""Counters of a router: identifiers, and human-readable texts.
 
 A router has one `Counter[str]`. Its keys are events (`published`), drops by reason (`dropped.duplicate`) and denials by
 cause (`denied.subscribe`); status frames carry them as they are. Logs, metrics and commands use the identifiers.
@@ -105,7 +105,7 @@ class Denial(StrEnum):
         return f"denied.{self}"
 
 
-# The text of drop reasons; an identifier that is missing here, of a newer router, is its own text.
+# Texts of drop reasons; an identifier that is missing here, from a newer router, is its own text.
 _DROP_TEXTS: Final[Mapping[str, str]] = {
     DropReason.DUPLICATE: "duplicate",
     DropReason.TOO_MANY_HOPS: "too many hops",
@@ -128,12 +128,12 @@ def drop_text(reason: str) -> str:
 
 
 def drops(counters: Mapping[str, int]) -> dict[str, int]:
-    """Return how many drops there were, by the identifiers of their reasons."""
+    """Return the number of drops, by the identifier of the reason."""
     return _with_prefix(counters, "dropped.")
 
 
 def denials(counters: Mapping[str, int]) -> dict[str, int]:
-    """Return how many denials there were, by the identifiers of their causes."""
+    """Return the number of denials, by the identifier of the cause."""
     return _with_prefix(counters, "denied.")
 
 

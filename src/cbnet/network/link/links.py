@@ -3,13 +3,13 @@
     opened ──Hello sent──► greeting ──Hello received──► up ──► closed
                                └──── timeout or protocol error ────┘
 
-Two routers may have several links at once, where both have dialled, or where one has noticed the end of a link
-before the other. Each is a session of its own, with an id that both ends compute from their Hellos. Records are sent
-over all of them.
+Two routers may have several links at once, if both have dialled, or if one has noticed the end of a link before the
+other. Each link is a separate session, with an id that both ends compute from their Hellos. Records are sent over all
+of them.
 
-Two routers with one name are reported where both are seen. A new incarnation under the name of a present neighbour is
-usually that neighbour after a restart, whose old connection has not ended yet. So the old link gets a ping: only a
-router that is still running answers it.
+Two routers with the same name are reported by any router that sees both. A new incarnation under the name of a current
+neighbour is usually that neighbour after a restart, whose old connection has not ended yet. The old link is therefore
+pinged: only a router that is still running answers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 _MAX_PARALLEL_LINKS = 4
 _PROBE_SECONDS = 0.1
 
-End: TypeAlias = tuple[int, int]  # of a connection: the incarnation of a router, its number of the link
+End: TypeAlias = tuple[int, int]  # of a connection: the incarnation of a router, and its number for the link
 
 
 def session_id(one: End, other: End) -> int:
@@ -55,15 +55,15 @@ class Link:
     last_ping: float
     hello: Hello | None = None  # of the peer
     session: int = 0  # of a router, after its Hello; see `session_id`
-    probed: float = -inf  # time of a ping that was sent as others say that the peer has closed the link
-    challenge: int = 0  # number of a ping; an answer proves that there are two routers of one name
+    probed: float = -inf  # time of a ping sent because other routers report that the peer has closed the link
+    challenge: int = 0  # number of a ping whose answer proves that two routers have the same name
     drops_when_slow: bool = True  # drop messages if the peer reads too slowly; else disconnect it
     traffic: LinkTraffic = field(default_factory=LinkTraffic)
     certificate_names: frozenset[str] | None = None  # of the peer; None: no TLS
     rights: Rights = ALL_RIGHTS  # of a client
     denials: int = 0
     address: str = ""  # of the peer
-    is_listed: bool = True  # whether the status shows it; not those of HTTP requests, which come and go
+    is_listed: bool = True  # whether the status shows it; False for links of HTTP requests, which are short-lived
 
     @property
     def is_router(self) -> bool:
@@ -140,10 +140,10 @@ class LinkTable:
         return self._by_session.get(session)
 
     def answering(self, neighbour: str) -> list[int]:
-        """Return the links to a router over which something was received lately, oldest first.
+        """Return the links to a router over which something was received recently, oldest first.
 
-        A live link is never silent for long: after a `heartbeat` of silence the peer is pinged. One that was probed
-        must answer soon.
+        A live link is never silent for long: after a `heartbeat` of silence the peer is pinged. A probed peer must
+        answer soon.
         """
         return [link for link in self._by_neighbour.get(neighbour, ()) if self._is_answering(self._all[link])]
 
@@ -153,14 +153,14 @@ class LinkTable:
         return link.last_received >= now - 2 * self._context.settings.heartbeat and not is_late
 
     def probe(self, neighbour: str) -> None:
-        """Ping a neighbour that has closed its links to this router, as others say."""
+        """Ping a neighbour that, according to other routers, has closed its links to this one."""
         for link in map(self._all.__getitem__, self._by_neighbour.get(neighbour, ())):
             if link.last_received > link.probed:  # else it was probed already
                 link.probed = self._context.now
                 self._ping(link)
 
     def has_session(self, neighbour: str, sessions: Iterable[int]) -> bool:
-        """Return whether one of some sessions with a neighbour is open."""
+        """Return whether any of `sessions` with a neighbour is open."""
         return not set(sessions).isdisjoint(self._sessions(neighbour))
 
     def _sessions(self, neighbour: str) -> list[int]:
@@ -208,13 +208,13 @@ class LinkTable:
             self.shut(parallel[0], "replaced by newer links", ReasonCode.REPLACED)
 
     def _challenge(self, link: Link, incarnation: int) -> None:
-        """Ping a neighbour whose name another incarnation uses now."""
+        """Ping a neighbour whose name another incarnation now uses."""
         if link.hello is not None and link.hello.incarnation != incarnation:
             self._ping(link)
             link.challenge = self._pings
 
     def accept_pong(self, link: Link, pong: Pong) -> None:
-        """Accept the answer to a ping."""
+        """Handle the answer to a ping; warn if it proves that two routers have the same name."""
         if link.challenge and pong.number >= link.challenge:
             link.challenge = 0
             reason = f"two routers named {self.name(link.id)!r} are linked to this one; rename one of them"
@@ -231,7 +231,7 @@ class LinkTable:
         return replace(hello, name=name, token="")
 
     def _deny(self, link: Link, hello: Hello, error: Denied) -> None:
-        """Count a peer that may not link; a client gets the reason."""
+        """Count a peer that is denied a link, and send a client the reason."""
         self._context.counters[Denial(hello.role).key] += 1
         is_known = link.hello is not None
         audit("link", error.summary, client=hello.name if is_known else "", address=link.address)
@@ -239,9 +239,9 @@ class LinkTable:
             self._context.outbox.send(link.id, refused(FrameNumber.HELLO, 0, error))
 
     def change_access(self, access: Access) -> list[tuple[Link, Rights]]:
-        """Apply other rules: close the links of peers that they do not admit, the newest where there are too many.
+        """Apply new rules: close the links of peers that they do not admit, the newest where there are too many.
 
-        Return the links of clients whose rights have changed, with the rights before.
+        Return the links of clients whose rights have changed, with their previous rights.
         """
         former, self.access = self.access, access
         self._by_account = {}
@@ -303,7 +303,7 @@ class LinkTable:
         self.is_leaving = True
 
     def refuse(self, neighbour: str, incarnation: int, until: float) -> None:
-        """Refuse links to an incarnation of a neighbour until some time."""
+        """Refuse links to an incarnation of a neighbour until the time `until`."""
         self._refused[neighbour] = incarnation, until
 
     def shut(self, link: int, reason: str, code: ReasonCode) -> None:

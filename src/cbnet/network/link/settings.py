@@ -11,10 +11,10 @@ from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
 from cbnet.network.protocol.fields import MAX_TREES, MAX_WEIGHT, check_name
 
-LIVE_SCHEMES = ("multitree", "pif")  # of trees shared by all sources; of a tree for each source, for small networks
+LIVE_SCHEMES = ("multitree", "pif")  # trees shared by all sources; one tree per source, for small networks
 
 
-# What a running router can change.
+# Settings that a running router can reload.
 RELOADED = ("weights", "cache_bytes", "cache_age", "session_filters", "session_bytes", "queue_bytes", "handshakes",
             "handshakes_per_address", "history_messages", "history_bytes", "history_age")  # fmt: skip
 
@@ -28,7 +28,7 @@ class Settings:
     scheme: str = "multitree"  # the same for all routers of a network
     trees: int = 1  # routing trees, the same for all routers: rooted at the nodes with the most neighbours
     roots: tuple[str, ...] = ()  # names of the trees' roots, the same for all routers; override `trees`
-    commit: Literal["publisher", "message"] = "publisher"  # what takes one tree: all messages of a client, or each
+    commit: Literal["publisher", "message"] = "publisher"  # to one tree: all messages of a client, or each one
     weights: Mapping[str, int] = field(default_factory=dict)  # lengths of the links to neighbours; default 1
     heartbeat: float = 1.0  # of silence before a ping
     dead: float = 3.5  # of silence before a link is closed
@@ -40,12 +40,12 @@ class Settings:
     answer: float = 2.0  # timeout for a holder's answer, before another one is asked
     cache_bytes: int = 1 << 24  # size of the reply cache; 0: no cache
     cache_age: float = 60.0  # maximum age of a cached reply; 0: no cache
-    silence: float = 20.0  # of a neighbour that owes an announcement, or reads nothing, before its link is closed
+    silence: float = 20.0  # for which a neighbour may owe an announcement, or read nothing, before its link is closed
     session_filters: int = 5_000_000  # that a neighbour may announce over one link
     session_bytes: int = 1 << 29  # of these filters
-    queue_bytes: int = 1 << 30  # of messages that wait for all clients that read slowly
+    queue_bytes: int = 1 << 30  # of messages queued for all slow clients together
     handshakes: int = 1_000  # connections whose peers have not sent their Hello
-    handshakes_per_address: int = 100  # of one address of another machine
+    handshakes_per_address: int = 100  # of these, from one address of another machine
     history: str | None = (
         None  # predicate of the messages kept for subscriptions that begin in the past; "": remove them
     )
@@ -53,7 +53,7 @@ class Settings:
     history_bytes: int = 1 << 28  # of their contents, at most
     history_age: float = 86_400.0  # of the oldest; 0: no limit
     settle: float = 0.05  # minimum between two versions of the topology
-    overlap: float = 2.0  # that earlier versions are kept, after the newest is complete
+    overlap: float = 2.0  # for which earlier versions are kept after the newest is complete
 
     def __post_init__(self) -> None:
         others = [("router", name) for name in (*self.weights, *self.roots)]
@@ -104,7 +104,7 @@ class Settings:
 
     @property
     def routing(self) -> str:
-        """The trees, which all routers of a network must share to follow each other's packets."""
+        """Identifier of the trees, which all routers of a network must share to forward each other's packets."""
         if self.scheme != "multitree":
             return self.scheme
         return f"multitree:{len(self.roots)} of {_digest(self.roots)}" if self.roots else f"multitree:{self.trees}"

@@ -1,8 +1,8 @@
 """Link-state database: the newest link record of each router.
 
-A record is installed only if it is newer than the present one, and expires when its owner has not renewed it for a
-lifetime. An owner never makes two records of one version; where a forged one has the version of a true one, all routers
-prefer the same of the two, until the owner has heard of it.
+A record is installed only if it is newer than the current one, and expires when its owner has not renewed it for a
+lifetime. An owner never originates two records with the same version. If a forged record has the version of a genuine
+one, all routers prefer the same one of the two until the owner learns of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Stored:
 
 
 class Database:
-    """The link records of all routers, as one router knows them."""
+    """The link records of all routers, as known to one router."""
 
     def __init__(self, lifetime: float) -> None:
         """Create a database; `lifetime` is in seconds."""
@@ -49,12 +49,12 @@ class Database:
     # --- lookup
 
     def record(self, owner: str, now: float) -> LinkRecord | None:
-        """Return a router's record, with its present age."""
+        """Return a router's record, with its current age."""
         stored = self._stored.get(owner)
         return None if stored is None else msgspec.structs.replace(stored.record, age=self.age(owner, now))
 
     def version(self, owner: str) -> RecordVersion | None:
-        """Return the present version of a router's record."""
+        """Return the current version of a router's record."""
         stored = self._stored.get(owner)
         return None if stored is None else version_of(stored.record)
 
@@ -68,7 +68,7 @@ class Database:
         return None if stored is None else stored.record.incarnation
 
     def changes(self, owner: str) -> int:
-        """Return how often a router's links have changed in its incarnation; 0 for an unknown router."""
+        """Return how often a router's links have changed in its current incarnation; 0 for an unknown router."""
         stored = self._stored.get(owner)
         return 0 if stored is None else stored.record.changes
 
@@ -83,12 +83,12 @@ class Database:
         return () if stored is None else tuple(stored.record.path)
 
     def lacks(self, owner: str, version: RecordVersion) -> bool:
-        """Return whether a version is newer than the present one."""
+        """Return whether a version is newer than the current one."""
         present = self.version(owner)
         return present is None or version.is_newer(present)
 
     def contradicts(self, record: LinkRecord) -> bool:
-        """Return whether a record has the present version, with another content: one of the two is forged."""
+        """Return whether a record has the current version but different content: one of the two is forged."""
         stored = self._stored.get(record.owner)
         if stored is None or version_of(record) != version_of(stored.record):
             return False

@@ -1,16 +1,17 @@
-"""Flooding of link records: every router forwards what is new to it.
+"""Flooding of link records: every router forwards records that are new to it.
 
-A link keeps the order of its frames and loses none while it is up. So it suffices to send a summary of all records
-when a link comes up (`RecordSummary`), and from then on what is new; the peer requests what it lacks (`RecordRequest`).
+A link preserves the order of its frames and loses none while it is up. It therefore suffices to send a summary of all
+records when a link comes up (`RecordSummary`), and only new records from then on; the peer requests the records that it
+lacks (`RecordRequest`).
 
 Every router adds to the age of a record that it receives. Otherwise a record about to expire could circulate for ever:
-a router that has just expired it would take it for new.
+a router that has just expired it would accept it as new.
 
 A router accepts the records of a neighbour only from that neighbour, which sends them over all its links: a record
-forged by a third router does not separate two neighbours. A newer version that a third router has is kept in mind:
+forged by a third router does not separate two neighbours. A newer version held by a third router is remembered:
 
-    the owner is told of it      it outbids a forged version; a true one is already on its way
-    the owner answers no more    the record is requested from the routers that have it
+    the owner is notified        it supersedes a forged version; a genuine one is already on its way
+    the owner stops answering    the record is requested from the routers that have it
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Flooding:
         self._database = database
         self._links = links
         self._requests = RecordRequests(context.settings.retry)
-        # Records of neighbours that no longer have a link to this router, as others say; the neighbours are probed.
+        # Records of neighbours that, according to others, no longer have a link to this router; they are probed.
         self.unconfirmed: dict[str, tuple[int, LinkRecord]] = {}
         self._answered: set[tuple[int, str]] = set()  # link and owner of records sent back since the last tick
         self._summarised: set[int] = set()  # links over which a summary was received
@@ -59,7 +60,7 @@ class Flooding:
 
     @property
     def is_synchronised(self) -> bool:
-        """Whether this router has once had all records that its neighbours, at least one, announced."""
+        """Whether this router has ever had all records that its neighbours, at least one, had announced."""
         if not self._is_synchronised and not self._requests:
             links = self._links.routers()
             self._is_synchronised = bool(links) and self._summarised.issuperset(links)
@@ -71,7 +72,7 @@ class Flooding:
         self._requests.remove_link(link)
 
     def request_missing(self) -> None:
-        """Request missing records that were not requested yet, or not answered in time."""
+        """Request missing records that were not requested yet, or whose requests were not answered in time."""
         for owner in [owner for owner in self.unconfirmed if not self._links.answering(owner)]:
             self._install(*self.unconfirmed.pop(owner))
         if not self._requests:
@@ -85,7 +86,7 @@ class Flooding:
                 self._context.outbox.send(link, frame(chunk))
 
     def expire(self) -> None:
-        """Remove expired records, and ask the neighbours for them: forged records may have made one old too soon."""
+        """Remove expired records, and request them from the neighbours: forged records may have aged one too soon."""
         self._answered.clear()
         expired = self._database.expire(self._context.now)
         self._context.counters[Event.RECORDS_EXPIRED] += len(expired)
@@ -99,7 +100,7 @@ class Flooding:
     # --- frames
 
     def summary(self, link: int, frame: RecordSummary) -> None:
-        """Handle a summary: note the records that this router lacks."""
+        """Handle a summary: register requests for the records that this router lacks."""
         self._summarised.add(link)
         for entry in frame.entries:
             version = version_of(entry)
@@ -124,7 +125,7 @@ class Flooding:
         else:
             self._install(link, self._with_age(frame))
 
-    # --- inside
+    # --- internals
 
     def _install(self, link: int, record: LinkRecord) -> None:
         self.unconfirmed.pop(record.owner, None)
@@ -137,9 +138,9 @@ class Flooding:
             self._answer(link, record)
 
     def _answer(self, link: int, record: LinkRecord) -> None:
-        """Send back the present record where a neighbour has an older one: it may have refused the present one.
+        """Send back the current record if a neighbour has an older one: it may have refused the current one.
 
-        There is one answer a tick, as of three forged versions each may be newer than another.
+        There is at most one answer per tick, as each of three forged versions may be newer than another.
         """
         present = self._database.record(record.owner, self._context.now)
         if present is None:
@@ -160,13 +161,13 @@ class Flooding:
             if self._has_left(record):
                 self._links.probe(record.owner)
                 self.unconfirmed[record.owner] = link, self._with_age(record)
-        elif self._database.contradicts(record):  # the version alone would tell the owner nothing
+        elif self._database.contradicts(record):  # the version alone is not news to the owner
             self._context.outbox.send_all(self._links.answering(record.owner), record)
 
     def _has_left(self, record: LinkRecord) -> bool:
-        """Return whether a neighbour seems to have noticed the end of its links to this router before this one.
+        """Return whether a neighbour seems to have noticed the end of its links to this router before this router did.
 
-        The record follows the present one closely; a forged one need not, and waits for the neighbour's silence.
+        Its record closely follows the current one; a forged one need not, and must wait until the neighbour is silent.
         """
         present = self._database.version(record.owner)
         if (

@@ -1,10 +1,10 @@
 """Origination of this router's own link record.
 
 A new version is originated when the links have changed, when a renewal is due, and when another router has a version
-that this one did not make. Two versions are some time apart, so that many changes at once become one.
+that this one did not originate. Versions are spaced in time, so that many simultaneous changes become one.
 
 A version of another incarnation is usually this router's own, from before its restart. Otherwise another router has its
-name, or a neighbour has forged the record: this router outbids it at once, and logs a warning.
+name, or a neighbour has forged the record: this router supersedes it at once, and logs a warning.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OwnLinks:
         self._due = float("-inf")  # time of the next renewal
         self._allowed = float("-inf")  # earliest time of the next version
         self._above: RecordVersion | None = None  # a foreign version to supersede
-        self._superseded = float("-inf")  # last time
+        self._superseded = float("-inf")  # time of the last version that superseded one
         self._has_superseded = False
 
     @property
@@ -50,7 +50,7 @@ class OwnLinks:
         return (self._links.changes, self._context.gateway_path) == self._originated
 
     def supersede(self, link: int, record: LinkRecord | RecordEntry) -> None:
-        """Handle a record of this router that was received from a neighbour: outbid what this router did not make."""
+        """Handle a record of this router from a neighbour: supersede it if this router did not originate it."""
         version, present = version_of(record), self._above or self.version
         if version.is_newer(present):
             self._above = version
@@ -60,7 +60,7 @@ class OwnLinks:
             return
         self._context.counters[Event.RECORDS_SUPERSEDED] += 1
         if version.incarnation == self._context.incarnation:
-            self._content = None  # a forged record may count the same changes: this router counts one more
+            self._content = None  # a forged record may have the same number of changes: this router adds one
         self._report(link, version)
 
     def originate(self) -> None:

@@ -4,19 +4,19 @@ The owner numbers its versions. As it starts from 1 again after a restart, a ver
 random number drawn at its start. Of two versions with the same sequence number the one with the greater incarnation is
 newer.
 
-Sequence numbers are a circle: a number is newer than the half of all numbers before it, and the last is followed by 0.
-So there is no highest version: whatever record a router forges in the name of another, the owner can outbid it. With an
-end of the numbers, or a limit to their growth, a forged record at that limit would stay until it expires, or would be
-outbid only where an earlier version is known.
+Sequence numbers form a circle: a number is newer than the half of all numbers before it, and the last is followed by 0.
+There is thus no highest version: whatever record a router forges in the name of another, the owner can supersede it. If
+the numbers ended, or their growth were limited, a forged record at that limit would stay until it expires, or would be
+superseded only where an earlier version is known.
 
     a ──► b ──► c ──► a     three forged versions may each be newer than the one before
 
-Such records replace each other at every router, but not for ever: a record grows older with each hop, and expires.
+Such records replace each other at every router, but not for ever: a record ages with each hop, and expires.
 
     own ──► own + quarter ──► forged + 1     where the forged version is half the circle ahead of the own one
 
-Nothing is newer than both of two opposite versions. So an owner goes at most a quarter of the circle at once: every
-router has then the version between, or the forged one, when it receives the last.
+No version is newer than both of two opposite versions. An owner therefore advances at most a quarter of the circle at a
+time: every router then has the intermediate version, or the forged one, when it receives the last.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _QUARTER = _NUMBERS // 4
 
 
 class RecordVersion(NamedTuple):
-    """The version of a record. Compare with `is_newer`: sequence numbers are a circle."""
+    """The version of a record. Compare with `is_newer`: sequence numbers form a circle."""
 
     sequence: int
     incarnation: int
@@ -53,7 +53,7 @@ class RecordVersion(NamedTuple):
         return self.steps_to(other) > _QUARTER
 
     def steps_to(self, other: RecordVersion) -> int:
-        """Return how many versions after this one another one is."""
+        """Return the number of versions from this one to another one."""
         return (other.sequence - self.sequence) % _NUMBERS
 
     def leap(self) -> RecordVersion:
@@ -62,7 +62,7 @@ class RecordVersion(NamedTuple):
 
 
 def version_of(record: LinkRecord | HomeRecord | HomeAck | RecordEntry) -> RecordVersion:
-    """Return the version of a record, or of that which an entry of a summary or an acknowledgement names."""
+    """Return the version of a record, or of the record that a summary entry or an acknowledgement names."""
     return RecordVersion(record.sequence, record.incarnation)
 
 

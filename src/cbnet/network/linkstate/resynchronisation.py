@@ -1,10 +1,11 @@
 """Requests for records that this router lacks.
 
 Several neighbours may have announced the same record. One is asked; another only if the first disconnects or does not
-answer in time. After some attempts the request is given up: the owner renews its record, or it has expired everywhere.
+answer in time. After several attempts the request is given up: the owner renews its record, or it has expired
+everywhere.
 
-An owner that is a neighbour is the only one to be asked for its record. If it has not announced that version itself,
-it is told of it: either its record is on the way, or the version is forged, and the owner outbids it.
+If the owner is a neighbour, only the owner is asked for its record. If it has not announced that version itself, it is
+notified of it: either its record is on the way, or the version is forged, and the owner supersedes it.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class DueRequest(NamedTuple):
     link: int
     owner: str
     version: RecordVersion
-    is_report: bool  # tell the owner of the version, instead of asking for the record
+    is_report: bool  # report the version to the owner instead of requesting the record
 
 
 class RecordRequests:
-    """The records of which neighbours have newer versions."""
+    """Requests for the records of which neighbours have newer versions."""
 
     def __init__(self, retry: float) -> None:
         self._retry = retry

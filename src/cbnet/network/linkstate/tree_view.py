@@ -1,16 +1,16 @@
-"""A routing tree as one router sees it: its tree neighbours, and what is behind each.
+"""A routing tree as seen by one router: its tree neighbours, and the nodes behind each.
 
                  ┌─ told ──►
-    … ── this router ───── neighbour ── …        told:  key of this router's side, which the neighbour hears of
-         └── near ──┘      └─ behind ─┘          heard: key of the neighbour's side, which this router hears of
+    … ── this router ───── neighbour ── …        told:  key of this router's side, announced to the neighbour
+         └── near ──┘      └─ behind ─┘          heard: key of the neighbour's side, announced to this router
                  ◄── heard ─┘
 
-The key of a side is a hash of its nodes, of the tree links between them, and of the sessions of these links. So two
-trees, or two versions of the topology, have the same key at a link only if the same nodes are connected by the same
-sessions: then one announcement serves both. `side` and `near` are hashes of the nodes alone, for packets.
+The key of a side is a hash of its nodes, of the tree links between them, and of the sessions of these links. Two trees,
+or two versions of the topology, thus have the same key at a link only if the same nodes are connected by the same
+sessions: one announcement then serves both. `side` and `near` are hashes of the nodes alone, for packets.
 
-A shared tree is used in both directions. The tree of one source is used away from its root only: a router hears from
-its children, and tells its parent.
+A shared tree is used in both directions. The tree of one source is used away from its root only: a router receives the
+announcements of its children, and announces its side to its parent.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def view_tree(
     *,
     is_shared: bool = True,
 ) -> TreeView:
-    """Return a tree as a node sees it; sessions: of all links, by the names of both ends, the smaller first.
+    """Return a tree as seen by a node; sessions: of all links, by the names of both ends, the smaller first.
 
-    is_shared: it is used in both directions.
+    is_shared: whether the tree is used in both directions.
     """
     neighbours = _neighbours(tree)
     order, toward = _outward(neighbours, me)
@@ -112,7 +112,7 @@ def _neighbours(tree: Tree) -> list[list[int]]:
 def _outward(neighbours: Sequence[Sequence[int]], me: int) -> tuple[list[int], dict[int, int]]:
     """Return all nodes, nearer ones first, and the next node from each toward this one."""
     order, toward = [me], {me: me}
-    for x in order:  # grows meanwhile
+    for x in order:  # grows during the loop
         for y in neighbours[x]:
             if y not in toward:
                 toward[y] = x

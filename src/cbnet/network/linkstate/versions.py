@@ -2,12 +2,12 @@
 
     link records ─► links that both ends have in common ─► the part that this router can reach ─► k trees
 
-The id of a version is a hash of the link records of all routers that can be reached. So routers with the same records
-have the same version, with the same trees, and no version comes twice.
+The id of a version is a hash of the link records of all reachable routers. Routers with the same records thus have the
+same version, with the same trees, and no version occurs twice.
 
-A new version is adopted after a change of the topology, at most once in a while: while a network starts there are very
-many. Earlier versions are kept until the newest one is complete and some time has passed, as packets and other routers
-may still use them.
+A new version is adopted after a change of the topology, but not more often than a minimum interval allows: there are
+very many changes while a network starts. Earlier versions are kept until the newest one is complete and some time has
+passed, as packets and other routers may still use them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Version:
     def __init__(self, settings: Settings, id: int, edges: Edges) -> None:
         self.id = id
         self.edges = edges
-        self.complete: float | None = None  # when all its streams had arrived here
+        self.complete: float | None = None  # time when all its streams had arrived at this router
         self._settings = settings
 
     @cached_property
@@ -87,7 +87,7 @@ class Version:
         return frozenset(edge.session for ends, edge in self.edges.items() if self._settings.name in ends)
 
     def tree(self, number: int, source: str) -> TreeView | None:
-        """Return the tree with a number, or that of a source if each has its own; None if there are no trees."""
+        """Return the tree `number`, or the tree of `source` if each source has its own; None if there are no trees."""
         if not self.trees:
             return None
         if self._settings.scheme == "multitree":
@@ -95,19 +95,19 @@ class Version:
         return self.trees[self._node_names.index(source if source in self.names else self._settings.name)]
 
     def tree_for(self, neighbour: str, nodes: int, number: int) -> TreeView | None:
-        """Return the tree of a packet for these nodes on this router's side; if several, as its number says."""
+        """Return the tree of a packet for `nodes` on this router's side; if there are several, preferably `number`."""
         found = self._trees_by_side.get((neighbour, nodes))
         if found is None:
             return None
         number %= len(self.trees)
-        return self.trees[number if number in found else found[0]]  # what is beyond is the same on each
+        return self.trees[number if number in found else found[0]]  # the part beyond is the same on each
 
     @cached_property
     def _trees_by_side(self) -> dict[tuple[str, int], list[int]]:
         found: dict[tuple[str, int], list[int]] = {}
         for index, tree in enumerate(self.trees):
             for link in tree.links.values():
-                if link.tells:  # packets come from where this router's side is announced
+                if link.tells:  # packets arrive from neighbours to which this router's side is announced
                     found.setdefault((link.neighbour, link.near), []).append(index)
         return found
 
@@ -141,7 +141,7 @@ class Version:
 
 
 class Versions:
-    """The newest version, and those before it that may still be used."""
+    """The newest version, and earlier versions that may still be in use."""
 
     def __init__(self, context: RouterContext, database: Database) -> None:
         self._context = context
@@ -164,12 +164,12 @@ class Versions:
 
     @property
     def is_due(self) -> bool:
-        """Whether a new version is to be adopted now."""
+        """Whether a new version is due to be adopted."""
         return self.is_outdated and self._context.now - self._adopted >= self._context.settings.settle
 
     @property
     def quiet(self) -> float:
-        """For how long no link of the network has changed, in seconds, as far as this router knows."""
+        """Seconds since a link of the network last changed, as far as this router knows."""
         return self._context.now - max(0.0, self._database.changed)
 
     def is_known(self, router: str) -> bool:
@@ -178,13 +178,13 @@ class Versions:
 
     @property
     def age_at_start(self) -> float:
-        """For how long others had been running when this router started, in seconds, at least."""
+        """Lower bound on the seconds for which other routers had been running when this one started."""
         now = self._context.now
         others = (name for name in self._database.routers() if name != self._context.name)
         return max((self._database.age(name, now) / 1000 - now for name in others), default=0.0)
 
     def adopt(self) -> bool:
-        """Adopt the present topology; return whether it has other links than the newest version."""
+        """Adopt the current topology; return whether its links differ from those of the newest version."""
         self._topology, self._adopted = self._database.topology, self._context.now
         edges = reachable_edges(self._context.name, self._database.neighbours)
         id = self._id(edges)
@@ -224,7 +224,7 @@ class Versions:
 
 
 def _matched_as(tree: TreeView, own: TreeView) -> TreeView:
-    """Return the tree of another source, on which a neighbour gets what matches its side of the own tree.
+    """Return the tree of another source, on which a neighbour gets packets that match its side of the own tree.
 
     With consistent shortest paths that side has all nodes behind the neighbour on any tree: F* of [2006 §3.3].
     """
@@ -235,8 +235,8 @@ def _matched_as(tree: TreeView, own: TreeView) -> TreeView:
 def tree_roots(graph: Graph, trees: int, roots: Iterable[str] = ()) -> list[int]:
     """Return the roots of the trees: those configured, or the nodes with the most neighbours, ties by id.
 
-    A root that is unreachable is replaced by the node with the most neighbours. No tree is rooted at a node that
-    leaves, whose links all have the maximum length, if others exist.
+    An unreachable root is replaced by the node with the most neighbours. No tree is rooted at a leaving node, whose
+    links all have the maximum length, if others exist.
     """
     heads = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
     is_staying = np.zeros(len(graph), bool)
@@ -252,7 +252,7 @@ def reachable_edges(start: str, links: Callable[[str], Mapping[str, LinkField]])
     queue = [start]
     reached = {start}
     done: set[str] = set()
-    for u in queue:  # grows meanwhile
+    for u in queue:  # grows during the loop
         done.add(u)
         for v, link in links(u).items():
             back = links(v).get(u) if v not in done else None

@@ -52,7 +52,7 @@ class Holders:
         on_reply: Callable[[ReplyFrame], None],
         on_no_item: Callable[[Request], None],
     ) -> None:
-        """Begin without any; on_reply: called with a holder's reply. on_no_item: called when no holder has the item."""
+        """Initialise; on_reply: called with a holder's reply. on_no_item: called when no holder has the item."""
         self._context = context
         self._links = links
         self._offers = offers
@@ -70,7 +70,7 @@ class Holders:
         return bool(self._offers.matched(request_from_bytes(request).content).clients)
 
     def ask(self, request: Request) -> None:
-        """Ask a local holder."""
+        """Ask a local holder for the item of a request."""
         self._ask_next(request, set())
 
     def answer(self, link: int, frame: Answer) -> None:
@@ -125,7 +125,7 @@ class Holders:
         self._context.outbox.send(link, HolderRequest(self._numbers, holders[link][0], request.request))
 
     def _next(self, entry: _OpenRequest, reason: str) -> None:
-        """Continue after a holder that did not supply the item."""
+        """Ask the next holder after one that did not supply the item."""
         waited = round((self._context.now - entry.start) * 1000)
         request = entry.request
         tried = replace(request, asked=request.asked + 1, timeout=max(0, request.timeout - waited))

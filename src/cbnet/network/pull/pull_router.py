@@ -4,10 +4,10 @@
     requester ◄─ router ◄─ … ◄─ router ◄─ holder      the reply, by its locator
 
 A request goes to one holder at a time. It walks along the tree into the sides that offer it, the smallest first, until
-a holder has the item. Where a side is exhausted it returns to the router before, which tries the next one. It carries
-the routers it has visited and the way back, so a router keeps no state of a request. It visits no router twice, except
-on the way back, so it ends, whatever trees the routers have. A router caches the replies that pass it for a while, and
-answers equal requests from the cache.
+a holder has the item. When a side is exhausted, it returns to the previous router, which tries the next one. It carries
+the routers it has visited and the way back, so a router keeps no state for a request. It visits no router twice, except
+on the way back, so it terminates, whatever trees the routers have. A router caches the replies that pass through it for
+a while, and answers equal requests from the cache.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PullRouter:
         self.holders = Holders(context, links, self._offers, on_reply=self.handle_reply, on_no_item=self._leave)
         self.requesters = Requesters(context)
         self.cache = ReplyCache(context)
-        self.on_leave: Callable[[Request, Sequence[int]], bool] = lambda *_: False  # takes a request to other domains
+        self.on_leave: Callable[[Request, Sequence[int]], bool] = lambda *_: False  # passes a request to other domains
 
     # --- frames
 
@@ -64,12 +64,12 @@ class PullRouter:
         self._visit(self.requesters.begin(link, frame, self._links.of_same_client(link)))
 
     def request(self, _: int, frame: Request) -> None:
-        """Handle a request of a neighbour."""
+        """Handle a request from a neighbour."""
         request_from_bytes(frame.request)  # raises if it is invalid
         self._visit(frame)
 
     def reply(self, _: int, frame: ReplyFrame) -> None:
-        """Handle a reply of a neighbour."""
+        """Handle a reply from a neighbour."""
         try:
             is_match = request_from_bytes(frame.request).filter.matches(Content(frame))
         except InputError as error:
@@ -80,13 +80,13 @@ class PullRouter:
             self._context.drop(DropReason.REPLY_MISMATCH)
 
     def no_item(self, _: int, frame: NoItem) -> None:
-        """Handle the report of a neighbour that there is no reply."""
+        """Handle a neighbour's report that there is no reply."""
         self._unicast.receive(frame, self.requesters.no_item)
 
     # --- clients and time
 
     def remove_client(self, link: int) -> None:
-        """Forget the requests of a client, and ask others what it was asked."""
+        """Remove the requests of a client, and ask other holders instead of it."""
         self.requesters.remove_client(link)
         self.holders.remove_client(link)
 
@@ -98,7 +98,7 @@ class PullRouter:
     # --- other domains
 
     def enter(self, request: Request, relay: Callable[[ReplyFrame | NoItem], None]) -> None:
-        """Send a request of another domain in this one; relay: called with the answer."""
+        """Send a request from another domain in this one; relay: called with the answer."""
         entered = self.requesters.relay(request, relay)
         if entered is None:
             relay(_no_item(request))
@@ -106,7 +106,7 @@ class PullRouter:
             self._visit(entered)
 
     def _leave(self, request: Request) -> None:
-        """Send a request to other domains that offer it; if there are none, send it on here."""
+        """Send a request to other domains that offer it; if there are none, continue in this domain."""
         domains = self._offers.matched(request_from_bytes(request.request).content).domains
         if not domains or _exceeded_limit(request) or not self.on_leave(request, domains):
             self.go_on(request)
@@ -133,7 +133,7 @@ class PullRouter:
         return True
 
     def _visit(self, request: Request) -> None:
-        """Answer a request from the cache or by a local holder, or send it on; it may come back to a router."""
+        """Answer a request from the cache or by a local holder, or forward it; it may come back to a router."""
         me = self._context.name
         if me in request.visited:
             self.go_on(request)
@@ -145,7 +145,7 @@ class PullRouter:
                 self._leave(request)
 
     def go_on(self, request: Request) -> None:
-        """Send a request into a side that offers it, or back where it came from; at the source or a limit, give up."""
+        """Forward a request into a side that offers it, or return it; at the source or at a limit, give up."""
         limit = _exceeded_limit(request)
         if limit:
             self._give_up(request, limit)
@@ -163,7 +163,7 @@ class PullRouter:
         self._send(neighbour, replace(forward, path=[*request.path, me]))
 
     def _return(self, request: Request) -> None:
-        """Send a request back to the router before; if its link is gone, to the last one that is a neighbour."""
+        """Return a request to the previous router; if its link is gone, to the last router of its path with a link."""
         path = request.path
         last = next((index for index in reversed(range(len(path))) if self._links.to(path[index]) is not None), None)
         if last is None:

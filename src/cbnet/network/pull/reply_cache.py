@@ -5,8 +5,8 @@ Least recently used replies are evicted:
     size    `cache_bytes` of memory; 0: no cache
     age     `cache_age` seconds since a holder replied, or less if the holder limits it; 0: no cache
 
-A reply is stored as its bytes on the wire: as an object it would take up to six times as much. Its age goes with it
-from cache to cache. Time on links is not counted; time while the process was suspended is.
+A reply is stored as its bytes on the wire: as an object it would take up to six times as much memory. Its age is
+carried from cache to cache. Time on links is not counted; time while the process was suspended is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ReplyCache:
         return len(self._entries)
 
     def get(self, request: bytes) -> ReplyFrame | None:
-        """Return a reply to a request, with its present age."""
+        """Return the cached reply to a request, with its current age; None if there is none."""
         if not self._settings.cache_bytes:
             return None
         entry = self._entries.get(request)
@@ -82,7 +82,7 @@ class ReplyCache:
             self.evict()
 
     def evict(self) -> None:
-        """Remove the replies that were used least lately, until the others have room."""
+        """Remove the least recently used replies until the others fit."""
         while self.size > self._settings.cache_bytes:
             self._remove(next(iter(self._entries)))
             self._context.counters[Event.CACHE_EVICTIONS] += 1

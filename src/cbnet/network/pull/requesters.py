@@ -1,7 +1,7 @@
 """Open requests of this router's clients.
 
-Only the first and the last router on a request's path keep state of it: this is the first. The others forward it, and
-a reply finds back by its locator: the name of this router, its incarnation, and the number of the request.
+Only the first and the last router on a request's path keep state for it: this is the first. The others forward it, and
+a reply finds its way back by its locator: the name of this router, its incarnation, and the number of the request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _OpenPull:
     request: bytes
     deadline: float
     steps: Steps  # of a traced request, up to its departure from this router
-    relay: Callable[[ReplyFrame | NoItem], None] | None = None  # takes the answer to another domain
+    relay: Callable[[ReplyFrame | NoItem], None] | None = None  # passes the answer to another domain
 
 
 class Requesters:

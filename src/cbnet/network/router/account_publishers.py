@@ -1,7 +1,7 @@
-"""Durable publishers of each account: no account may use up the number of publishers that a home knows.
+"""Limits on the durable publishers of each account, so that no account uses up the capacity of a home.
 
-A client draws a new number for itself each time it starts. Homes know so many at most, of whatever account; so a router
-lets the clients of one account use only a share of them in the time for which a home knows them.
+A client draws a new publisher number each time it starts. A home knows a limited number of publishers, whatever their
+accounts; so a router lets the clients of one account use only a share of them in the time for which a home knows them.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class ClientHandler:
         self._answer(link, frame, SUBSCRIPTION, filters)
 
     def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
-        """Remove a subscription; a durable one stays, and the client receives no more of it."""
+        """Remove a subscription; a durable one stays, and the client is detached from it."""
         if self._durable.detach(link, frame.id) or self._subscriptions.remove(link, frame.id):
             self._confirmations.cancel(link, SUBSCRIPTION, frame.id)
             self._context.outbox.send(link, Unsubscribed(frame.id))
@@ -143,7 +143,7 @@ class ClientHandler:
             self.refuse(link, frame, frame.id, Refusal(f"unknown offer {frame.id}", ReasonCode.UNKNOWN))
 
     def pull(self, link: int, frame: PullFrame) -> None:
-        """Send a request of a client."""
+        """Send a client's request."""
         requested = request_from_bytes(frame.request)
         try:
             rights = self._rights(link)
@@ -187,7 +187,7 @@ class ClientHandler:
         return True
 
     def may_reload(self, link: int, frame: Reload) -> bool:
-        """Return whether a client may have the configuration read again; if not, refuse its request."""
+        """Return whether a client may reload the configuration; if not, refuse its request."""
         try:
             self._rights(link).check_manage()
         except InputError as error:
@@ -205,7 +205,7 @@ class ClientHandler:
         self._durable.remove_client(link)
 
     def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
-        """Confirm a subscription or an offer: at once, or when every router that must know it does."""
+        """Confirm a subscription or an offer: at once, or when every router that must know it has it."""
         self._confirmations.cancel(link, kind, frame.id)
         if frame.wait:
             self._confirmations.wait(link, frame.id, kind, filters, frame.wait)
@@ -222,7 +222,7 @@ class ClientHandler:
         rights.check_publish(content)
 
     def _checked(self, link: int, frame: Subscribe) -> Collection[bytes]:
-        """Return the filters of a subscription that the client may have."""
+        """Check a subscription against the client's limits, quotas and rights; return its filters."""
         if frame.is_initial:
             self._rights(link).check_subscribe(self._initial())
             filters = []  # already registered
@@ -243,7 +243,7 @@ class ClientHandler:
         return predicate
 
     def refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
-        """Answer a frame that cannot be carried out, with the reason."""
+        """Refuse the request of a client, with the reason."""
         self._context.counters[Event.REFUSED] += 1
         known = self._links.get(link)
         address = "" if known is None else known.address
@@ -263,12 +263,12 @@ class ClientHandler:
 
 
 def _operation(frame: Frame) -> str:
-    """Return what a client wanted to do, as the audit log has it."""
+    """Return the name of a client's operation in the audit log."""
     kind = type(frame)
     return str(_DENIALS[kind]) if kind in _DENIALS else kind.__name__.lower()
 
 
 def _check_count(plural: str, present: int) -> None:
-    """Raise a `LimitError` if a client must not have another subscription, or offer."""
+    """Raise a `LimitError` if a client may not have another subscription, or offer."""
     if present >= MAX_CLIENT_SUBSCRIPTIONS:
         raise LimitError(f"{plural} of a client", present + 1, MAX_CLIENT_SUBSCRIPTIONS)

@@ -1,10 +1,11 @@
-"""What goes from one domain of a gateway to another: messages, requests and their answers, reports of traces.
+"""Traffic between the domains of a gateway: messages, requests and their answers, trace reports.
 
-message    matches what another domain wants; it enters there and follows the trees of that domain. It keeps its
-           identity (source, incarnation and number), so that no router takes it twice, whichever path it takes
-request    matches an offer of another domain; the gateway makes the request there, and takes the answer back. If there
-           is no item, the next domain that offers it is asked, and then the rest of its own one
-report     of a traced message in another domain; it goes to the gateway there, and on to where the message came from
+message    matches a subscription of another domain; it enters that domain and follows its trees. It keeps its identity
+           (source, incarnation and number), so that no router handles it twice, whichever path it takes
+request    matches an offer of another domain; the gateway makes the request there, and returns the answer. If there is
+           no item, the next domain that offers it is tried, and then the rest of the domain it came from
+report     of a traced message in another domain; it goes to the gateway there, and on to the domain that the message
+           came from
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Side(Protocol):
 
     @property
     def now(self) -> float:
-        """The time."""
+        """The current time."""
 
     def perform(self, actions: Iterable[Action]) -> None:
         """Perform actions of the router."""
@@ -48,9 +49,9 @@ class Crossings:
         post: Callable[[int, Callable[[], None]], None],
         is_open: Callable[[int, int], bool],
     ) -> None:
-        """Pass the messages and requests of all sides on.
+        """Forward messages and requests between all sides.
 
-        post: makes a call in a turn of the router of a side. is_open: whether this gateway joins two sides.
+        post: makes a call in a turn of the router of a side. is_open: returns whether this gateway joins two sides.
         """
         self._name = name
         self._sides = sides
@@ -77,7 +78,7 @@ class Crossings:
         return {on: self._network(on) for on in entered}
 
     def _report(self, of: int, on: int, packet: Packet, hop: Hop) -> None:
-        """Send the report of a traced packet on one side to where it came from on another."""
+        """Send the report of a traced packet on one side to the side that it came from."""
         assert packet.mark is not None
         named = replace(hop, network=hop.network or self._network(on))
         report = TraceReport(packet.source, 0, packet.mark.number, named)
@@ -108,7 +109,7 @@ class Crossings:
     def _answer(
         self, of: int, on: int, request: Request, others: Sequence[int], start: float, answer: ReplyFrame | NoItem
     ) -> None:
-        """Return the answer to a request; if there is no item, ask other sides."""
+        """Return the answer to a request; if there is no item, try other sides."""
         steps = self._named_steps(on, request, answer)
         if isinstance(answer, ReplyFrame):
             incarnation, number = request.incarnation, request.number
@@ -121,7 +122,7 @@ class Crossings:
             self._ask(of, tried, others)
 
     def _named_steps(self, on: int, request: Request, answer: ReplyFrame | NoItem) -> Steps:
-        """Return the steps of a request and its answer, those on another side with its network."""
+        """Return the steps of a request and its answer, with the network of those on another side."""
         if request.steps is None or answer.steps is None:
             return None
         network, there = self._network(on), answer.steps[len(request.steps) :]

@@ -62,7 +62,7 @@ class DurableClientHandler:
         self._publishers = AccountPublishers(context)
 
     def subscribe(self, link: int, frame: DurableSubscribe) -> None:
-        """Let a client receive the messages of a durable subscription, new or not."""
+        """Attach a client to a durable subscription, new or existing."""
         client = self._links.get(link)
         if client is None:
             return
@@ -82,7 +82,7 @@ class DurableClientHandler:
             self._refuse(link, frame, frame.id, error)
 
     def replay(self, link: int, frame: Replay) -> None:
-        """Begin a subscription in the past."""
+        """Start a replay subscription."""
         client = self._links.get(link)
         if client is None:
             return
@@ -104,7 +104,7 @@ class DurableClientHandler:
             self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
 
     def review(self, client: Link) -> None:
-        """Stop sending a client, whose rights have changed, what it may not receive any more; it stays on disk."""
+        """Detach a client whose rights have changed from subscriptions it may no longer have; messages stay on disk."""
         for frame, id, predicate in self._durable.attached(client.id):
             try:
                 client.rights.check_subscribe(parse(predicate, PREDICATE_LIMITS))
@@ -114,7 +114,7 @@ class DurableClientHandler:
                 self._context.outbox.send(client.id, refused(frame, id, error))
 
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
-        """Remove messages that a client has handled; after a reconnection, it may name those of another router."""
+        """Remove messages that a client has acknowledged; after a reconnection, it may name those of another router."""
         self._durable.acknowledge(link, frame)
 
     def publish(self, link: int, frame: DurablePublish) -> None:
@@ -179,7 +179,7 @@ class DurableClientHandler:
             self._refuse(link, frame, frame.number, error)
 
     def _check_history(self, client: Link, wanted: Predicate) -> None:
-        """Raise an `InputError` unless the history has all messages that match a predicate; its own may be secret."""
+        """Raise an `InputError` unless the predicate of the history, which may be secret, covers the wanted one."""
         self._durable.followers.history.check_contains(wanted, is_shown=client.rights.watch)
 
     def _done(self, client: Link, number: int) -> Callable[[], None]:

@@ -1,10 +1,10 @@
 """Quotas of clients: the filters and constraints of their subscriptions and offers.
 
-    subscriptions of a client = those of its links + those of its links that begin in the past
+    subscriptions of a client = those of its links + the replay subscriptions of its links
                                 + the durable ones of its account at this router
 
-A durable subscription counts from its creation to its removal, also while no client of its account is connected: the
-router matches messages with it and stores them all the time. Joining one that exists adds nothing.
+A durable subscription counts from its creation to its removal, even while no client of its account is connected: the
+router matches and stores messages for it all the time. Attaching to an existing one adds nothing.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ class FilterQuotas:
         self._durable = durable
 
     def check_subscription(self, link: int, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
-        """Raise an `InputError` unless a client may have another subscription; replaced: by it."""
+        """Raise an `InputError` unless a client may have another subscription; replaced: load of the previous one."""
         if self._has_quotas(link):
             self.check_subscriptions(link, filter_load(filters).minus(replaced))
         _check_router(self._subscriptions, filters)
 
     def check_offer(self, link: int, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
-        """Raise an `InputError` unless a client may have another offer; replaced: by it."""
+        """Raise an `InputError` unless a client may have another offer; replaced: load of the previous one."""
         if self._has_quotas(link):
             self.check_offers(link, filter_load(filters).minus(replaced))
         _check_router(self._offers, filters)
 
     def check_subscriptions(self, link: int, added: FilterLoad = NO_LOAD) -> None:
-        """Raise `Denied` if the subscriptions of a client, and some more, are too many."""
+        """Raise `Denied` if the subscriptions of a client, with `added`, exceed its quotas."""
         client, links = self._links.get(link), self._links.of_same_client(link)
         durable = NO_LOAD if client is None else self._durable.load(client.account)
         load = total_load((self._subscriptions.load(links), self._durable.replay_load(links), durable, added))
         _check(client, load, "subscriptions, durable ones included" if durable.filters else "subscriptions")
 
     def check_offers(self, link: int, added: FilterLoad = NO_LOAD) -> None:
-        """Raise `Denied` if the offers of a client, and some more, are too many."""
+        """Raise `Denied` if the offers of a client, with `added`, exceed its quotas."""
         load = self._offers.load(self._links.of_same_client(link)).plus(added)
         _check(self._links.get(link), load, "offers")
 
@@ -72,7 +72,7 @@ def _check(client: Link | None, load: FilterLoad, plural: str) -> None:
 
 
 def _check_router(registered: Subscriptions, filters: Collection[bytes]) -> None:
-    """Raise a `LimitError` if a filter, or all filters of a router, are too large."""
+    """Raise a `LimitError` if a filter, or all filters of a router together, exceed a limit."""
     for what, count, limit in (
         ("constraints and conditions of a filter", max(map(_constraints, filters), default=0), MAX_FILTER_CONSTRAINTS),
         ("filters at a router", registered.own_filters + len(filters), MAX_NODE_FILTERS),
@@ -83,7 +83,7 @@ def _check_router(registered: Subscriptions, filters: Collection[bytes]) -> None
 
 
 def _constraints(encoded: bytes) -> int:
-    """Return the number of constraints and conditions of a filter; a plain one has few."""
+    """Return the number of constraints and conditions of a filter; 0 for a plain one, which has few."""
     if is_plain(encoded):
         return 0
     filter = filter_from_bytes(encoded)

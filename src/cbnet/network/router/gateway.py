@@ -4,16 +4,17 @@
     trees of A          │ gateway │            trees of B
                         └─────────┘
 
-A gateway has a router in each of its domains, which are separate networks: other names, another scheme, other trees.
-What one domain wants and offers is registered at the routers in the others, exactly or as a summary (`outside`), and
-announced there. A change is acknowledged in its own domain when the others have confirmed it. What other gateways have
-registered in a domain is a part of it: so all reaches any number of domains. What matches goes over (`crossings`).
+A gateway has a router in each of its domains, which are separate networks with their own names, schemes and trees. The
+subscriptions and offers of one domain are registered at the gateway's routers in the others, exactly or as a summary
+(`outside`), and announced there. A change is acknowledged in its own domain once the others have confirmed it. Filters
+that other gateways have registered in a domain are part of it, so announcements reach any number of domains. Messages
+and requests that match cross over (`crossings`).
 
-The gateways agree on a tree (`gateway_tree`): in a circle of domains, what was withdrawn would never expire, and
-acknowledgements would wait for each other. A gateway that is not active tells nothing, and holds up nothing.
+The gateways agree on a tree (`gateway_tree`): in a cycle of domains, withdrawn filters would never expire, and
+acknowledgements would wait for each other. A gateway that is not active announces nothing and delays nothing.
 
-When the tree changes, a gateway stays active where it was for some seconds, until what the new tree needs is known in
-all domains. The circle that this makes ends with it, and what comes twice is dropped.
+When the tree changes, a gateway stays active on its previous sides for some seconds, until the registrations that the
+new tree needs are known in all domains. The temporary cycle ends with this overlap, and duplicates are dropped.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from cbnet.network.router.gateway_port import FilterChange, GatewayPort
 from cbnet.network.router.gateway_tree import TreePosition, tree_position
 from cbnet.network.router.outside import Outside
 
-_OVERLAP = 4.0  # seconds that a gateway stays active where the tree does not need it any more
+_OVERLAP = 4.0  # seconds for which a gateway stays active on sides where the tree no longer needs it
 
 
 @dataclass
 class _Registration:
-    """What one side is told of another one: numbers of changes."""
+    """The registration of one side on another: numbers of changes."""
 
     registered: int = 0
     confirmed: int = 0
@@ -55,7 +56,7 @@ class Gateway:
     ) -> None:
         """Join routers of several domains.
 
-        name: unique among gateways. outside: the kind of summary. soon: calls a function when no router has a turn.
+        name: unique among gateways. outside: the kind of summary. soon: calls a function when no router is in a turn.
         """
         check_name("gateway", name)
         if len(sides) < 2:
@@ -64,7 +65,7 @@ class Gateway:
         self.position = TreePosition((name,), frozenset())
         self._sides = sides
         self._is_leaving = False
-        self._active: dict[int, tuple[float, float]] = {}  # sides: since when, and until when
+        self._active: dict[int, tuple[float, float]] = {}  # by side: active since, and needed until
         self._outsides = [Outside(side.router.settings.network, outside) for side in sides]
         self._registrations: dict[tuple[int, int], _Registration] = {}  # of one side, on another
         self._soon = soon
@@ -75,7 +76,7 @@ class Gateway:
         self._crossings = Crossings(name, sides, self._post, lambda of, on: (of, on) in self._registrations)
 
     def tick(self) -> None:
-        """Update the position in the tree, and tell what is due."""
+        """Update the position in the tree, and register the changes that are due."""
         ports = [self._port(number) for number in range(len(self._sides))]
         position = tree_position(self.name, [port.paths() for port in ports])
         active = self._overlapped(position.active, self._sides[0].now)
@@ -94,7 +95,7 @@ class Gateway:
         self.tick()
 
     def _overlapped(self, active: frozenset[int], now: float) -> frozenset[int]:
-        """Return the active sides, with those that were active for some time and are needed no more since a moment."""
+        """Return the active sides; one that is no longer needed stays as long as it was active, at most `_OVERLAP`."""
         for side in active:
             self._active[side] = self._active.get(side, (now, now))[0], now
         for side, (since, until) in list(self._active.items()):
@@ -108,7 +109,7 @@ class Gateway:
         return self._sides[number].router.gateway_port
 
     def _post(self, number: int, call: Callable[[], None]) -> None:
-        """Make a call in a turn of the router of one side: not at once, as another one may have its turn."""
+        """Make a call in a turn of the router of one side: not at once, as another router may be in its turn."""
         self._calls.append((number, call))
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -125,7 +126,7 @@ class Gateway:
         finally:
             self._is_scheduled = False
 
-    # --- what the sides are told of each other
+    # --- registrations of the sides on each other
 
     def _join(self, of: int) -> None:
         """Register one side on the other sides where this gateway is active, and only there."""
@@ -141,12 +142,12 @@ class Gateway:
         self._post(of, partial(self._port(of).tell, is_telling=bool(others)))
 
     def _changed(self, of: int, change: ExportChange) -> None:
-        """Handle a change of what a side wants or offers."""
+        """Handle a change to the subscriptions or offers of a side."""
         self._outsides[of].change(change)
         self._tell(of)
 
     def _tell(self, of: int) -> None:
-        """Register on the other sides what has changed on one, if it is due."""
+        """Register the changes of one side on the others, if they are due."""
         outside, now = self._outsides[of], self._sides[of].now
         if outside.is_due(now):
             changes = outside.tell(now)
@@ -160,7 +161,7 @@ class Gateway:
         self._watch(of, on)
 
     def _watch(self, of: int, on: int) -> None:
-        """Wait until one side has confirmed what is registered of another; once at a time, as changes may be many."""
+        """Wait until one side has confirmed the registration of another; one wait at a time, as changes may be many."""
         registration = self._registrations.get((of, on))
         if registration is None or registration.is_watched or registration.confirmed == registration.registered:
             return

@@ -1,12 +1,12 @@
-"""The part of a router that a gateway uses to join its domain with others.
+"""Port of a router for a gateway, which joins the router's domain with others.
 
-registered    subscriptions and offers of other domains, as those of no client; the gateway's path in the gateway tree,
-              in its link record
-told          subscriptions and offers of this domain, without the gateway's own (`announce.exports`); the paths of the
+registered    subscriptions and offers of other domains, which belong to no client; the gateway's path in the gateway
+              tree, in the router's link record
+exported      subscriptions and offers of this domain, without the gateway's own (`announce.exports`); the paths of the
               other gateways
-handed over   messages and requests that match what is registered
+handed over   messages and requests that match a registration
 
-All but the lookups are called in a turn of the router (`Router.turn`).
+All methods but the lookups are called in a turn of the router (`Router.turn`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Path: TypeAlias = tuple[str, ...]  # of gateways: from the root of the gateway t
 
 
 class FilterChange(NamedTuple):
-    """Filters added to what another domain wants or offers, and removed from it."""
+    """Filters added to the subscriptions or offers of another domain, and removed from them."""
 
     added: Collection[Filter]
     removed: Collection[Filter]
 
 
 class GatewayPort:
-    """The gateway's access to a router; idle in all other routers."""
+    """The gateway's access to a router; unused in routers without a gateway."""
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class GatewayPort:
         """Announce the gateway's path in this domain, at the next tick."""
         self._context.gateway_path = path
 
-    # --- this domain, told to others
+    # --- this domain, exported to others
 
     def tell(self, *, is_telling: bool) -> None:
-        """Export all that this domain wants and offers to the gateway, and then the changes; or stop."""
+        """Export this domain's subscriptions and offers to the gateway, in full and then as changes; or stop."""
         self._announcements.export(is_telling=is_telling)
 
     def confirm(self, sequence: int) -> None:
-        """Acknowledge what the other domains have confirmed."""
+        """Acknowledge the changes that the other domains have confirmed."""
         self._announcements.confirm_export(sequence)
 
     # --- other domains, registered in this one
@@ -89,5 +89,5 @@ class GatewayPort:
             kind.remove(InternalSubscriber.OTHER_DOMAINS, side)
 
     def watch(self, on_confirmed: Callable[[], None]) -> None:
-        """Call when this domain knows what is registered at the end of this turn."""
+        """Call a function once this domain has confirmed all that is registered at the end of this turn."""
         self._announcements.confirmations.watch(on_confirmed)

@@ -1,15 +1,15 @@
 """Spanning tree of gateways, which keeps messages from circulating between domains.
 
 Gateways join domains as bridges join the segments of a local network, and agree on a tree as bridges do, with two
-differences: a path is announced in the gateway's link record, so it lives as long as the gateway is reachable; and it
+differences: a path is announced in the gateway's link record, so it is valid while the gateway is reachable; and it
 lists all gateways, so a path over a dead one is never accepted back by a gateway that announced it.
 
     path      the gateways from the root to the one that announces it: (g1, g4, g7)
     better    smaller root, then shorter path, then smaller names
 
-A gateway takes the best path that it receives and appends itself; if no path has a smaller root than itself, it is the
+A gateway adopts the best path that it receives and appends itself; if no path has a smaller root than itself, it is the
 root. It is active in the domain its path comes from, and in each domain where no other gateway announces a better path
-than its own. So in every domain one gateway leads to the root, and a gateway that would close a circle is active on one
+than its own. So in every domain one gateway leads to the root, and a gateway that would close a cycle is active on one
 side only: it forwards nothing, until another gateway disappears.
 """
 

@@ -4,7 +4,7 @@
     client ◄── Status of b ────────── a ◄── InquiryReport ── …
 
 The router that a client is linked to checks the right `watch`; routers trust each other. Inquiries and reports may be
-lost on their way, so a client is refused after a timeout.
+lost in transit, so a client is refused after a timeout.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Inquiries:
         unicast: UnicastForwarder,
         status: Callable[[], Status],
     ) -> None:
-        """Initialise; status: returns that of this router."""
+        """Initialise; status: returns the status of this router."""
         self._context = context
         self._links = links
         self._versions = versions
@@ -68,7 +68,7 @@ class Inquiries:
         self._count = 0
 
     def ask(self, link: int, request: Request) -> None:
-        """Answer a client that may watch, or ask the router that it names."""
+        """Answer a client that may watch, or send an inquiry to the router that it names."""
         subject: Literal["status", "subscriptions"] = (
             "status" if isinstance(request, StatusRequest) else "subscriptions"
         )
@@ -130,13 +130,13 @@ class Inquiries:
 
 
 def _is_answer(report: Status | SubscriptionList, request: Request) -> bool:
-    """Return whether a report answers a request, and not another one before this router was restarted."""
+    """Return whether a report answers a request, and not one made before this router was restarted."""
     kind = Status if isinstance(request, StatusRequest) else SubscriptionList
     return isinstance(report, kind) and report.router == request.at
 
 
 def _field(subscriber: str, id: int, filters: Sequence[bytes]) -> SubscriptionField:
-    """Return a subscription; filters after the first ones that are too long to be shown are not decoded."""
+    """Return the report of a subscription; filters beyond the length that is shown are not decoded."""
     text = ""
     for filter in filters:
         text += (" or " if text else "") + str(filter_from_bytes(filter))

@@ -1,12 +1,12 @@
-"""Notices to clients that messages may be lost, as a router has failed or cannot be reached.
+"""Notices to clients that messages may be lost, because a router has failed or cannot be reached.
 
-Links keep the order of packets, credit prevents drops between healthy routers, and what was sent over a link that has
-died is sent again over others. So a gap arises where a router fails with the packets in its memory, or where the
-network is in parts. Every router learns of that by the link records, also afterwards: a link that was interrupted has
-other sessions than before, though perhaps only one of its ends has noticed. How many messages were lost, and for whom,
-nobody knows any more: the number in the notice is 0, which stands for "unknown".
+Links keep the order of packets, credit prevents drops between healthy routers, and packets sent over a link that has
+died are sent again over others. So a gap arises where a router fails with packets in its memory, or where the network
+is partitioned. Every router learns of that from the link records, even afterwards: a link that was interrupted has
+other sessions than before, though perhaps only one of its ends has noticed. How many messages were lost, and for which
+clients, cannot be determined: the number in the notice is 0, which means "unknown".
 
-A router that leaves (it announces the maximum length for its links before) loses nothing.
+A router that leaves gracefully (it first announces the maximum length for its links) loses nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LossNotices:
         self._sessions: Mapping[Ends, set[int]] = {}  # of its links
 
     def check(self, version: Version) -> None:
-        """Compare the reachable routers with those before, and notify the clients of what has failed."""
+        """Compare the reachable routers with those before, and notify the clients of failures."""
         if version is self._version:
             return
         self._version = version
@@ -64,7 +64,7 @@ class LossNotices:
             self._notify(f"{_list(parted)} could not be reached for a time: messages from there may be lost")
 
     def _always_reached(self, version: Version) -> set[str]:
-        """Return the routers that can be reached over links that were there at the last check and are still there."""
+        """Return the routers that can be reached over links that existed at the last check and still exist."""
         before, self._sessions = self._sessions, {ends: self._common_sessions(*ends) for ends in version.edges}
         kept = (ends for ends, now in self._sessions.items() if not now.isdisjoint(before.get(ends, ())))
         return _connected(self._context.name, kept)
@@ -89,7 +89,7 @@ def _connected(start: str, links: Iterable[Ends]) -> set[str]:
         neighbours.setdefault(a, []).append(b)
         neighbours.setdefault(b, []).append(a)
     reached, found = {start}, [start]
-    for name in found:  # grows meanwhile
+    for name in found:  # grows during the loop
         new = [each for each in neighbours.get(name, ()) if each not in reached]
         reached.update(new)
         found += new

@@ -1,10 +1,10 @@
-"""What one domain of a gateway wants and offers, and what the other domains are told of it.
+"""Subscriptions and offers of one domain of a gateway, and their summary for the other domains.
 
-    content    of the export of the gateway's router there, exact
-    told       a summary of it; "exact": the same
+    content    the export of the gateway's router in that domain, exact
+    told       the summary that is announced to the other domains; "exact": the content itself
 
-An exact change is told as it is. Another summary is computed again from the whole content, and so is not made more
-often than a quarter of a processor allows. What is too large is told as "everything".
+With "exact", a change is announced as it is. Any other summary is recomputed from the whole content, and so not more
+often than a quarter of a processor allows. A summary that is too large is replaced by "everything".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cbnet.network.router.filter_quotas import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.router.gateway_port import FilterChange
 from cbnet.routing.domains.summary import summary
 
-_FILTERS_PER_SECOND = 50_000  # that a gateway summarises, with a quarter of a processor
+_FILTERS_PER_SECOND = 50_000  # that a gateway summarises on a quarter of a processor
 MAX_SUMMARY_FILTERS = MAX_NODE_FILTERS // 4  # of one side
 MAX_SUMMARY_BYTES = MAX_NODE_BYTES // 4
 
@@ -35,7 +35,7 @@ class _Kind:
         self._is_exact = outside == "exact"
         self._content: dict[bytes, Filter] = {}
         self._size = 0  # bytes of the content
-        self._changed: dict[bytes, None] = {}  # since it was told
+        self._changed: dict[bytes, None] = {}  # since the last announcement
         self._is_told_exactly = True
         self.told: dict[bytes, Filter] = {}
 
@@ -60,7 +60,7 @@ class _Kind:
             self._changed[encoded] = None
 
     def tell(self) -> FilterChange:
-        """Return what the others have to be told; it counts as told from now on."""
+        """Return the changes to announce and mark them as sent."""
         was_exact, self._is_told_exactly = self._is_told_exactly, self._is_exact and not self._is_large()
         new = self._content if self._is_told_exactly else self._summarised()
         changed: Iterable[bytes] = self._changed if was_exact and self._is_told_exactly else {**self.told, **new}
@@ -84,10 +84,10 @@ class _Kind:
 
 
 class Outside:
-    """What one domain wants and offers, for the others."""
+    """The subscriptions and offers of one domain, as announced to the others."""
 
     def __init__(self, network: str, outside: str) -> None:
-        """Begin without any; outside: the kind of summary."""
+        """Initialise empty; outside: the kind of summary."""
         self.sequence = 0  # of the last change
         self._kinds = (_Kind(network, outside), _Kind(network, outside))
         self._is_changed = False
@@ -101,11 +101,11 @@ class Outside:
             kind.change(added, removed, is_whole=change.is_whole)
 
     def is_due(self, now: float) -> bool:
-        """Return whether the others have to be told something now."""
+        """Return whether there are changes to announce now."""
         return self._is_changed and (now >= self._due or not any(kind.is_summarised for kind in self._kinds))
 
     def tell(self, now: float) -> tuple[FilterChange, FilterChange]:
-        """Return what the others have to be told."""
+        """Return the changes to announce, of subscriptions and of offers, and mark them as sent."""
         self._is_changed = False
         subscriptions, offers = (kind.tell() for kind in self._kinds)
         if any(kind.is_summarised for kind in self._kinds):
@@ -114,6 +114,6 @@ class Outside:
 
     @property
     def told(self) -> tuple[FilterChange, FilterChange]:
-        """All that the others have been told."""
+        """Everything announced to the others so far."""
         subscriptions, offers = (FilterChange(list(kind.told.values()), ()) for kind in self._kinds)
         return subscriptions, offers

@@ -1,8 +1,8 @@
 """Review of the subscriptions and offers of a client whose rights have changed.
 
-What the client may not have any more is removed, and the client gets a `RefusedFrame` for it, as if it had asked for it
-only now. Where the client has too much, the newest goes first, and those that begin in the past last. Durable
-subscriptions stay, and count.
+Those that the client may no longer have are removed, and the client receives a `RefusedFrame` for each, as if it had
+only just requested it. If the client exceeds its quotas, the newest are removed first, and replay subscriptions last.
+Durable subscriptions stay, and count toward the quotas.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RightsReview:
         )  # fmt: skip
 
     def check(self, link: Link, before: Rights) -> None:
-        """Remove what a client may not have any more; before: the rights that it had."""
+        """Remove the subscriptions and offers that a client may no longer have; before: its previous rights."""
         for kind in self._kinds:
             if _is_narrower(kind.right(link.rights), kind.right(before)):
                 self._check_predicates(kind, link)
@@ -92,5 +92,5 @@ class RightsReview:
 
 
 def _is_narrower(after: Predicate | None, before: Predicate | None) -> bool:
-    """Return whether a right may not allow what another one did."""
+    """Return whether a right may be narrower than the previous one."""
     return after is not None and (before is None or not covers(after, before))

@@ -2,17 +2,17 @@
 
     opened(link, now, names)     a connection was dialled or accepted; the names are those in the peer's certificate
     received(link, frame, now)   a frame was received; `received_all`: several, which is faster
-    held(link, now)              reading from a link is paused: its silence means nothing
-    failed(link, reason, code, now)  bytes were received that are no frame
+    held(link, now)              reading from a link is paused: its silence is not a failure
+    failed(link, reason, code, now)  bytes were received that are not a valid frame
     closed(link, now)            a connection was closed
     leave(now)                   the router will stop soon: messages take other paths
     journalled(event, now)       the journal has written something, or cannot write
     reload(settings, access, now)  limits, lengths of links and access rights have changed
     tick(now)                    time has passed; call it several times per second
-    work(now)                    do some of the work that can wait; call it while `has_work`, between other events
+    work(now)                    do some of the deferred work; call it while `has_work`, between other events
 
 Each returns the actions to perform, in this order: frames to send, links to close. A link is any number that was not
-used before. An error of a peer closes its link, with the reason; it never raises.
+used before. An error of a peer closes its link, with the reason; it is never raised.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ from cbnet.network.router.table_report import TableReport
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
 Handler: TypeAlias = Callable[[int, Any], None]
-# After these, nothing is due but to send them on, and to write the journal.
 ANY_NUMBER = (1 << 62) - 1  # of messages
+# After these frames, nothing is due but forwarding them and writing the journal.
 _MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
 
 
@@ -81,7 +81,7 @@ class Router:
         data: NodeData = NO_DATA,
         journal: OpenJournal | None = None,
     ) -> None:
-        """Create a router; `incarnation` is a random number below 2**63, another one at each start."""
+        """Create a router; `incarnation` is a random number below 2**63, drawn anew at each start."""
         self._context = context = RouterContext(settings, incarnation)
         self.links = LinkTable(context, self._removed, access)
         self.database = Database(settings.lifetime)
@@ -261,15 +261,15 @@ class Router:
         return self._context.outbox.take()
 
     def attach(self, link: int, buffer: LinkBuffer, queues: PacketQueues | None = None) -> None:
-        """Write messages for a new link to a buffer, or packets to queues, where `forward` handles them."""
+        """Attach to a new link the buffer to which `forward` writes messages, or the queues for packets."""
         self._fast.path.links.open(link, buffer, queues)
 
     def forward(
         self, link: int, data: Data, start: int, end: int, now: float, most: int = ANY_NUMBER
     ) -> Progress:  # fmt: skip
-        """Handle plain messages in some bytes of a link, at most `most`, up to a frame that must be decoded."""
+        """Handle plain messages in bytes received from a link, at most `most`, up to a frame that must be decoded."""
         self.held(link, now)
-        if self._is_due or self._flooding.unconfirmed:  # something is to be done after the next frame
+        if self._is_due or self._flooding.unconfirmed:  # work is due after the next frame
             return Progress(start, PYTHON)
         return self._fast.run(link, data, start, end, most)
 
@@ -305,7 +305,7 @@ class Router:
         return self._done()
 
     def reload(self, settings: Settings, access: Access, now: float) -> list[Action]:
-        """Apply other limits, lengths of links and access rights; `RELOADED` names the settings that may differ."""
+        """Apply new limits, link lengths and access rights; `RELOADED` names the settings that may differ."""
         self._context.clock.advance(now)
         if settings.weights != self.settings.weights:
             self.links.change_lengths()
@@ -335,11 +335,11 @@ class Router:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is work that can wait: very many filters come or go."""
+        """Whether there is deferred work: very many filters are being added or removed."""
         return self.subscriptions.has_work or self.offers.has_work or self.announcements.announcer.has_work
 
     def work(self, now: float) -> list[Action]:
-        """Do some of the work that can wait, for a few milliseconds."""
+        """Do some of the deferred work, for a few milliseconds."""
         self._context.clock.advance(now)
         for kind in (self.subscriptions, self.offers):
             kind.work()
@@ -347,7 +347,7 @@ class Router:
         return self._done()
 
     def turn(self, calls: Iterable[Callable[[], None]], now: float) -> list[Action]:
-        """Do what the gateway of this router asks for (`gateway_port`)."""
+        """Make the calls of this router's gateway (`gateway_port`) in one turn."""
         self._context.clock.advance(now)
         for call in calls:
             call()
@@ -424,7 +424,7 @@ class Router:
         self._fast.path.close(link.id)
 
     def _done(self) -> list[Action]:
-        """Do what is due at the end of a turn, and return the collected actions."""
+        """Do the work due at the end of a turn, and return the collected actions."""
         self._is_due = False
         self._own_links.originate()
         self._flooding.request_missing()

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def router_status(router: Router, context: RouterContext, number: int, *, is_whole: bool = True) -> Status:
-    """Return the router's status; neighbours, interfaces, peers and counters, which others own, only if `is_whole`.
+    """Return the router's status; neighbours, interfaces, peers and counters, which concern others, only if `is_whole`.
 
-    Links of HTTP requests are not among the clients: a query would change what it returns.
+    Links of HTTP requests do not count as clients: a query would change its own result.
     """
     counters = router.counters + router.subscriptions.table.times()
     peers = [_peer(link) for link in router.links.all() if link.is_listed]

@@ -29,7 +29,7 @@ class TableReport:
         return self._summary(request) if isinstance(request, TableRequest) else self._page(request)
 
     def _summary(self, request: TableRequest) -> TableSummary:
-        """Return the digests of the own filters, and of the interfaces on each tree."""
+        """Return the digests of the router's own filters, and of the interfaces on each tree."""
         version = self._versions.newest
         interfaces = [self._interface("", ""), *self._interfaces()]
         is_settled = not self._versions.is_outdated and len(self._versions.kept) == 1 and version.complete is not None

@@ -2,10 +2,10 @@
 
 A router that is reachable from other machines must configure both, or opt out explicitly.
 
-    certificate, key, authority     of TLS
-    client_certificates             whether clients must show certificates
+    certificate, key, authority     for TLS
+    client_certificates             whether clients must present certificates
     [clients.NAME]                  the clients that may link, with their rights
-    clients = "FILE"                the same in a file of their own
+    clients = "FILE"                the same, in a separate file
     routers                         the routers that may link, besides those that this one dials
     insecure                        the text that opts out
 """

@@ -6,13 +6,14 @@
     request     every request, as a message, must match it
     watch       the client may trace messages, and read the full status and the subscriptions of all routers: these
                 reveal data of others
-    manage      the client may have the router read its configuration again
-    constraints maximum of all its subscriptions together, over all links, durable ones included, and of its offers. A
-                tag counts as one, and so do each 100 characters of a condition; 64 times as much if it relates several
-                attributes
-    text        maximum of characters in the names, strings and tags of one message
-    links       maximum at once
-    filters     maximum in all its subscriptions, counted like `constraints`, and in its offers; unlimited by default
+    manage      the client may make the router reload its configuration
+    constraints maximum number in all its subscriptions together, over all links, durable ones included, and in its
+                offers. A tag counts as one, and so do each 100 characters of a condition; 64 times as much if it
+                relates several attributes
+    text        maximum number of characters in the names, strings and tags of one message
+    links       maximum number at once
+    filters     maximum number in all its subscriptions, counted like `constraints`, and in its offers; unlimited by
+                default
     messages_per_second, bytes_per_second
                 over all links; a client that sends more is slowed down. Unlimited by default
 
@@ -20,9 +21,9 @@
 with each constraint at most once, in at most one pass over its text; and of several attributes with several values at
 most 100,000 combinations are examined for each filter.
 
-`Denied` names what is missing and, for a predicate, a correction. `covers` is sound and not complete: a predicate that
-is not proved to stay within the rights is denied. Its cost grows with the filters of both sides, so rights have few
-(`RIGHTS_LIMITS`).
+`Denied` names the missing right and, for a predicate, a correction. `covers` is sound but not complete: a predicate
+that is not proved to stay within the rights is denied. Its cost grows with the filters of both sides, so rights have
+few (`RIGHTS_LIMITS`).
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Rights:
             _check_every_value(self.publish, message)
 
     def publish_matcher(self) -> RightMatcher | None:
-        """Return what makes the checks of `check_publish` on messages in frames that are not nested; None: no check."""
+        """Return a matcher that makes the checks of `check_publish` on flat messages in frames; None: no checks."""
         if self.publish is None and self.text is None:
             return None
         return RightMatcher(None if self.publish is None else _table(self.publish)._compiled.index, self.text)
@@ -148,7 +149,7 @@ class Rights:
             raise Denied("you may not observe the network", hint="ask the operator for `watch = true`")
 
     def check_manage(self) -> None:
-        """Raise `Denied` unless the client may have the router read its configuration again."""
+        """Raise `Denied` unless the client may make the router reload its configuration."""
         if not self.manage:
             raise Denied("you may not reload the configuration", hint="ask the operator for `manage = true`")
 
@@ -168,7 +169,7 @@ _TYPE_TEXTS: Final = {bool: "true or false", int: "a whole number"}
 
 
 def text_length(message: Message) -> int:
-    """Return how many characters the names, strings and tags of a message have; a name counts once for each value."""
+    """Return the number of characters in the names, strings and tags of a message; a name counts once per value."""
     values: Iterable[tuple[str, object]] = message.attributes.items()
     if any(type(value) in (dict, list) for _, value in values):
         values = ((name, leaf.value) for name, leaves in message.leaves.items() for leaf in leaves)

@@ -1,15 +1,15 @@
 """TLS contexts and connections, version 1.2 or later, and explanations of TLS failures.
 
-    a router        shows its certificate to all peers. Clients check that it is for the host that they dial; routers
+    a router        presents its certificate to all peers. Clients check that it is for the host that they dial; routers
                     check that it is for the name in the `Hello`
-    its neighbours  must show certificates for their router names
-    its clients     may show one, or must, as the router is configured
+    its neighbours  must present certificates for their router names
+    its clients     may or must present one, depending on the configuration of the router
 
 The names of a certificate are its subject alternative names of type dNSName; the common name is ignored. Trusted
 authorities come from a file of certificates, or are those of the system.
 
 If one side does not trust the other, both learn why. The event loops of asyncio and uvloop would close the connection
-before the alert is sent; so the failure is held back until it is, and the peer hangs up.
+before the alert is sent, so the failure is held back until the alert is sent and the peer closes the connection.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class TlsContexts(NamedTuple):
 
 
 def router_contexts(tls: Tls | None, *, needs_certificate: bool) -> TlsContexts:
-    """Read the files of a router; `needs_certificate`: its clients must show one."""
+    """Return the TLS contexts of a router, read from its files; `needs_certificate`: its clients must present one."""
     if tls is None:
         return TlsContexts(None, None)
     return TlsContexts(
@@ -99,7 +99,7 @@ def router_contexts(tls: Tls | None, *, needs_certificate: bool) -> TlsContexts:
 
 
 def server_context(tls: Tls, *, needs_certificate: bool) -> TlsContext:
-    """Return the context for accepted connections; `needs_certificate`: the peer must show one."""
+    """Return the context for accepted connections; `needs_certificate`: the peer must present one."""
     if tls.certificate is None:
         raise InputError("no TLS certificate", hint="give the files of the certificate and its key")
     context = _context(ssl.PROTOCOL_TLS_SERVER, tls)
@@ -176,7 +176,7 @@ async def dial(protocol: Callable[[], Protocol], where: Address, context: TlsCon
 
 
 def certificate_names(transport: asyncio.BaseTransport) -> frozenset[str] | None:
-    """Return the names in the peer's certificate, empty if it showed none; None without TLS."""
+    """Return the names in the peer's certificate, empty if it presented none; None without TLS."""
     if transport.get_extra_info("ssl_object") is None:
         return None
     certificate: dict[str, Any] = transport.get_extra_info("peercert") or {}
@@ -185,7 +185,7 @@ def certificate_names(transport: asyncio.BaseTransport) -> frozenset[str] | None
 
 # --- failures
 
-# By the code of a verification that failed on this side.
+# Verification failures on this side, by code.
 _VERIFICATION_TEXTS: Final = {
     9: ("the certificate of {other} is not valid yet", "check the clocks"),
     10: ("the certificate of {other} has expired", "renew it"),
@@ -196,7 +196,7 @@ _VERIFICATION_TEXTS: Final = {
     62: ("the certificate of {other} is for another name", "dial a name in it, or issue one for this name"),
     64: ("the certificate of {other} is for another address", "dial an address in it, or issue one for this address"),
 }
-# By the reason of any other failure, mostly an alert of the peer.
+# Any other failures, mostly alerts from the peer, by reason.
 _ALERT_TEXTS: Final = {
     _NO_CERTIFICATE: ("{other} presents no certificate, which is required", "configure its certificate and key"),
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": ("{other} requires a certificate", "configure a certificate and its key"),

@@ -54,7 +54,7 @@ def token_matches(token: str, hash: str | None) -> bool:
 
 
 def parse_token_hash(value: object, where: str) -> str:
-    """Return a token hash of a configuration file, or raise an `InputError`."""
+    """Return a token hash from a configuration file, or raise an `InputError`."""
     if isinstance(value, str):
         kind, _, rest = value.partition(":")
         salt, _, digest = rest.partition(":")
@@ -75,7 +75,7 @@ def parse_token(token: str) -> str:
 
 
 def token_for(routers: Iterable[Address], token: str, *, is_encrypted: bool) -> str:
-    """Return a token that is sent to routers; raise an `InputError` if it would reach other machines unencrypted."""
+    """Return the token to send to routers; raise an `InputError` if it would reach other machines unencrypted."""
     remote = [str(address) for address in routers if not address.is_loopback]
     if remote and not is_encrypted:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Reload of the configuration of running routers: on SIGHUP, and for clients that may manage the router.
+"""Reload of the configuration of running routers: on SIGHUP, or at the request of a client with the right `manage`.
 
-All files are read and checked first, in a thread; a mistake changes nothing. Then access rights, certificates, limits
+All files are read and checked first, in a thread; an error changes nothing. Then access rights, certificates, limits
 and neighbours are replaced at once. Peers that the new configuration allows stay connected. The other keys need a
 restart: if one of them has changed, nothing is reloaded.
 """
@@ -31,7 +31,7 @@ _MAX_NAMES: Final = 10  # in the text of a change
 
 
 class ConfigurationReload:
-    """The present configuration of the routers of a process, and how to read the next one."""
+    """The current configuration of the routers of a process, and a function that reads the next one."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ConfigurationReload:
             router.router.on_reload = self._handler(router)
 
     async def run(self) -> list[str]:
-        """Read the configuration again and apply it; return the changes. An `InputError` means that nothing changed."""
+        """Reload the configuration and return the changes. An `InputError` means that nothing changed."""
         async with self._lock:
             log = self._routers[0].event_log
             try:
@@ -67,7 +67,7 @@ class ConfigurationReload:
             return changes
 
     def start(self) -> None:
-        """Reload in the background; the log has the result."""
+        """Reload in the background; the result is logged."""
         self._start(self._run_logged())
 
     async def _run_logged(self) -> None:
@@ -97,7 +97,7 @@ class ConfigurationReload:
         task.add_done_callback(self._tasks.discard)
 
     def _prepare(self) -> tuple[Sequence[Configuration], list[TlsContexts], logging.Handler]:
-        """Read and check everything; the file of the audit log is opened again, as it may have been moved."""
+        """Read and check everything; reopen the file of the audit log, as it may have been rotated."""
         planned = self._read()
         for before, after in zip(self.present, planned, strict=True):
             _check_fixed(before, after)

@@ -5,8 +5,8 @@ arrive as JSON Lines on standard input; events are written to standard output:
 
     {"load": path of predicates, "nodes": [name]}
     {"start": settings, "listen": "127.0.0.1:4001", "neighbours": {name: address}, "table": path, "http": address}
-    {"gate": "shut"} … {"gate": "open"}    routers started between these wait for the second: otherwise the first
-                                           ones would handle each new neighbour while others are started
+    {"gate": "shut"} … {"gate": "open"}    routers started in between wait for the second: otherwise the first
+                                           ones would handle each new neighbour while the others start
     {"signal": 9, "to": name}
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
@@ -48,9 +48,10 @@ _GRACE = 2.0  # seconds for routers to stop by themselves
 
 
 def main() -> None:
-    """Carry out the commands on standard input until it ends."""
+    """Execute the commands on standard input until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when this process ends
-    # Python has one thread here. The others, of which Python 3.12 warns, are of OpenBLAS and Arrow, which allow a fork.
+    # Python has one thread here. The others, which Python 3.12 warns about, belong to OpenBLAS and Arrow, which
+    # support forking.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     asyncio.new_event_loop().close()  # imports the modules of the event loop
     empty_table()  # compiles the table that every router starts with
@@ -71,7 +72,7 @@ class Launcher:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
 
     def run(self) -> None:
-        """Carry out commands until standard input ends."""
+        """Execute commands until standard input ends."""
         with selectors.DefaultSelector() as selector:
             for fd in (0, self._wakeup):
                 selector.register(fd, selectors.EVENT_READ)

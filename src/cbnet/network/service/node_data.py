@@ -1,7 +1,7 @@
-"""Data that the nodes of a network start with: their predicates, and the tables that the pipeline computed.
+"""Initial data of the nodes of a network: their predicates, and the tables that the pipeline computed.
 
-    predicates       node 4: #jazz and #vinyl, …            what the node itself wants, before any client subscribes
-    tables/4.cbt     interface 13: #jazz and #vinyl, …      what the side of each neighbour wants, on all trees
+    predicates       node 4: #jazz and #vinyl, …            predicate of the node itself, before any client subscribes
+    tables/4.cbt     interface 13: #jazz and #vinyl, …      predicate of the side of each neighbour, on all trees
                      interface 13: #news and #"tree 2"             … and on the second
 
 All routers of a machine share the columns of the predicates, as they are forked from the process that read them. A
@@ -35,7 +35,7 @@ class NodePredicates:
     """The predicate of each node; a node may have none."""
 
     def __init__(self, columns: Columns, nodes: Sequence[str]) -> None:
-        """Set columns whose interfaces are names of nodes."""
+        """Initialise with columns whose interfaces are names of nodes."""
         self.nodes = nodes
         self._columns = columns
         self._targets = {str(name): target for target, name in enumerate(columns.interfaces)}
@@ -75,7 +75,7 @@ def _columns(path: Path) -> Columns:
         raise InputError("no Parquet file in this folder", hint="run the pipeline again")
     try:
         columns = columns_from_arrow(pa.concat_tables([pq.ParquetFile(each).read() for each in files]))
-        pa.default_memory_pool().release_unused()  # what routers are forked with counts for each of them
+        pa.default_memory_pool().release_unused()  # memory in use at the fork counts for each router
         return columns
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not a Parquet file: {error}", hint="run the pipeline again") from None
@@ -84,8 +84,8 @@ def _columns(path: Path) -> Columns:
 def read_computed_tables(path: Path, nodes: Sequence[str], trees: int) -> list[dict[str, list[bytes]]]:
     """Return the filters of each interface on each tree, encoded, by the name of the neighbour.
 
-    nodes: all names, by id. A filter with the tag of a tree is of this tree only; one without is of all trees on which
-    no other covers it.
+    nodes: all names, by id. A filter with the tag of a tree belongs to this tree only; a filter without one belongs to
+    all trees on which no other filter covers it.
     """
     columns = read_columns(path)[0]
     for interface in columns.interfaces:
@@ -118,8 +118,8 @@ class _FoldedTags(NamedTuple):
     """The tree tags of the filters of a table."""
 
     trees: int
-    rows: NDArray[np.int64]  # of each word, its filter
-    tree: NDArray[np.int64]  # of each word, the number of its tree, or -1
+    rows: NDArray[np.int64]  # filter of each word
+    tree: NDArray[np.int64]  # tree number of each word, or -1
 
     @classmethod
     def of(cls, columns: Columns, trees: int) -> _FoldedTags:
@@ -136,7 +136,7 @@ class _FoldedTags(NamedTuple):
         return self.tree >= 0
 
     def masks(self, columns: Columns) -> NDArray[np.uint64]:
-        """Return the trees on which each filter is in the table, one bit each: uint64[filters]."""
+        """Return the trees on which each filter is in the table, one bit per tree: uint64[filters]."""
         own = np.flatnonzero(~self.is_tree)
         sizes = np.bincount(self.rows[own], minlength=len(columns))
         if not _are_tags(columns).all() or not sizes.all():
@@ -163,7 +163,7 @@ def _are_tags(columns: Columns) -> NDArray[np.bool_]:
 
 
 def _encoded(columns: Columns, is_left_out: NDArray[np.bool_]) -> list[bytes]:
-    """Return the encoded filters without some tags; most have tags only, and need no object for each."""
+    """Return the encoded filters without the left-out tags; filters with tags only, as most are, need no objects."""
     words, kept = np.asarray(columns.words), np.flatnonzero(~is_left_out)
     symbols = (words[kept] >> SYMBOL_SHIFT).tolist()
     others = np.flatnonzero(~_are_tags(columns))

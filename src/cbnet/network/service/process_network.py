@@ -1,4 +1,4 @@
-"""A network on one machine: each router a process, over TCP on loopback.
+"""A network on one machine, with one process per router, over TCP on loopback.
 
     with ProcessNetwork.of(topology("powerlaw:20")) as network:
         network.wait()                                  # until every router knows all others
@@ -37,7 +37,7 @@ MAX_ROUTERS = 500  # on one machine; each uses about 20 MB
 
 
 class InitialFiles(NamedTuple):
-    """The files with which a network made from data starts."""
+    """The initial files of a network made from data."""
 
     predicates: Path  # of the nodes: a file, or a folder of Parquet files
     tables: Mapping[str, Path]  # of some routers, by name
@@ -58,8 +58,8 @@ class ProcessNetwork:
     ) -> None:
         """Initialise with the routers, the pairs of neighbours, and their ports; by default any free port.
 
-        data: initial predicates and tables. journals: a folder with one for the journal of each router. http: whether
-        routers serve HTTP, on free ports.
+        data: initial predicates and tables. journals: a folder with a subfolder for the journal of each router. http:
+        whether routers serve HTTP, on free ports.
         """
         if not hasattr(os, "fork"):
             raise CbnetError(f"{sys.platform} cannot fork routers: start each one with `cbnet router`")
@@ -69,12 +69,12 @@ class ProcessNetwork:
             hint = "use a smaller graph, `cbnet lab simulate`, or `cbnet router` on several machines"
             raise LimitError("routers on one machine", len(self.settings), MAX_ROUTERS, hint=hint)
         self.links = list(links)
-        self.exit_codes: dict[str, int] = {}  # of routers that do not run
+        self.exit_codes: dict[str, int] = {}  # of routers that have exited
         self.pids: dict[str, int] = {}
         chosen = free_ports((1 + http) * len(self.settings), taken=(ports or {}).values())
         self.addresses = {name: Address("127.0.0.1", (ports or {}).get(name) or chosen.pop()) for name in self.settings}
         self.http_addresses = {name: Address("127.0.0.1", chosen.pop()) for name in self.settings if http}
-        self.relays: dict[tuple[str, str], Address] = {}  # of links: dialled instead of the second router
+        self.relays: dict[tuple[str, str], Address] = {}  # link -> address dialled instead of the second router
         self._events: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._launcher = subprocess.Popen(
             [sys.executable, "-m", "cbnet.network.service.launcher"],
@@ -131,9 +131,9 @@ class ProcessNetwork:
         self._launcher.wait()
 
     def wait(self, timeout: float = 30.0, report: Callable[[int], None] = lambda _: None) -> None:
-        """Wait until every running router has its neighbours, knows all routers that it can reach and what they want.
+        """Wait until every running router has its neighbours, knows all reachable routers, and has all announcements.
 
-        report: called with the number of routers that do.
+        report: called with the number of routers that are ready.
         """
         end = time.monotonic() + timeout
         expected = self._expected()
@@ -258,7 +258,7 @@ def _reachable(start: str, neighbours: Mapping[str, set[str]]) -> Sequence[str]:
 
 
 def free_ports(count: int, taken: Iterable[int] = ()) -> list[int]:
-    """Return ports that are free now."""
+    """Return `count` ports that are free now; taken: ports to leave out."""
     ports: set[int] = set()
     unusable = set(taken)
     generator = random.Random(os.urandom(8))

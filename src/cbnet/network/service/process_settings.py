@@ -1,10 +1,10 @@
 """Settings of a router's process that do not affect other routers: HTTP, logs, shutdown.
 
 http                address of the HTTP server; none by default
-http_origins        origins of web pages that may use it besides its own
-http_connections    maximum number of HTTP clients at once, without health checks
+http_origins        further origins whose web pages may use it
+http_connections    maximum number of concurrent HTTP clients, not counting health checks
 log, log_level      format, and lowest level
-drain               maximum seconds of a graceful shutdown
+drain               maximum duration of a graceful shutdown, in seconds
 journal             folder for durable subscriptions; without it there can be none
 audit               file to which refusals are appended; none by default
 """
@@ -37,7 +37,7 @@ _ORIGIN: Final = re.compile(r"https?://[^/\s?#*]+")
 
 @dataclass(frozen=True)
 class ProcessSettings:
-    """How a router's process logs, serves HTTP and stops."""
+    """Settings of a router's process: HTTP, logs, shutdown, journal."""
 
     http: Address | None = None
     log: str = "text"

@@ -1,7 +1,7 @@
 """Processes that run a router, or a gateway, until a signal stops them.
 
 SIGTERM, SIGINT    drain, then stop; a second signal stops at once
-SIGHUP             reload the configuration; log an error if it is in no file
+SIGHUP             reload the configuration; log an error if there is no configuration file
 lifeline           stop at once: the parent process has exited
 
 The routers of a gateway share one event loop and stop together.
@@ -35,7 +35,7 @@ _GATEWAY_TICK = 0.1  # seconds
 
 
 class ConfigurationSource(NamedTuple):
-    """The configuration of a router, and how to read it again."""
+    """The configuration of a router, and a function that reads it again."""
 
     present: list[Configuration]
     read: Callable[[], list[Configuration]]
@@ -57,7 +57,7 @@ async def serve(
 
     on_start: called with its address and that of its HTTP server, when it listens. lifeline: a pipe; when its other end
     closes, the router stops.
-    data: returns what the node starts with; called once, and not kept. source: of the configuration, to reload it.
+    data: returns the initial data of the node; called once, and not kept. source: of the configuration, to reload it.
     """
     drain, stop = _shutdown_events(lifeline)
     router = TcpRouter(settings, listen, neighbours, security, data(), process.journal)
@@ -159,7 +159,7 @@ def _shutdown_events(lifeline: int | None) -> tuple[asyncio.Event, asyncio.Event
 
 
 def _on_hangup(router: TcpRouter, reload: ConfigurationReload | None) -> None:
-    """Reload on SIGHUP; without a file, log that."""
+    """Reload on SIGHUP; log an error if there is no configuration file."""
 
     def fail() -> None:
         router.event_log.reload_failed(no_file().summary)
@@ -168,7 +168,7 @@ def _on_hangup(router: TcpRouter, reload: ConfigurationReload | None) -> None:
 
 
 def _handle_signals(names: Iterable[str], handler: Callable[[], None]) -> None:
-    """Call a handler in the event loop on signals, those of them that the system has."""
+    """Call a handler in the event loop on the named signals, as far as the system has them."""
     loop = asyncio.get_running_loop()
     for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
         try:

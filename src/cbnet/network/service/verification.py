@@ -31,8 +31,8 @@ from cbnet.routing.schemes.pif import Pif, PifRouter
 from cbnet.topology import Graph
 
 _MAX_EXAMPLES = 3
-_AT_ONCE = 8  # routers asked at the same time
-_TIMEOUT = 120.0  # seconds: a large table takes its time
+_AT_ONCE = 8  # routers queried at the same time
+_TIMEOUT = 120.0  # seconds: a large table takes long
 Interface: TypeAlias = tuple[str, str, bool]  # root of the tree, neighbour, whether of offers
 Tables: TypeAlias = Mapping[Interface, Collection[bytes]]
 
@@ -45,7 +45,7 @@ class TableDifference(NamedTuple):
     neighbour: str
     are_offers: bool
     missing: list[str]  # some filters that the running router lacks
-    extra: list[str]  # some that it has and that were not computed
+    extra: list[str]  # some filters that it has and that were not computed
     differing: int  # filters
 
 
@@ -78,7 +78,7 @@ def verify(
 ) -> Verification:
     """Compare a running network with its computed tables.
 
-    tables: compiled tables of some routers to compare instead. report: called for each router that
+    tables: compiled tables of some routers, to compare with instead. report: called for each router that
     was read, and for each that was compared.
     """
     return run(_verify(routers, network, tables, tls, token, report))
@@ -186,7 +186,7 @@ def _difference(router: str, interface: Interface, actual: set[bytes], expected:
 
 
 def _computed(read: Mapping[str, _Router]) -> Callable[[str], Tables]:
-    """Return a function that computes the tables of a router from the own filters of all."""
+    """Return a function that computes the tables of a router from the own filters of all routers."""
     graph = _graph(read)
     ids = {name: graph.id(name) for name in read}
     subscriptions = {ids[name]: each.subscriptions for name, each in read.items()}
@@ -242,7 +242,7 @@ def _compiled(read: Mapping[str, _Router], tables: Mapping[str, Path]) -> Callab
 
 
 def _graph(read: Mapping[str, _Router]) -> Graph:
-    """Return the topology, as the routers report their links."""
+    """Return the topology, from the links that the routers report."""
     weights: dict[tuple[str, str], int] = {}
     for name, each in read.items():
         for neighbour, weight in each.status.neighbours.items():

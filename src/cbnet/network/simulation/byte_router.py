@@ -1,4 +1,4 @@
-"""A router behind bytes, as over TCP, but without sockets: for simulations and tests of the fast path.
+"""A router whose links carry bytes, as over TCP but without sockets: for simulations and tests of the fast path.
 
 bytes of a link ─► plain messages: the fast path ─┬─► bytes for links, in order
                └─► other frames: decoded ─────────┘
@@ -47,7 +47,7 @@ class ByteRouter:
         return self.performed(self.router.opened(link, now))
 
     def received(self, link: int, data: Data, now: float) -> list[Sent]:
-        """Handle bytes of a connection."""
+        """Handle bytes received over a connection."""
         sent: list[Sent] = []
         reader = self._readers.get(link)
         if reader is None:
@@ -77,7 +77,7 @@ class ByteRouter:
         return self.performed(self.router.closed(link, now))
 
     def performed(self, actions: Iterable[Action]) -> list[Sent]:
-        """Return the bytes that actions of the router send."""
+        """Return the bytes that the router's actions send."""
         sent: list[Sent] = []
         for action in actions:
             if action.link not in self._readers:

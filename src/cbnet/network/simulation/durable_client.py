@@ -44,7 +44,7 @@ class StoredMessage:
 
 
 class DurableMemoryClient(MemoryClient):
-    """A client that acknowledges what it receives, unless told otherwise, and sends again what has no answer."""
+    """A client that acknowledges messages unless `acknowledges` returns False, and resends unanswered messages."""
 
     def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
         self.publisher = DurablePublisher(memory.random.getrandbits(63))
@@ -79,12 +79,12 @@ class DurableMemoryClient(MemoryClient):
     def replay(
         self, id: int, predicate: str, start: HistoryStart, *, window: int = 100, wait: float = 0.0
     ) -> None:  # fmt: skip
-        """Subscribe from a point in the past on; after each reconnection, from the last message on."""
+        """Subscribe from a point in the past on; after each reconnection, resume after the last message."""
         self.replays[id] = Replay(id, predicate, wait, window, start)
         self.send(self.replays[id])
 
     def publish_durable(self, attributes: Mapping[str, Any], payload: bytes = b"", timeout: float = 10.0) -> int:
-        """Publish a message, again at each reconnection until there is an answer; return its number."""
+        """Publish a message, and resend it at each reconnection until it is answered; return its number."""
         number = self.publisher.add(dict(attributes), [], payload, self._memory.now, timeout)
         self._deadlines[number] = self._memory.now + timeout + GRACE
         self.send(self.publisher.frame(number, self._memory.now))
@@ -103,7 +103,7 @@ class DurableMemoryClient(MemoryClient):
     # --- callbacks of the network
 
     def opened(self, end: ConnectionEnd) -> None:
-        """Send the Hello, subscriptions, and messages without an answer."""
+        """Send the Hello, subscriptions, and unanswered messages."""
         super().opened(end)
         for subscribe in self.durable.values():
             self.send(msgspec.structs.replace(subscribe, is_restored=True))
@@ -146,7 +146,7 @@ class DurableMemoryClient(MemoryClient):
             self.acknowledge(frame.id, frame.offset)
 
     def _go_on(self, id: int, offset: int) -> None:
-        """Begin a subscription at an offset when it is sent again."""
+        """Set the offset at which a replay resumes when it is sent again."""
         if id in self.replays:
             self.replays[id] = msgspec.structs.replace(self.replays[id], start=HistoryStart(offset))
 

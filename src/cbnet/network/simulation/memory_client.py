@@ -46,8 +46,8 @@ class ReceivedMessage:
 class MemoryClient:
     """A client of one router; frames other than deliveries are kept in `answers`, and passed to `on_answer`.
 
-    Like any client it drops a message that it received before it reconnected: a router that was restarted does not
-    know what it delivered. One that comes twice over one connection is recorded twice.
+    Like any client, it drops a message that it already received before it reconnected: a restarted router does not
+    know what it delivered. A message that arrives twice over one connection is recorded twice.
     """
 
     def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
@@ -159,7 +159,7 @@ class MemoryClient:
         self.is_disconnected = False
 
     def freeze(self, seconds: float) -> None:
-        """Read and send nothing for some seconds; then handle the frames that have arrived."""
+        """Read and send nothing for `seconds`; then handle the frames that have arrived."""
         self.is_frozen = True
         self._memory.after(seconds, self._thaw)
 
@@ -173,7 +173,7 @@ class MemoryClient:
 
     @property
     def end(self) -> ConnectionEnd | None:
-        """Its end of the connection; None if it knows that it has none."""
+        """The client's end of the connection; None if it knows that it is disconnected."""
         return self._end
 
     def opened(self, end: ConnectionEnd) -> None:

@@ -1,7 +1,8 @@
 """A simulated disk with the journal of a router, which outlives the router.
 
-Operations take effect after a delay, those of one `submit` together. A crash loses what has not taken effect. A disk
-may be slow, full, damaged, or *lie*: report operations as written that it loses in a crash until it has synced them.
+Operations take effect after a delay, those of one `submit` together. A crash loses operations that have not taken
+effect. A disk may be slow, full, damaged, or *lie*: report operations as written that a crash before the next sync
+loses.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ from cbnet.network.durable.journal import (
 if TYPE_CHECKING:
     from cbnet.network.simulation.memory_network import MemoryNetwork
 
-_RETRY = 1.0  # seconds before a full disk is tried again
+_RETRY = 1.0  # seconds before a write to a full disk is retried
 _END = 1 << 40  # above all offsets
 
 
 class DiskContent:
-    """What is on a disk: the meaning of each operation, in plain Python."""
+    """The content of a disk: the meaning of each operation, in plain Python."""
 
     def __init__(self, id: int) -> None:
         self.state = RecoveredState(id)
         self.entries: dict[int, dict[int, Entry]] = {}  # by subscription and offset
 
     def recover(self) -> RecoveredState:
-        """Return a copy, as a journal returns it at the start."""
+        """Return a copy of the state, as a journal does at startup."""
         stock = {
             id: [StockItem(offset, len(entry.content), entry.time) for offset, entry in sorted(entries.items())]
             for id, entries in self.entries.items()
@@ -94,7 +95,7 @@ class DiskContent:
                 state.homes.pop(owner, None)
 
     def read(self, read: Read) -> ReadResult:
-        """Return messages."""
+        """Return the requested messages."""
         chosen: list[Entry] = []
         size, end = 0, _END
         for offset, entry in sorted(self.entries.get(read.subscription, {}).items()):
@@ -111,7 +112,7 @@ class MemoryDisk:
     """The journal of one router of a network in memory."""
 
     def __init__(self, memory: MemoryNetwork, *, delay: float = 0.005, lies: bool = False) -> None:
-        """Initialise; delay: of a transaction, in seconds. lies: what was written is lost in a crash before `sync`."""
+        """Initialise; delay: of a transaction, in seconds. lies: a crash before `sync` loses what was written."""
         self._memory = memory
         self.delay = delay
         self.lies = lies
@@ -119,21 +120,21 @@ class MemoryDisk:
         self.clock_offset = 0.0  # seconds
         self.transactions = 0
         self._written = DiskContent(memory.random.getrandbits(62))
-        self._synced: DiskContent | None = None  # if it lies, and was written since
+        self._synced: DiskContent | None = None  # content at the last sync, if it lies and was written since
         self._queue: list[Sequence[Operation]] = []
         self._is_busy = False
-        self._starts = 0  # what an earlier router submitted has no effect
+        self._starts = 0  # operations submitted by an earlier router have no effect
         self._on_event: Callable[[JournalEvent], None] = lambda _: None
 
     # --- journal
 
     def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
-        """Return the content."""
+        """Return the recovered state."""
         self._on_event = on_event
         return self._written.recover()
 
     def submit(self, operations: Sequence[Operation]) -> None:
-        """Begin to perform operations."""
+        """Queue operations for the next transaction."""
         self._queue.append(operations)
         if not self._is_busy:
             self._begin()
@@ -149,7 +150,7 @@ class MemoryDisk:
     # --- faults
 
     def crash(self) -> None:
-        """Lose what is not on disk: the router was killed."""
+        """Lose everything that is not on disk: the router was killed."""
         self._starts += 1
         self._queue.clear()
         self._is_busy = False
@@ -161,7 +162,7 @@ class MemoryDisk:
         del self._written.entries[subscription][offset]
 
     def sync(self) -> None:
-        """Make what a lying disk has reported safe."""
+        """Sync a lying disk: everything reported as written is now safe."""
         self._synced = None
 
     # --- transactions

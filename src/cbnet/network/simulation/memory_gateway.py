@@ -27,7 +27,7 @@ class _Side:
 
 
 class MemoryGateway:
-    """A gateway whose routers have different names, as all hosts of a `MemoryNetwork`."""
+    """A gateway whose routers have different names, like all hosts of a `MemoryNetwork`."""
 
     def __init__(self, memory: MemoryNetwork, name: str, settings: Sequence[Settings], outside: str = "exact") -> None:
         """Add and start its routers, one per domain (`Settings.network`)."""
@@ -48,7 +48,7 @@ class MemoryGateway:
             self._memory.kill(host, silently=silently)
 
     def start(self) -> None:
-        """Start it again, without its former state."""
+        """Restart the gateway without its former state."""
         for host in self._hosts:
             self._memory.start(host)
         self._join()

@@ -58,7 +58,7 @@ class ConnectionEnd:
         self.owner = owner
         self.peer: ConnectionEnd
         self.is_open = True
-        self.is_lost = False  # nothing that is sent arrives
+        self.is_lost = False  # nothing sent from this end arrives
         self.delay = delay
         self.reader = FrameReader()
         self.last_arrival = 0.0  # time, at the peer
@@ -160,7 +160,7 @@ class Host:
 
 
 class MemoryNetwork:
-    """A network in memory; `run` lets simulated time pass."""
+    """A network in memory; `run` advances the simulated time."""
 
     def __init__(self, seed: int = 0, *, is_fast: bool = False) -> None:
         """Initialise; is_fast: plain messages take the fast path of the routers, as over TCP."""
@@ -178,7 +178,7 @@ class MemoryNetwork:
     # --- time
 
     def after(self, seconds: float, call: Callable[[], None]) -> None:
-        """Schedule a call after some seconds."""
+        """Schedule a call after `seconds`."""
         self._at(self.now + seconds, call)
 
     def _at(self, time: float, call: Callable[[], None]) -> None:
@@ -205,7 +205,7 @@ class MemoryNetwork:
     # --- routers and cables
 
     def add(self, settings: Settings, data: NodeData = NO_DATA, disk: MemoryDisk | None = None) -> Router:
-        """Add a router and start it; data: what it has at each start. disk: for its journal."""
+        """Add a router and start it; data: its initial data at each start. disk: for its journal."""
         if settings.name in self.hosts:
             raise InputError(f"there already is a router {settings.name!r}")
         host = self.hosts[settings.name] = Host(self, settings, data, disk)
@@ -251,7 +251,7 @@ class MemoryNetwork:
         self.every(REDIAL, lambda: self._redial(cable))
 
     def cut(self, a: str, b: str, *, noticed_by: Collection[str] | None = None) -> None:
-        """Cut a cable: frames in transit are lost. Both ends notice at once, or only those named."""
+        """Cut a cable: frames in transit are lost. Both ends notice at once, or only those in `noticed_by`."""
         self._cables[frozenset((a, b))].is_cut = True
         noticing = (a, b) if noticed_by is None else noticed_by
         for end in list(self.hosts[a].ends.values()):
@@ -264,7 +264,7 @@ class MemoryNetwork:
         self._cables[frozenset((a, b))].is_cut = False
 
     def cables(self, *, cut: bool) -> list[tuple[str, str]]:
-        """Return the cables that are cut, or the others."""
+        """Return the cables that are cut, or, with `cut=False`, the intact ones."""
         return [cable.ends for cable in self._cables.values() if cable.is_cut is cut]
 
     def _redial(self, cable: _Cable) -> None:
@@ -279,7 +279,7 @@ class MemoryNetwork:
         """Connect two peers; return the caller's end."""
         near, far = (ConnectionEnd(next(self._links), owner, delay) for owner in (caller, called))
         near.peer, far.peer = far, near
-        near.last_arrival = self.now + delay  # what is sent arrives after the connection, and in order
+        near.last_arrival = self.now + delay  # frames arrive after the connection is open, and in order
         self.after(delay, lambda: called.opened(far))
         caller.opened(near)
         return near
@@ -315,7 +315,7 @@ class MemoryNetwork:
             self._sever(each, is_noticed=False)
 
     def _sever(self, end: ConnectionEnd, is_noticed: bool) -> None:
-        """Lose everything sent from an end, which may notice."""
+        """Lose everything sent from an end, which notices if `is_noticed`."""
         end.is_lost = True
         if is_noticed:
             self.after(end.delay, lambda: self._close(end))

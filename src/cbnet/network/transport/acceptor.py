@@ -1,11 +1,11 @@
-"""Listening sockets, and the connections that are accepted and whose peers are not known yet.
+"""Listening sockets, and accepted connections whose peers have not identified themselves yet.
 
     accepted ──► TLS handshake ──► Hello ──► known: no longer counted
-        └── counted, in all and by the peer's address ──┘
+        └── counted, in total and per peer address ─────┘
 
-An address may have a limited number of such connections; further ones are closed at once. If there are too many in all,
-the address that has the most loses its oldest: who floods the router from few addresses hinders only those. Peers on
-this machine share an address, and only the limit for all applies to them.
+The number of such connections per address is limited; further ones are closed at once. When the total limit is
+exceeded, the oldest connection of the address with the most connections is closed: a flood from a few addresses affects
+only those addresses. Peers on this machine share an address, so only the total limit applies to them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, TlsContext
 
 Peer = TypeVar("Peer", bound=asyncio.BaseProtocol)
-_BACKLOG = 1_024  # connections that the system keeps until they are accepted
-_ACCEPTED_AT_ONCE = 64  # before other events are handled
+_BACKLOG = 1_024  # pending connections that the system queues
+_ACCEPTED_AT_ONCE = 64  # connections accepted before other events are handled
 _OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE = 1.0  # seconds without accepting, if the process has no file descriptors left
 
 
 @dataclass(eq=False)
 class _Arrival(Generic[Peer]):
-    """A connection whose peer is not known."""
+    """A connection whose peer has not identified itself."""
 
     host: str
     socket: socket.socket
@@ -51,9 +51,9 @@ class Acceptor(Generic[Peer]):
         """Initialise with callbacks.
 
         refuse: closes a connection, with a reason, and returns whether it was open; on_refused: called with the address
-        of a peer that was not let in, and the reason.
+        of a refused peer, and the reason.
         """
-        self.context: TlsContext | None = None  # of new connections
+        self.context: TlsContext | None = None  # for new connections
         self.most = 0
         self.most_per_address = 0
         self._protocol = protocol
@@ -88,7 +88,7 @@ class Acceptor(Generic[Peer]):
         return bool(self._sockets)
 
     def close(self) -> None:
-        """Accept no more connections; those that are accepted stay."""
+        """Stop accepting connections; accepted ones stay open."""
         for listening in self._sockets:
             self._loop.remove_reader(listening)
             listening.close()
@@ -133,7 +133,7 @@ class Acceptor(Generic[Peer]):
             self._loop.add_reader(listening, self._accept, listening)
 
     async def _open(self, arrival: _Arrival[Peer]) -> None:
-        """Open the connection of an accepted socket, after the TLS handshake, if there is one."""
+        """Open the connection of an accepted socket, after the TLS handshake if TLS is in use."""
 
         def protocol() -> Peer:
             connection = arrival.connection = self._protocol()
@@ -152,7 +152,7 @@ class Acceptor(Generic[Peer]):
             arrival.socket.close()
 
     def _end_oldest(self) -> None:
-        """Close the oldest connection of the address that has the most."""
+        """Close the oldest connection of the address with the most connections."""
         host = max(self._arrivals, key=lambda each: len(self._arrivals[each]))
         arrival = next(iter(self._arrivals[host]))
         connection = arrival.connection

@@ -1,16 +1,16 @@
-"""Back-pressure: who has fed which long queue, and must wait until it is short again.
+"""Back-pressure: senders that feed long queues, blocked until these queues are short again.
 
-    client      ──► queue of class 1 for a neighbour        the client is not read
+    client      ──► queue of class 1 for a neighbour        reading from the client is paused
     neighbour,
     class h     ──► queue of class h+1 for another one      the neighbour gets no more credit for class h
 
-The class of a packet is the number of its hops; that of clients is 0. So who waits has a lower class than the queue,
-and no cycle can arise: `docs/explanation/network.md`.
+The class of a packet is its hop count; clients have class 0. A blocked sender therefore has a lower class than the
+queue it waits for, and no cycle can arise: `docs/explanation/network.md`.
 
-A neighbour that reads nothing although something waits for it would stop others for ever: its link must be closed. One
-that reads slowly, or grants credit slowly, is not stalled: it sends other frames than unasked Pings, at least the
-answers to those of this side, or a full write buffer becomes shorter. A router that is dead sends nothing: its link is
-closed much earlier (`links`). So `Stalls` are about one that is alive, but faulty.
+A neighbour that reads nothing although frames are queued for it would block others for ever, so its link must be
+closed. A neighbour that reads or grants credit slowly is not stalled: it sends frames other than unsolicited Pings, at
+least the answers to this side's Pings, or a full write buffer drains. A dead router sends nothing, and its link is
+closed much earlier (`links`). `Stalls` therefore detects neighbours that are alive but faulty.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from cbnet.network.transport.connection import Connection
 
 
 class Feed(NamedTuple):
-    """A hop class of a link: its packets that arrive, or its queue of those that leave."""
+    """A hop class of a link: its incoming packets, or its queue of outgoing packets."""
 
     connection: Connection
     hops: int
 
 
 class BackPressure:
-    """The long queues, and who fed them since they are long."""
+    """The long queues, and the feeders that have added to each since it became long."""
 
     def __init__(self) -> None:
         self._feeders: dict[Feed, set[Feed]] = {}  # by queue
         self._queues: dict[Feed, set[Feed]] = {}  # by feeder
 
     def block(self, queue: Feed, feeder: Feed) -> None:
-        """Let the feeder of a long queue wait."""
+        """Block the feeder of a long queue."""
         self._feeders.setdefault(queue, set()).add(feeder)
         self._queues.setdefault(feeder, set()).add(queue)
 
     def is_blocked(self, feeder: Feed) -> bool:
-        """Return whether a feeder waits for a queue."""
+        """Return whether a feeder is blocked by a queue."""
         return feeder in self._queues
 
     def relieve(self, queue: Feed) -> list[Feed]:
-        """Remove a queue that is not long any more; return the feeders that wait for no other one."""
+        """Remove a queue that is no longer long; return the feeders that no other queue blocks."""
         free = []
         for feeder in self._feeders.pop(queue, ()):
             waited_for = self._queues[feeder]
@@ -56,7 +56,7 @@ class BackPressure:
         return free
 
     def forget(self, connection: Connection) -> list[Feed]:
-        """Remove a closed connection; return the feeders that wait for nothing else."""
+        """Remove a closed connection; return the feeders that this unblocks."""
         for feeder in [feeder for feeder in self._queues if feeder.connection is connection]:
             for queue in self._queues.pop(feeder):
                 self._feeders[queue].discard(feeder)
@@ -70,17 +70,17 @@ class _Stall(NamedTuple):
 
 
 class Stalls:
-    """The neighbours for which something waits, and since when there is no sign that they read."""
+    """Neighbours with queued frames, and the time since which they have shown no sign of reading."""
 
     def __init__(self) -> None:
         self._stalls: dict[Connection, _Stall] = {}
 
     def answered(self, connection: Connection) -> None:
-        """Record a frame of a neighbour that shows that it reads."""
+        """Record a frame that shows that a neighbour reads."""
         self._stalls.pop(connection, None)
 
     def check(self, connections: Iterable[Connection], now: float, timeout: float) -> list[Connection]:
-        """Return those for which something waits and that have read nothing for `timeout` seconds."""
+        """Return the connections with queued frames whose peers have read nothing for `timeout` seconds."""
         stalls, self._stalls = self._stalls, {}
         for connection in connections:
             if connection.waiting:

@@ -18,7 +18,7 @@ class Backoff:
         self._next = first
 
     def next(self) -> float:
-        """Return the next delay in seconds: 50 to 100 % of a time that doubles."""
+        """Return the next delay in seconds: 50 to 100 % of a value that doubles up to the maximum."""
         delay = self._next
         self._next = min(2 * delay, self._maximum)
         return delay * self._random.uniform(0.5, 1.0)

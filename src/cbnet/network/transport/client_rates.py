@@ -1,12 +1,12 @@
-"""Rates of clients: messages and bytes per second of an account, over all its links.
+"""Rate limits of clients: messages and bytes per second of an account, over all its links.
 
-Each account has a reserve of one second. What a client sends beyond its rates is not refused: the router reads nothing
-from its links until the reserve has grown, so that the client is slowed down (back-pressure), and nothing is lost.
+Each account has a reserve of one second. Traffic beyond the rates is not refused: the router stops reading from the
+client's links until the reserve has recovered. This back-pressure slows the client down, and nothing is lost.
 
     reserve ──► messages that are handled now ──► reserve used up ──► pause ──► …
 
-The kernel handles no more messages than the reserve has. Bytes are counted as they are read, up to 128 KiB at a time:
-there the reserve may become negative, and the pause lasts until it is not.
+The kernel handles at most as many messages as the reserve allows. Bytes are counted as they are read, up to 128 KiB at
+a time: the reserve of bytes may become negative, and the pause lasts until it is not.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Final
 from cbnet.network.link.links import Link
 from cbnet.network.router.router import ANY_NUMBER
 
-_SHORTEST: Final = 0.005  # seconds of a pause: several messages are handled after it
+_SHORTEST: Final = 0.005  # seconds; shortest pause, so that several messages are handled after it
 
 
 class Reserve:
-    """How much of a rate is left; at most what accrues in one second."""
+    """The unused part of a rate; at most the amount that accrues in one second."""
 
     def __init__(self, now: float) -> None:
-        self._left: float | None = None  # all
+        self._left: float | None = None  # None: full
         self._since = now
 
     def left(self, rate: int, now: float) -> float:
-        """Return what is left."""
+        """Return the remaining amount."""
         accrued = rate * max(0.0, now - self._since)
         self._since = now
         self._left = float(rate) if self._left is None else min(self._left + accrued, float(rate))
         return self._left
 
     def use(self, count: int) -> None:
-        """Use some; more than is left becomes a debt."""
+        """Use `count` of the reserve; an excess over the remaining amount becomes a debt."""
         if self._left is not None:
             self._left -= count
 
@@ -44,11 +44,11 @@ class _Account:
     def __init__(self, now: float) -> None:
         self.messages = Reserve(now)
         self.bytes = Reserve(now)
-        self.counted: dict[int, tuple[int, int]] = {}  # messages and bytes of each link until now
+        self.counted: dict[int, tuple[int, int]] = {}  # messages and bytes of each link so far
 
 
 class ClientRates:
-    """The rates of all accounts of a router."""
+    """The rate limits of all accounts of a router."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, _Account] = {}
@@ -61,7 +61,7 @@ class ClientRates:
         return max(0, int(self._account(link, now).messages.left(rate, now)))
 
     def pause(self, link: Link, now: float) -> float:
-        """Count what was received over a link; return for how many seconds its client must wait."""
+        """Count the traffic received over a link; return the seconds for which its client must be paused."""
         rights, pause = link.rights, 0.0
         if rights.messages_per_second is None and rights.bytes_per_second is None:
             return 0.0
@@ -79,12 +79,12 @@ class ClientRates:
         return max(pause, _SHORTEST) if pause > 0 else 0.0
 
     def begin(self, links: Iterable[Link], now: float) -> None:
-        """Count from now on what is received over links whose rights have changed."""
+        """Start counting from now on the traffic of links whose rights have changed."""
         for link in links:
             self._account(link, now).counted[link.id] = link.traffic.messages_received, link.traffic.received
 
     def forget(self, link: Link) -> None:
-        """Remove a closed link. The reserves of its account stay: a client cannot renew them by connecting again."""
+        """Remove a closed link. The reserves of its account stay: a client cannot refill them by reconnecting."""
         account = self._accounts.get(link.account)
         if account is not None:
             account.counted.pop(link.id, None)

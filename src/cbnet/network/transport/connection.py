@@ -2,8 +2,8 @@
 
 All connections of a thread read into one buffer, whose bytes are handled before the next read. Frames sent in one
 iteration of the event loop are written together. When the peer does not read and the socket buffer is full, frames are
-queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`). Packets for a neighbour wait in queues
-of their own, also while it grants no credit for them (`packet_queues`).
+queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`). Packets for a neighbour wait in separate
+queues, also while it grants no credit for them (`packet_queues`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _COUNTED = frozenset(
         DurableDeliver,
     }
 )  # frames with a message
-_KEEPALIVES = frozenset({Ping, Pong})  # not needed while frames are queued: these show as well that this side is alive
+_KEEPALIVES = frozenset({Ping, Pong})  # omitted while frames are queued, which also show that this side is alive
 _HIGH, _LOW = 1 << 18, 1 << 16  # bytes in the socket buffer: above _HIGH frames are queued, below _LOW sent again
 _READ_SIZE = 1 << 17  # bytes
 _MAX_BATCH = 1 << 20  # bytes that are collected before the event-loop iteration ends
@@ -95,7 +95,7 @@ class Connection(asyncio.BufferedProtocol):
     """One end of a TCP connection."""
 
     def __init__(self, owner: ConnectionOwner, buffer: LinkBuffer, queues: PacketQueues | None = None) -> None:
-        """Initialise with the buffer of the link; queues: for packets, of a router."""
+        """Initialise with the buffer of the link; queues: for packets, only in a router."""
         self.buffer = buffer
         self.queues = queues
         self.traffic = buffer.traffic
@@ -108,7 +108,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_closing = False
         self._transport: asyncio.Transport
         self.names: frozenset[str] | None = None  # in the peer's certificate; None: no TLS
-        self.error: Exception | None = None  # that ended it
+        self.error: Exception | None = None  # that ended the connection
 
     # --- asyncio callbacks
 
@@ -120,7 +120,7 @@ class Connection(asyncio.BufferedProtocol):
         self._owner.opened(self)
 
     def get_buffer(self, _: int) -> memoryview:
-        """Return where to read to."""
+        """Return the buffer to read into."""
         return self._input
 
     def buffer_updated(self, count: int) -> None:
@@ -194,11 +194,11 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def queued(self) -> int:
-        """Bytes of memory that frames wait in for a peer that does not read."""
+        """Bytes of memory used by frames that are queued for a peer that does not read."""
         return self.buffer.allocated + self.unsent if self.buffer.is_paused else 0
 
     def limit_queue(self, size: int) -> None:
-        """Keep at most `size` bytes for a peer that does not read: drop the oldest messages, or close the link."""
+        """Queue at most `size` bytes for a peer that does not read: drop the oldest messages, or close the link."""
         self.buffer.limit(max(0, size - self.unsent))
         self.written()
 
@@ -206,7 +206,7 @@ class Connection(asyncio.BufferedProtocol):
         """Send a `Close` with a reason, then close the connection; `closed` is not called."""
         if self._is_closing:
             return
-        self._write(self.buffer.take() + encode(Close(reason, code), self.reader.version))  # not what is queued
+        self._write(self.buffer.take() + encode(Close(reason, code), self.reader.version))  # without queued frames
         self._end()
 
     def finish(self) -> None:
@@ -221,7 +221,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def pending(self) -> int:
-        """Bytes that were sent or queued and that the peer has not read, as far as is known here."""
+        """Bytes sent or queued that the peer has not read, as far as this side knows."""
         return self.buffer.ready + self.waiting + self.unsent
 
     @property
@@ -247,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if not self._is_closing and not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -258,7 +258,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def has_backlog(self) -> bool:
-        """Whether much is to be written at the end of this iteration."""
+        """Whether a large amount will be written at the end of this iteration."""
         return self.buffer.ready > _LOW
 
     @property

@@ -94,7 +94,7 @@ class EventLog:
         self._log(level, "unreachable", name=name, address=str(address), reason=str(error) or type(error).__name__)
 
     def reloaded(self, changes: list[str]) -> None:
-        """Log that another configuration is in force."""
+        """Log that a new configuration is in effect."""
         self._log(logging.INFO, "reloaded", changes=changes)
 
     def reload_failed(self, reason: str) -> None:
@@ -102,11 +102,11 @@ class EventLog:
         self._log(logging.ERROR, "reload failed", reason=reason)
 
     def draining(self, seconds: float) -> None:
-        """Log that the router begins to drain."""
+        """Log that the router starts draining."""
         self._log(logging.INFO, "draining", max_seconds=seconds)
 
     def drained(self, seconds: float, *, is_acknowledged: bool, pending: int) -> None:
-        """Log the result: whether all routers have acknowledged, and how many bytes were not read in time."""
+        """Log the result of a drain: whether all routers acknowledged, and how many bytes were not read in time."""
         level = logging.INFO if is_acknowledged and not pending else logging.WARNING
         self._log(level, "drained", seconds=round(seconds, 2), is_acknowledged=is_acknowledged, bytes_left=pending)
 

@@ -1,7 +1,7 @@
-"""The event loops of the network: a client uses uvloop's where it is installed, a router asyncio's.
+"""Event loops: uvloop for clients, where it is installed; asyncio for routers.
 
-A call of a client takes a quarter less time in uvloop. A router that forwards a stream takes a third more in it, as
-asyncio reads each connection once per turn, and uvloop up to 32 times before it serves the others.
+A client's call takes a quarter less time with uvloop. A router that forwards a stream takes a third more, because
+asyncio reads each connection once per iteration, and uvloop up to 32 times before it serves the others.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def run(main: Coroutine[Any, Any, Result]) -> Result:
 def run_router(main: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine of a router in a new event loop and return its result.
 
-    What is loaded by now stays, and the garbage collector need not visit it. A thread that compiles filters lets the
-    loop continue within a millisecond.
+    The garbage collector skips the objects loaded so far, which stay. A thread that compiles filters yields to the loop
+    within a millisecond.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    # Windows' default event loop cannot accept connections in slices, as the acceptor does.
+    # Windows' default event loop cannot accept connections in batches, as the acceptor does.
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
         return runner.run(_with_collection(main))
 
@@ -54,7 +54,7 @@ async def _with_collection(main: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def wait_first(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Wait for the first of several coroutines, and cancel the others."""
+    """Wait for the first of several coroutines to finish, and cancel the others."""
     tasks = [asyncio.ensure_future(each) for each in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,14 +1,14 @@
 """Fair scheduling of frames between the clients and neighbours of a router.
 
-Bytes arrive in chunks. Plain messages are handled in a kernel, for at most a small time slice (`fast_forwarding`). All
-other frames are decoded, and processed in small batches; after `TIME_SLICE` seconds the rest waits until the other
-connections have been served. A nested message may take most of a second, so these are processed one by one.
-Announcements are processed together while they have few filters: what they change is then sent on together.
+Bytes arrive in chunks. Plain messages are handled in a kernel, for at most a short time slice (`fast_forwarding`). All
+other frames are decoded and processed in small batches; after `TIME_SLICE` seconds the rest waits until the other
+connections have been served. A nested message may take most of a second, so nested messages are processed one by one.
+Announcements with few filters are processed together, so that the resulting changes are forwarded together.
 
-Frames that change or query the router's state are slow, a subscription up to some tenths of a second, and thousands may
-arrive together. They are processed one by one; after `TIME_SLICE` seconds the client, or the neighbour that passes on
-inquiries, is paused, and nothing is read from it, for as long as its frames took: a client gets at most half of the
-processor time, over all its links.
+Frames that change or query the router's state are slow (a subscription takes up to a few tenths of a second), and
+thousands may arrive at once. They are processed one by one. After `TIME_SLICE` seconds the client, or the neighbour
+that forwards inquiries, is paused for as long as its frames took, and nothing is read from it: a client gets at most
+half of the processor time, over all its links.
 
 A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`). One that sends
 more than its rates allow is paused (`client_rates`).
@@ -44,20 +44,20 @@ from cbnet.network.transport.connection import Connection
 TIME_SLICE = 0.02  # seconds of processor time
 WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process, may take the processor meanwhile
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
-BATCH_BYTES = 1 << 13  # of these frames: 150 filters in announcements, which take some 5 ms
+BATCH_BYTES = 1 << 13  # of these frames: 150 announced filters, which take about 5 ms
 _SLOW: frozenset[type[Frame]] = frozenset(
     {Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest, SubscriptionRequest, Inquiry, Reload}
 )
 _PACKET = frame_number(Packet)
 _ALONE = frozenset(map(frame_number, _SLOW))
-_ENDING = _ALONE | {frame_number(Publish), _PACKET}  # which the fast path may handle
-_NUMBER = LENGTH_BYTES + 1  # where the number of a frame stands
+_ENDING = _ALONE | {frame_number(Publish), _PACKET}  # end a batch; the fast path may handle the last two
+_NUMBER = LENGTH_BYTES + 1  # offset of the frame number
 
 
 class _Batch(NamedTuple):
     frames: list[Frame]
-    end: int  # in the bytes
-    error: str = ""  # of the frame there
+    end: int  # offset in the bytes
+    error: str = ""  # of the frame at `end`
 
 
 _NOTHING = _Batch([], 0)
@@ -67,7 +67,7 @@ class FrameProcessor(Protocol):
     """The callbacks of a scheduler."""
 
     def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
-        """Handle the plain messages in bytes, up to another frame; None: the connection was closed."""
+        """Handle the plain messages in `data`, up to the first other frame; None: the connection was closed."""
 
     def process(self, connection: Connection, frames: list[Frame]) -> bool:
         """Process frames; return whether the connection is still open."""
@@ -79,7 +79,7 @@ class FrameProcessor(Protocol):
         """Handle the end of a connection that has no frames left."""
 
     def client_of(self, connection: Connection) -> Hashable:
-        """Return the same for all connections of a client."""
+        """Return a key that all connections of a client share."""
 
     def is_blocked(self, connection: Connection) -> bool:
         """Return whether the frames of a connection must wait until its `release`."""
@@ -89,7 +89,7 @@ class FrameProcessor(Protocol):
 
 
 class FairScheduler:
-    """Processes frames, and queues those of connections that have used up their time."""
+    """Processes frames, and queues the frames of connections that have used up their time slice."""
 
     def __init__(self, processor: FrameProcessor) -> None:
         self._processor = processor
@@ -105,7 +105,7 @@ class FairScheduler:
         return self._waiting.keys()
 
     def add(self, connection: Connection, data: Data) -> None:
-        """Process the frames in some bytes in order, some of them now."""
+        """Process the frames in `data` in order, some now and the rest later."""
         waiting = self._waiting.get(connection)
         if waiting is not None:
             waiting += data
@@ -122,7 +122,7 @@ class FairScheduler:
         return False
 
     def release(self, connection: Connection) -> None:
-        """Process the frames of a connection that was blocked."""
+        """Resume processing the frames of a blocked connection."""
         if connection in self._held:
             self._held.discard(connection)
             self._loop.call_soon(self._resume, connection)
@@ -135,7 +135,7 @@ class FairScheduler:
         self._paused.pop(connection, None)
 
     def _serve(self, connection: Connection, data: Data) -> None:
-        """Process the frames in some bytes, until these or the time slice end."""
+        """Process the frames in `data` until its end or the end of the time slice."""
         at, began, is_slow = 0, None, False
         end = self._loop.time() + WALL_SLICE
         while True:
@@ -182,7 +182,7 @@ class FairScheduler:
                 return
 
     def _pause(self, connection: Connection) -> float:
-        """Return for how long the slow frames of a client must wait."""
+        """Return how long the slow frames of a client must wait, in seconds."""
         client = self._processor.client_of(connection)
         pause = self._paused.get(client, 0.0) - self._loop.time()
         if pause <= 0:
@@ -213,10 +213,10 @@ class FairScheduler:
 
 
 def _read(connection: Connection, data: Data, start: int) -> _Batch:
-    """Decode some of the frames that begin at `start`: one that may be slow alone, others up to a plain message."""
+    """Decode a batch of the frames from `start` on: a frame that may be slow alone, others up to a plain message."""
     reader, last = connection.reader, start + BATCH_BYTES
     frames: list[Frame] = []
-    is_durable = False  # the frame before: a packet that the fast path does not handle, and more may follow
+    is_durable = False  # the previous frame: a packet that the fast path does not handle, and more may follow
     try:
         while len(frames) < (1 if reader.has_nested else BATCH):
             end = reader.end_of(data, start)

@@ -1,11 +1,11 @@
-"""Garbage collection of a router process: all objects are visited in quiet moments only.
+"""Garbage collection of a router process, with full collections in quiet moments.
 
-    young objects     as always, after some hundred new ones: a few milliseconds
-    all objects       in a quiet moment, at most once a minute; however busy it is, once an hour
-    after that        if it took long, what is there now is frozen: only what comes later is visited, for an hour
+    young objects     as usual, after several hundred new ones: a few milliseconds
+    all objects       in a quiet moment, at most once a minute; once an hour however busy the router is
+    after that        if it took long, the existing objects are frozen: for an hour only newer ones are visited
 
-A router makes few cycles, and none for filters: each connection of asyncio leaves one when it ends, of some 2 kB. A
-cycle that was frozen is found within the hour.
+A router creates few reference cycles, and none for filters: each asyncio connection leaves one of about 2 kB when it
+ends. A frozen cycle is found within the hour.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import gc
 from collections.abc import Callable
 from time import monotonic, thread_time
 
-_YOUNG = 700, 10  # new objects, and collections of these, until the next collection of young objects
-_NEVER = 1 << 30  # collections of young objects until all are visited
-_INTERVAL = 1.0  # seconds between two looks at how busy the loop is
-_QUIET = 0.1  # of the interval, at most, in which the loop was busy
-_LEAST, _MOST = 60.0, 3600.0  # seconds between two visits of all objects
-_LONG = 0.01  # seconds that a visit may take without freezing what it has found
+_YOUNG = 700, 10  # thresholds of the young generations: new objects, and collections of these
+_NEVER = 1 << 30  # threshold of the oldest generation: no automatic full collections
+_INTERVAL = 1.0  # seconds between checks of how busy the loop is
+_QUIET = 0.1  # fraction of a quiet interval in which the loop was busy, at most
+_LEAST, _MOST = 60.0, 3600.0  # seconds between full collections
+_LONG = 0.01  # seconds; after a longer full collection, the remaining objects are frozen
 
 
 class GarbageTimer:
     """Collects the garbage of this process in quiet moments."""
 
     def __init__(self, clock: Callable[[], float] = monotonic, busy: Callable[[], float] = thread_time) -> None:
-        """Leave out what is loaded by now. busy: returns the seconds in which the loop has been busy."""
+        """Freeze the objects loaded so far. busy: returns the seconds for which the loop has been busy."""
         self._clock = clock
         self._busy = busy
         self._looked = self._collected = self._thawed = clock()
@@ -37,13 +37,13 @@ class GarbageTimer:
         gc.set_threshold(*_YOUNG, _NEVER)
 
     async def run(self) -> None:
-        """Look at regular intervals whether it is quiet."""
+        """Check at regular intervals whether a full collection is due."""
         while True:
             await asyncio.sleep(_INTERVAL)
             self.look()
 
     def look(self) -> bool:
-        """Collect garbage if it is time for it and nothing else is to be done; return whether it was."""
+        """Run a full collection if one is due, sooner while the loop is quiet; return whether it ran."""
         now, busy = self._clock(), self._busy()
         is_quiet = busy - self._was_busy <= _QUIET * (now - self._looked)
         self._looked, self._was_busy = now, busy

@@ -1,9 +1,9 @@
 """Connections between two protocols of one event loop, without sockets.
 
-    one end writes ──► bytes that wait ──► the other end reads, once per turn of the event loop
+    one end writes ──► waiting bytes ──► the other end reads, once per iteration of the event loop
 
-They behave as sockets do: what the other end does not read waits, above a mark the protocol that writes is paused, and
-a closed end delivers what waits first. A router serves a client of its own process by the same code as any other.
+They behave like sockets: unread bytes wait, the writing protocol is paused above a high-water mark, and a closed end
+delivers its waiting bytes first. A router serves a client in its own process with the same code as any other.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-PeerInfo: TypeAlias = Callable[[str], Any]  # of a transport: its `get_extra_info`
+PeerInfo: TypeAlias = Callable[[str], Any]  # `get_extra_info` of a transport
 
 
 class MemoryTransport(asyncio.Transport):
     """One end of a connection in memory."""
 
     def __init__(self, protocol: asyncio.BufferedProtocol, info: PeerInfo) -> None:
-        """Initialise with the protocol of this end; info: returns what is known of the other end."""
+        """Initialise with the protocol of this end; info: returns transport information about the other end."""
         super().__init__()
         self.peer: MemoryTransport
         self._protocol = protocol
         self._info = info
         self._loop = asyncio.get_running_loop()
-        self._unread = bytearray()  # written here, and not read by the other end
+        self._unread = bytearray()  # written here and not yet read by the other end
         self._high, self._low = 1 << 16, 1 << 14
         self._is_full = False  # whether the protocol was paused
         self._is_reading = True
-        self._is_due = False  # whether bytes are delivered in the next turn
+        self._is_due = False  # whether a delivery is scheduled for the next iteration
         self._is_closing = False
         self._is_lost = False
 
     # --- writing
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        """Pass bytes to the other end in the next turn of the event loop."""
+        """Pass bytes to the other end in the next iteration of the event loop."""
         if self._is_closing:
             return
         self._unread += data
@@ -46,22 +46,22 @@ class MemoryTransport(asyncio.Transport):
             self._protocol.pause_writing()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set how many bytes may wait before the protocol is paused, and below which it is resumed."""
+        """Set the numbers of waiting bytes above which the protocol is paused, and up to which it is resumed."""
         self._high = 1 << 16 if high is None else high
         self._low = self._high // 4 if low is None else low
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes wait."""
+        """Return the number of waiting bytes."""
         return len(self._unread)
 
     # --- reading
 
     def pause_reading(self) -> None:
-        """Let bytes of the other end wait."""
+        """Hold back bytes from the other end."""
         self._is_reading = False
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._is_reading = True
         self.peer._schedule()
 
@@ -72,7 +72,7 @@ class MemoryTransport(asyncio.Transport):
     # --- closing
 
     def close(self) -> None:
-        """Close the connection after the other end has read what waits."""
+        """Close the connection after the other end has read the waiting bytes."""
         if not self._is_closing:
             self._is_closing = True
             if not self._unread:
@@ -90,7 +90,7 @@ class MemoryTransport(asyncio.Transport):
         return self._is_closing
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return what is known of the other end."""
+        """Return transport information about the other end."""
         found = self._info(name)
         return default if found is None else found
 
@@ -102,7 +102,7 @@ class MemoryTransport(asyncio.Transport):
             self._loop.call_soon(self._deliver)
 
     def _deliver(self) -> None:
-        """Let the other end read as much as it has room for."""
+        """Deliver as many bytes as fit into the other end's buffer."""
         self._is_due = False
         if not self._unread or not self.peer._is_reading or self.peer._is_lost:
             return
@@ -127,7 +127,7 @@ class MemoryTransport(asyncio.Transport):
 
 
 def connect_in_memory(client: asyncio.BufferedProtocol, server: asyncio.BufferedProtocol, info: PeerInfo) -> None:
-    """Connect two protocols; info: returns what the server knows of the client."""
+    """Connect two protocols; info: returns the transport information that the server has about the client."""
     near, far = MemoryTransport(client, _nothing), MemoryTransport(server, info)
     near.peer, far.peer = far, near
     server.connection_made(far)

@@ -1,7 +1,7 @@
-"""The flow of packets between neighbours: credit that is granted and used, and who waits for it.
+"""Flow control of packets between neighbours: credit, and senders that wait for long queues.
 
 packets of a link ──► handled ──► credit for the link, unless it feeds a long queue
-credit of a link  ──► its queued packets are sent ──► a queue is short again ──► those who fed it go on
+credit of a link  ──► its queued packets are sent ──► a queue is short again ──► its feeders resume
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class PacketFlow:
     ) -> None:  # fmt: skip
         """Initialise with the open connections.
 
-        mark: bytes of other frames queued for a neighbour above which clients are blocked; resume: for such a client.
+        mark: bytes of other frames queued for a neighbour above which clients that feed it are blocked; resume: called
+        to resume such a client.
         """
         self._links = links
         self._mark = mark
@@ -36,13 +37,13 @@ class PacketFlow:
         return self._pressure.is_blocked(Feed(client, 0))
 
     def sent(self, connection: Connection, cause: Connection | None) -> None:
-        """Stop whoever sent something that went to a long queue, if that is known."""
+        """Block the sender of frames that were added to a long queue, if the sender is known (`cause`)."""
         fed = _queues(connection).take_fed()
         if cause is None or cause not in self._links or connection not in self._links:
             return
         is_for_router, is_of_router = self._links[connection].is_router, self._links[cause].is_router
         for hops in fed:
-            if is_of_router == (hops > 1):  # else it is committed again, or comes from another domain
+            if is_of_router == (hops > 1):  # else the packet was committed again, or comes from another domain
                 self._pressure.block(Feed(connection, hops), Feed(cause, hops - 1))
                 if is_of_router:
                     _queues(cause).withhold(hops - 1, True)
@@ -50,7 +51,7 @@ class PacketFlow:
             self._pressure.block(Feed(connection, 0), Feed(cause, 0))
 
     def received(self, connection: Connection, frames: list[Frame]) -> list[Frame]:
-        """Use the credit among the frames of a neighbour; return the other frames."""
+        """Apply the credit among the frames of a neighbour; return the other frames."""
         if any(type(frame) is not Ping for frame in frames):
             self._stalls.answered(connection)
         others: list[Frame] = []
@@ -69,7 +70,7 @@ class PacketFlow:
         self.handled(connection)
 
     def handled(self, connection: Connection) -> None:
-        """Grant a neighbour more credit for packets of which enough were handled."""
+        """Grant a neighbour more credit for each class in which enough packets were handled."""
         for hops, limit in _queues(connection).take_grants():
             connection.send(Credit(hops, limit))
 
@@ -79,12 +80,12 @@ class PacketFlow:
         self._release(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Let those go on who waited for a closed connection."""
+        """Remove a closed connection, and resume the senders that it blocked."""
         self._stalls.answered(connection)
         self._go_on(self._pressure.forget(connection))
 
     def stalled(self, now: float, timeout: float) -> list[Connection]:
-        """Return the neighbours that have read nothing for `timeout` seconds, although something waits for them."""
+        """Return the neighbours that have read nothing for `timeout` seconds, although frames are queued for them."""
         neighbours = (connection for connection, link in self._links.items() if link.is_router)
         return self._stalls.check(neighbours, now, timeout)
 

@@ -1,4 +1,4 @@
-"""Memory for messages that wait for slow clients: a budget of each account, and one of the router.
+"""Memory budgets for messages queued for slow clients: one per account, and one for the router.
 
 The longest queues are cut first, all to the same level:
 
@@ -27,14 +27,14 @@ class QueueBudget:
     """The budgets of one router, in bytes."""
 
     def __init__(self, each: int, account: int, total: int) -> None:
-        """Create it for queues of at most `each` bytes."""
+        """Initialise with the maximum bytes of each queue, of the queues of an account, and of all queues."""
         self._each = each
         self._account = account
         self.total = total
-        self._cut: set[Connection] = set()  # whose limits are lower than usual
+        self._cut: set[Connection] = set()  # connections with lowered limits
 
     def enforce(self, queues: Iterable[ClientQueue]) -> None:
-        """Cut the longest queues, as far as the budgets need it."""
+        """Cut the longest queues as far as the budgets require."""
         long = [queue for queue in queues if queue.connection.queued]
         cut, self._cut = self._cut, set()
         if sum(queue.connection.queued for queue in long) > min(self._account, self.total):
@@ -56,7 +56,7 @@ class QueueBudget:
 
 
 def level(sizes: Iterable[int], budget: int) -> int:
-    """Return the highest level such that queues, each cut to it, stay within a budget."""
+    """Return the highest level at which queues of these sizes, each cut to it, stay within a budget."""
     ordered = sorted(sizes)
     for done, size in enumerate(ordered):
         left = len(ordered) - done

@@ -4,13 +4,13 @@
 
 A slow consumer cannot exhaust the memory of the process: frames are queued for it up to a limit. Beyond it
 
-    a neighbour     those who feed the queue are stopped (`back_pressure`); records are queued on: if there are too
-                    many, the link is closed, and its content is synchronised again when it is back
+    a neighbour     the feeders of the queue are blocked (`back_pressure`); records are still queued: if there are too
+                    many, the link is closed, and its content is resynchronised when it is up again
     a client        messages are dropped, oldest first, and the client receives their number; or it is disconnected,
                     if it chose that policy
 
-Routers grant each other credit for packets (`packet_queues`), and are always read. The state machine knows nothing of
-this.
+Routers grant each other credit for packets (`packet_queues`); back-pressure never stops reading from a neighbour. The
+state machine is not aware of any of this.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ from cbnet.network.transport.packet_flow import PacketFlow
 from cbnet.network.transport.queue_budget import ClientQueue, QueueBudget
 
 _TICK = 0.1  # seconds
-_RETRY = 0.5  # seconds between two checks whether a neighbour must be dialled
+_RETRY = 0.5  # seconds between checks whether a neighbour must be dialled
 _DIAL_TIMEOUT = 3.0  # seconds
 WINDOW = 1 << 18  # bytes of packets of one class that a neighbour may send without further credit; part of the protocol
-MARK = 1 << 20  # bytes queued for a neighbour, of one class, above which those who feed the queue are stopped
+MARK = 1 << 20  # bytes of one class queued for a neighbour, above which the feeders of the queue are blocked
 MAX_QUEUED_MESSAGES = 1 << 24  # bytes of lossy frames queued for one neighbour or client
 MAX_QUEUED_FOR_ACCOUNT = 1 << 26  # bytes of all clients of one account
-MAX_QUEUED_PACKETS = 1 << 26  # bytes of one class, for one neighbour, where those who feed the queue cannot be stopped
+MAX_QUEUED_PACKETS = 1 << 26  # bytes of one class for one neighbour, where the feeders of the queue cannot be blocked
 MAX_QUEUED_FOR_CLIENT = 2 * MAX_QUEUED_MESSAGES  # bytes of all frames
 MAX_QUEUED_FOR_NEIGHBOUR = 1 << 29  # bytes of all frames: more than the announcement of a large network
 
@@ -97,7 +97,7 @@ class TcpRouter:
         self._ids: dict[Connection, int] = {}
         self._scheduler = FairScheduler(self)
         self._kept_alive = 0.0  # time of the last keepalive
-        self._sent: dict[Connection, int] = {}  # bytes until then
+        self._sent: dict[Connection, int] = {}  # bytes sent by then
         self._unreported: dict[Connection, int] = {}  # messages dropped that the client has not been notified of
         self._links: dict[Connection, Link] = {}
         self._flow = PacketFlow(self._links, MARK, self._scheduler.release)
@@ -127,7 +127,7 @@ class TcpRouter:
     def reload(
         self, settings: Settings, neighbours: Mapping[str, Address], access: Access, contexts: TlsContexts
     ) -> None:
-        """Apply another configuration; links that it allows stay open. New certificates are for new connections."""
+        """Apply a new configuration; links that it allows stay open. New certificates apply to new connections."""
         self._contexts = contexts
         before, self.neighbours = self.neighbours, dict(neighbours)
         for name in before:
@@ -148,7 +148,8 @@ class TcpRouter:
     def connect(self, client: Connection, info: PeerInfo, *, is_listed: bool = True) -> None:
         """Connect a client of this process, without a socket.
 
-        info: returns what is known of the peer behind it; is_listed: whether the router's status shows the link.
+        info: returns transport information about the peer behind it; is_listed: whether the router's status shows the
+        link.
 
         Raises `Refused` if the router accepts no connections.
         """
@@ -159,10 +160,10 @@ class TcpRouter:
         self._links[connection].is_listed = is_listed
 
     async def drain(self, seconds: float) -> None:
-        """Prepare a stop that loses nothing: divert new messages, and send the queued ones, in at most `seconds`.
+        """Prepare a lossless stop: divert new messages, and send the queued ones, within `seconds`.
 
-        No new connections are accepted. When all routers know that this one leaves, and what they sent before has
-        arrived, the clients get a `Close`, then the neighbours; they close their links after their last frames.
+        No new connections are accepted. When all routers know that this one is leaving, and everything they sent before
+        has arrived, the clients get a `Close`, then the neighbours; they close their links after their last frames.
         """
         began, self.is_draining = self.now, True
         end = began + seconds
@@ -214,7 +215,7 @@ class TcpRouter:
         self._scheduler.add(connection, data)
 
     def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
-        """Pass bytes to the fast path of the router; None if the connection was closed."""
+        """Pass bytes to the fast path of the router; return None if the connection was closed."""
         now, sender = self._now, self._links[connection]
         most = self._rates.allowed(sender, now)
         progress = self.router.forward(self._ids[connection], data, start, len(data), now, most)
@@ -332,7 +333,7 @@ class TcpRouter:
 
     @property
     def server_context(self) -> TlsContext | None:
-        """TLS of accepted connections."""
+        """The TLS context of accepted connections; None: no TLS."""
         return self._contexts.server
 
     def interfaces(self) -> dict[Interface, LinkTraffic]:
@@ -403,7 +404,7 @@ class TcpRouter:
         return self._flow.is_blocked(connection)
 
     def pause(self, connection: Connection) -> float:
-        """Return for how many seconds a client must wait that has sent more than its rates allow."""
+        """Return the seconds for which a client that has exceeded its rates must be paused."""
         link = self._links.get(connection)
         return 0.0 if link is None else self._rates.pause(link, self._now)
 
@@ -428,7 +429,7 @@ class TcpRouter:
             self._loop.call_soon(self._work)
 
     def _work(self) -> None:
-        """Let the router do some work that can wait, and more after other connections have been served."""
+        """Run some deferred work of the router, and the rest after other connections have been served."""
         self._is_working = self.router.has_work
         if self._is_working:
             self.perform(self.router.work(self._now))
@@ -454,7 +455,7 @@ class TcpRouter:
             self.ticked = now
 
     def _keep_alive(self, now: float) -> None:
-        """Send a Ping to idle peers, unasked: their own Pings may be queued behind many frames."""
+        """Send unsolicited Pings over idle connections: the peers' own Pings may be queued behind many frames."""
         if now - self._kept_alive < self.router.settings.heartbeat:
             return
         self._kept_alive = now
@@ -467,7 +468,7 @@ class TcpRouter:
         self._dialling[name] = self._loop.create_task(self._dial(name, address))
 
     async def _dial(self, name: str, address: Address) -> None:
-        """Keep a connection to a neighbour, unless it has dialled this router."""
+        """Keep a connection to a neighbour open, unless it has dialled this router."""
         backoff, is_first = Backoff(), True
         while True:
             if self.router.links.to(name) is not None:

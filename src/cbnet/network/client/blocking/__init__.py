@@ -1,1 +1,1 @@
-"""The blocking client, which runs the asyncio client in a thread of its own."""
+"""The blocking client, which runs the asyncio client in its own thread."""

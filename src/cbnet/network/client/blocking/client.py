@@ -1,6 +1,6 @@
 """The blocking client, for programs with or without threads.
 
-It runs an `AsyncClient` in a thread of its own; every call waits for it. It is thread-safe.
+It runs an `AsyncClient` in its own thread; every call waits for it. It is thread-safe.
 """
 
 from __future__ import annotations
@@ -111,12 +111,15 @@ class Client:
 
     @property
     def missed(self) -> int:
-        """Messages that were published during interruptions and may have been missed, at most, as far as is known."""
+        """Maximum number of messages missed during interruptions, as far as is known."""
         return self._client.missed
 
     @property
     def on_event(self) -> EventHandler | None:
-        """Called, in the client's thread, when the connection ends or is back, or messages are lost; may be set."""
+        """Handler called in the client's thread when the connection ends or is restored, or messages are lost.
+
+        It may be set.
+        """
         return self._client.on_event
 
     @on_event.setter
@@ -143,17 +146,18 @@ class Client:
     ) -> Subscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
-        wait: return when messages of every reachable router arrive; raises `NotConfirmed` after `timeout` seconds,
-        and the subscription stays active. queue: number of messages. when_full: the policy when the queue is full.
+        wait: return when the subscription is in effect at every reachable router; raises `NotConfirmed` after `timeout`
+        seconds, and the subscription stays active.
+        queue: maximum number of queued messages. when_full: the policy when the queue is full.
 
-        durable: the name of a durable subscription, which this router keeps messages for, also while no client is
-        connected. Messages come again until they are acknowledged, after `ack_wait` seconds (30); several clients share
-        them. An empty predicate joins an existing one. limits: what it keeps at most; an existing one with others is
-        refused, and `limit_durable` changes them.
+        durable: the name of a durable subscription, for which this router stores messages even while no client is
+        connected. An unacknowledged message is redelivered after `ack_wait` seconds (30); several clients share the
+        messages. An empty predicate joins an existing durable subscription. limits: of the stored messages; a request
+        with other limits than those of an existing subscription is refused, and `limit_durable` changes them.
 
-        since: begin in the past, with what the router has in its history: a `timedelta`, or a text such as "1h", ago;
-        an offset; or "first". New messages follow, without a gap or a repetition. After a reconnection to the same
-        router, the subscription goes on after the last message received.
+        since: start in the past, with the messages in the router's history: at an age (a `timedelta`, or a text such as
+        "1h"), at an offset, or at "first". New messages follow, without gaps or duplicates. After a reconnection to the
+        same router, the subscription resumes after the last message received.
         """
         subscribing = self._client.subscribe(
             predicate,
@@ -176,7 +180,7 @@ class Client:
     def subscribe_initial(
         self, *, timeout: float = TIMEOUT, queue: int = QUEUE, when_full: WhenFull = "block"
     ) -> Subscription:
-        """Subscribe to the initial predicate of the router's node, which stays when this subscription ends."""
+        """Subscribe to the initial predicate of the router's node, which remains when this subscription ends."""
         subscribing = self._client.subscribe_initial(timeout=timeout, queue=queue, when_full=when_full)
         return Subscription(self._thread, self._thread.call(subscribing))
 
@@ -192,8 +196,8 @@ class Client:
         """Publish a message; wait: return when the router has accepted it.
 
         durable: return a receipt when every durable subscription that matches has the message on disk; until then it
-        is sent again, also over another router. Raises `NotStored` if some do not have it after `timeout` seconds.
-        Otherwise it is passed to the client's thread, in order; blocks while that thread has much to send.
+        is resent, also through another router. Raises `NotStored` if some do not have it after `timeout` seconds.
+        Without `wait` or `durable` it is queued for the client's thread, in order; blocks while that queue is full.
         """
         if wait or durable:
             self._thread.call(self._flush(timeout))
@@ -210,9 +214,9 @@ class Client:
         *,
         timeout: float = TIMEOUT,
     ) -> list[Receipt]:
-        """Publish messages in order as `publish` does with `durable`, and return their receipts: fastest for many.
+        """Publish messages durably (see `publish`), in order, and return their receipts; fastest for many messages.
 
-        Raises `NotStored`, with all receipts, if some messages are not stored after `timeout` seconds for each.
+        Raises `NotStored`, with all receipts, if some messages are not stored within `timeout` seconds each.
         """
         return self._thread.call(self._client.publish_durably(messages, payloads, timeout=timeout))
 
@@ -223,11 +227,11 @@ class Client:
         *,
         timeout: float = TIMEOUT,
     ) -> None:
-        """Publish messages in order, each with its payload, if there are payloads; the fastest way for many.
+        """Publish messages in order, each with its payload if there are payloads; fastest for many messages.
 
         All are checked first: if one is invalid, the `InputError` names its index, and nothing is sent. Blocks as
-        `publish` does. The `NotConnected` after `timeout` seconds without progress says how many were `sent`, or passed
-        to the client's thread, which sends them when it can.
+        `publish` does. The `NotConnected` after `timeout` seconds without progress has the number of messages `sent`,
+        or passed to the client's thread, which sends them when it can.
         """
         chunks = encode_batch(messages, payloads)
         sent = 0
@@ -276,7 +280,7 @@ class Client:
     ) -> Offer:
         """Answer requests that match a predicate; `handler` returns the item, or None if this client lacks it.
 
-        It is called in other threads, concurrently. wait: as in `subscribe`.
+        The handler is called in other threads, concurrently. wait: as in `subscribe`.
         """
 
         async def answer(request: Message) -> Answer:
@@ -309,11 +313,11 @@ class Client:
         return self._thread.call(requesting)
 
     def status(self, timeout: float = TIMEOUT, *, at: str = "") -> Status:
-        """Return the status of the router, or of another one in the network; that needs the right `watch`."""
+        """Return the status of the router, or of router `at`, which needs the right `watch`."""
         return self._thread.call(self._client.status(timeout, at=at))
 
     def subscriptions(self, timeout: float = TIMEOUT, *, at: str = "") -> SubscriptionList:
-        """Return the first subscriptions of all clients at the router, or at another one; needs the right `watch`."""
+        """Return the first subscriptions of all clients of the router, or of router `at`; needs the right `watch`."""
         return self._thread.call(self._client.subscriptions(timeout, at=at))
 
     def durable_subscriptions(self, timeout: float = TIMEOUT) -> DurableReport:
@@ -336,18 +340,18 @@ class Client:
     ) -> DurableLimits:
         """Change limits of a durable subscription of this router, for the next messages; return all its limits.
 
-        None: no change. 0: no limit. What is above a new limit stays, unless the policy drops it for a new message.
+        None: no change. 0: no limit. Messages above a new limit stay, unless the policy drops them for a new message.
         """
         return self._thread.call(
             self._client.limit_durable(name, messages=messages, bytes=bytes, age=age, policy=policy, timeout=timeout)
         )
 
     def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
-        """Remove the durable subscriptions of a router that will not return: nobody waits for it any more."""
+        """Remove the durable subscriptions of a router that will not return: publishers stop waiting for it."""
         self._thread.call(self._client.forget_home(home, timeout))
 
     def reload(self, timeout: float = TIMEOUT) -> list[str]:
-        """Have the router read its configuration again; return the changes, or raise `Refused` with the mistake."""
+        """Make the router reload its configuration; return the changes, or raise `Refused` with the error."""
         return self._thread.call(self._client.reload(timeout))
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from cbnet.network.client.blocking.client_thread import ClientThread
 
 
 class Offer:
-    """An offer of a `Client`; as a context manager, it is withdrawn at the end."""
+    """An offer of a `Client`; as a context manager, it is withdrawn on exit."""
 
     def __init__(self, thread: ClientThread, offer: AsyncOffer) -> None:
         self._thread = thread

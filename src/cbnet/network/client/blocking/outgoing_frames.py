@@ -1,4 +1,4 @@
-"""Published frames on their way to the thread of a blocking client.
+"""Queue of published frames for the thread of a blocking client.
 
 `publish` does not wait for that thread: frames that are published in a loop are sent together.
 """
@@ -23,12 +23,12 @@ class OutgoingFrames:
         self._lock = threading.Lock()
         self._frames: list[bytes] = []
         self._is_scheduled = False
-        self._waiting: asyncio.Task[None] | None = None  # until the router reads again
+        self._waiting: asyncio.Task[None] | None = None  # sends when the router reads again
         self._size = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether the publisher must wait until they are sent."""
+        """Whether the publisher must wait until the queued frames are sent."""
         return self._size > _MAX_SIZE
 
     def put(self, data: bytes, client: AsyncClient) -> None:

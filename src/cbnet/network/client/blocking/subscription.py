@@ -37,7 +37,7 @@ class Subscription:
             yield delivery
 
     def batches(self) -> Iterator[list[Delivery]]:
-        """Receive messages in lists: each has all that are queued, at least one. Fastest for many messages."""
+        """Yield lists of all queued messages, each with at least one; fastest for many messages."""
         while batch := self.take():
             yield batch
 
@@ -62,7 +62,7 @@ class Subscription:
 
     @property
     def history(self) -> HistorySpan | None:
-        """Where in the history of its router it began; None if it began with new messages, or existed before."""
+        """Position in its router's history at which it began; None if it began with new messages, or existed before."""
         return self._subscription.history
 
     def acknowledge_up_to(self, offset: int) -> None:
@@ -70,5 +70,5 @@ class Subscription:
         self._subscription.acknowledge_up_to(offset)
 
     def unsubscribe(self) -> None:
-        """End the subscription; queued messages can still be received. A durable one continues to keep messages."""
+        """End the subscription; queued messages can still be received. A durable one keeps storing messages."""
         self._thread.call(self._subscription.unsubscribe())

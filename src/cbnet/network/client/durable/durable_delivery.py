@@ -15,7 +15,7 @@ _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
 class DurableDelivery(Delivery):
-    """A message with an offset; until it is acknowledged, it may come again."""
+    """A message with an offset; until it is acknowledged, it may be redelivered."""
 
     def __init__(self, frame: DurableDeliver, acknowledge: Callable[[int], None]) -> None:
         message, tags, payload = _decode(frame.content)
@@ -27,7 +27,7 @@ class DurableDelivery(Delivery):
         self._acknowledge = acknowledge
 
     def acknowledge(self) -> None:
-        """Acknowledge the message, so that it does not come again; may be called in any thread."""
+        """Acknowledge the message, so that it is not redelivered; may be called in any thread."""
         self._acknowledge(self.offset)
 
     def __reduce__(self) -> tuple[Any, ...]:

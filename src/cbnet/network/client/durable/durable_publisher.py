@@ -1,7 +1,7 @@
-"""Numbers of a client's durable messages, and those without an answer, which are sent again at a new router.
+"""Numbers of a client's durable messages, and the unanswered messages, which are resent to a new router.
 
-A message keeps its number however often it is sent, so that homes store it once. All messages below the lowest number
-without an answer are settled; at most `WINDOW` numbers from there on are in use.
+A message keeps its number however often it is sent, so that homes store it once. All messages below the lowest
+unanswered number are settled; at most `WINDOW` numbers from there on are in use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cbnet.network.durable.storing.publisher_window import WINDOW
 from cbnet.network.protocol.fields import MAX_SECONDS
 from cbnet.network.protocol.frames import DurablePublish
 
-MAX_UNANSWERED = 1 << 24  # bytes of payloads without an answer, beyond which no further message is published
+MAX_UNANSWERED = 1 << 24  # bytes of unanswered payloads, beyond which no further message is published
 
 
 @dataclass
@@ -27,7 +27,7 @@ class _Unanswered:
 
 
 def new_publisher() -> DurablePublisher:
-    """Return a publisher with a random number, which only its routers learn."""
+    """Return a publisher with a random number, known only to its routers."""
     return DurablePublisher(secrets.randbits(63))
 
 
@@ -46,7 +46,7 @@ class DurablePublisher:
 
     @property
     def floor(self) -> int:
-        """The lowest number without an answer; the next one if there is none."""
+        """The lowest unanswered number; the next number if there is none."""
         return next(iter(self._unanswered), self._last + 1)
 
     @property
@@ -62,7 +62,10 @@ class DurablePublisher:
     def add(
         self, attributes: dict[str, Any], tags: list[str], payload: bytes, now: float, timeout: float
     ) -> int:  # fmt: skip
-        """Add a message; return its number. timeout: at most `MAX_SECONDS` are used, as homes know it twice as long."""
+        """Add a message and return its number.
+
+        timeout: capped at `MAX_SECONDS`, as homes remember a publisher for twice that time.
+        """
         self._last += 1
         frame = DurablePublish(self.publisher, self._last, 0, 0.0, attributes, tags, payload)
         self._unanswered[self._last] = _Unanswered(frame, now + min(timeout, MAX_SECONDS))
@@ -70,20 +73,20 @@ class DurablePublisher:
         return self._last
 
     def frame(self, number: int, now: float) -> DurablePublish:
-        """Return the frame of a message, as it is sent now."""
+        """Return the frame of a message, with the current floor and the remaining time."""
         each = self._unanswered[number]
         left = min(max(0.001, each.deadline - now), MAX_SECONDS)
         return replace(each.frame, floor=self.floor, timeout=left)
 
     def frames(self, now: float) -> Iterator[DurablePublish]:
-        """Yield the frames of all messages without an answer, in order, except those whose timeout has expired.
+        """Yield the frames of all unanswered messages, in order, except those whose timeout has expired.
 
-        A router may have given these up, and let later ones be stored: they would be refused.
+        A router may have given up on an expired message and allowed later ones to be stored: it would be refused.
         """
         return (self.frame(number, now) for number, each in self._unanswered.items() if now < each.deadline)
 
     def settle(self, number: int) -> bool:
-        """Record that a message has its answer, or that nobody waits for it; return whether it had none before."""
+        """Mark a message as answered, or as given up; return whether it was unanswered before."""
         settled = self._unanswered.pop(number, None)
         if settled is None:
             return False

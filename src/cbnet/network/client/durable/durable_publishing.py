@@ -1,4 +1,4 @@
-"""Acknowledged publishing of an asyncio client: each message has a future, and is sent again at a new router."""
+"""Acknowledged publishing of an asyncio client: each message has a future, and is resent to a new router."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ GRACE = 1.0  # seconds after the timeout for which an answer of the router is aw
 
 
 class Receipt(NamedTuple):
-    """Which durable subscriptions have a message on disk."""
+    """The durable subscriptions that have a message on disk."""
 
-    subscriptions: int  # that have it
+    subscriptions: int  # number that have it
     dropped: int  # older messages that these have dropped to make room, by their policy
-    silent: list[str]  # homes, or routers, that did not answer: they may have it or not
+    silent: list[str]  # homes, or routers, that did not answer: they may or may not have it
     refused: list[str]  # homes that did not store it, with the reason
 
     @property
@@ -53,7 +53,7 @@ class DurablePublishing:
         return receipts
 
     async def _begin(self, message: MessageLike, payload: bytes, timeout: float) -> asyncio.Future[Receipt]:
-        """Publish a message; return a future of its receipt. Blocks while very many have no receipt."""
+        """Publish a message, and return a future of its receipt; block while too many messages have no receipt."""
         if self._link.connection is not None and not self._link.is_writable:
             await self._link.writable(timeout)
         attributes, tags = message_content(message)
@@ -88,7 +88,7 @@ class DurablePublishing:
         self._settle(number, error)
 
     def fail(self, error: CbnetError) -> None:
-        """End all: the client is closed, or no router accepts it."""
+        """Fail all messages without a receipt: the client is closed, or no router accepts it."""
         for number in list(self._futures):
             self._settle(number, error)
 
@@ -96,7 +96,7 @@ class DurablePublishing:
         self._settle(number, Receipt(0, 0, [self._link.router or "any router"], []))
 
     def _send(self, data: bytes) -> None:
-        if self._link.connection is not None:  # otherwise it is sent at the next router
+        if self._link.connection is not None:  # otherwise it is sent to the next router
             self._link.send_bytes(data)
 
     def _settle(self, number: int, result: Receipt | CbnetError) -> None:

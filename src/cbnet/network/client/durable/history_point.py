@@ -1,4 +1,4 @@
-"""Points in the past at which a subscription can begin, as programs and commands give them."""
+"""Starting points of subscriptions in the past, as programs and commands specify them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT: Final = "use an offset, a time such as 90s, 15m, 1h or 2d, or first"
 
 
 def history_start(since: Since) -> HistoryStart:
-    """Return where a subscription begins: at an offset, some time ago, or, for `first`, with the oldest message."""
+    """Return the starting point of a subscription: an offset, an age, or, for `first`, the oldest message."""
     if isinstance(since, timedelta):
         return _ago(since.total_seconds(), since)
     if isinstance(since, str):

@@ -25,7 +25,7 @@ class FrameChunk(NamedTuple):
     """Some frames of a batch of messages."""
 
     data: bytes
-    end: int  # messages of the batch up to its last frame
+    end: int  # number of messages of the batch up to its last frame
 
 
 def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:

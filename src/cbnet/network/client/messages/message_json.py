@@ -2,7 +2,7 @@
 
     {"message": {"symbol": "A", "price": 3, "#": ["quote"]}, "payload": "any text"}
 
-A payload is bytes; in JSON it is a string, in base64 if it is not UTF-8: `encoding` is `base64` then. `keep` is the
+A payload is bytes; in JSON it is a string, in base64 if it is not UTF-8: `encoding` is then `base64`. `keep` is the
 time in seconds for which routers may cache an item. Other members are ignored.
 """
 
@@ -54,8 +54,8 @@ def payload_from_members(members: dict[str, Any]) -> bytes:
 def message_and_payload(line: bytes) -> tuple[Message, bytes]:
     """Return the message of a line of JSON, and its payload if the line is an item that has one.
 
-    A line with an object as its member `message` and without `payload` is a message in which objects are nested. An
-    error that a command printed among its messages is an error here too.
+    A line whose member `message` is an object, without a `payload`, is a message with nested objects. An error that a
+    command printed among its messages is an error here too.
     """
     if b'"message"' in line and b'"payload"' in line:
         try:

@@ -1,1 +1,1 @@
-"""The state of routers, as clients see it."""
+"""Status of routers, as seen by clients."""

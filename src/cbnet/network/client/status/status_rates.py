@@ -1,4 +1,4 @@
-"""Message rates of a router and of its links, from two of its statuses."""
+"""Message rates of a router and of its links, computed from two of its statuses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OUT = (Event.DELIVERED, Event.PACKETS_SENT)
 
 @dataclass(frozen=True)
 class LinkRates:
-    """The traffic of one link of a router; of a client's links together."""
+    """The traffic between a router and one of its peers, over all links of that peer."""
 
     name: str
     role: str  # router or client
@@ -39,14 +39,14 @@ class RouterRates:
     uptime: float = 0.0  # seconds
     neighbours: tuple[str, ...] = ()
     reachable: int = 0  # routers, including this one
-    clients: int = 0  # without the one that queries
+    clients: int = 0  # without the querying client
     subscriptions: int = 0
     records: int = 0  # of links
     is_complete: bool = False  # whether all announcements of the newest topology have arrived
     versions: int = 0  # of the topology, in use
     streams_in: int = 0
     streams_out: int = 0
-    filters: int = 0  # different ones, of all interfaces and of the router itself
+    filters: int = 0  # distinct filters of all interfaces and of the router itself
     table_filters: int = 0  # in the table that messages are matched against
     own_filters: int = 0  # of its clients' subscriptions, and of its initial predicate
     interfaces: tuple[Mapping[str, Any], ...] = ()
@@ -118,7 +118,7 @@ def _per_second(before: Status | None, now: Status, names: tuple[str, ...]) -> f
 
 
 def _link_rates(before: Status | None, now: Status) -> tuple[LinkRates, ...]:
-    """Return the rates of all links, by role and name; a link that is new began with no message."""
+    """Return the rates of all links, by role and name; a new link counts from zero."""
     seconds = _seconds(before, now)
     earlier = {} if before is None else _traffic(before)
     return tuple(
@@ -146,7 +146,7 @@ def _traffic(status: Status) -> dict[tuple[str, str], Peer]:
 
 
 def _rate(after: int, before: int, seconds: float | None) -> float | None:
-    """Return the growth per second; a counter that is smaller than before began again."""
+    """Return the growth per second; a counter that is smaller than before was reset."""
     return None if seconds is None else round((after - before if after >= before else after) / seconds, 1)
 
 

@@ -1,1 +1,1 @@
-"""The history of a router: messages that it keeps, and the subscriptions that begin in the past."""
+"""History of a router: the messages that it keeps, and the subscriptions that replay them."""

@@ -1,7 +1,7 @@
-"""Clients whose subscriptions begin in the past: they follow the history of their router.
+"""Replay subscriptions of clients, which follow the history of their router.
 
-Such a subscription is not durable: it ends with the connection. A client that connects again goes on at the offset
-after the last message that it received. The acknowledgements of a client only make room for further messages.
+A replay subscription is not durable: it ends with the connection. A client that reconnects resumes at the offset after
+the last message that it received. The acknowledgements of a client only make room for further messages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_REPLAY_BYTES = 1 << 20  # sent to one subscription and not acknowledged; a l
 
 
 class Follower:
-    """A client's subscription that reads the history."""
+    """A client's replay subscription, which reads the history."""
 
     def __init__(
         self, context: RouterContext, key: int, frame: Replay, link: int, cursor: int, load: FilterLoad
@@ -46,12 +46,12 @@ class Follower:
 
     @property
     def room(self) -> int:
-        """How many messages should be read now: none before half of the window is free."""
+        """The number of messages to read now: 0 until half of the window is free."""
         free = self._consumer.window - len(self._consumer.held)
         return free if self._has_room and 2 * free >= self._consumer.window else 0
 
     def take(self, entry: Entry) -> bool:
-        """Send a message, if the client has room."""
+        """Send a message if the client has room; return whether it was sent."""
         if not self._has_room:
             return False
         self._consumer.add(entry.offset, len(entry.content), 0.0)
@@ -75,20 +75,20 @@ class Follower:
         self._outbox.send(self._consumer.link, lost)
 
     def advanced(self) -> None:
-        """Do nothing: the client knows what it has received."""
+        """Do nothing: the client keeps its own position."""
 
     def reached_end(self, _: Iterable[Entry]) -> None:
-        """Do nothing: further messages are passed when they are on disk."""
+        """Do nothing: further messages are delivered once they are on disk."""
 
     def acknowledge(self, offsets: Iterable[int], up_to: int) -> None:
-        """Make room: the client has received messages."""
+        """Make room by releasing messages that the client has received."""
         held = self._consumer.held
         for offset in {each for each in offsets if each in held}.union(each for each in held if each <= up_to):
             self._consumer.remove(offset)
 
 
 class Followers:
-    """The subscriptions of a router's clients that begin in the past, by link and id."""
+    """The replay subscriptions of a router's clients, by link and id."""
 
     def __init__(self, context: RouterContext, history: History, replays: Replays) -> None:
         self._context = context
@@ -98,7 +98,7 @@ class Followers:
         self._keys = count(1)
 
     def subscribe(self, link: int, frame: Replay) -> None:
-        """Begin a subscription, or replace the one with this id; raise an `InputError` if the history lacks it."""
+        """Start a subscription, or replace the one with this id; raise an `InputError` if its start does not exist."""
         filters = predicate_to_bytes(frame.predicate)
         start = self.history.locate(frame.start)
         self.detach(link, frame.id)
@@ -128,18 +128,18 @@ class Followers:
             self.detach(*key)
 
     def acknowledge(self, link: int, id: int, offsets: Iterable[int], up_to: int) -> None:
-        """Go on with a subscription whose client has received messages."""
+        """Resume a subscription whose client has acknowledged messages."""
         follower = self._all.get((link, id))
         if follower is not None:
             follower.acknowledge(offsets, up_to)
             self._replays.run(follower.key)
 
     def load(self, links: Collection[int]) -> FilterLoad:
-        """Return how much the subscriptions of a client with these links have."""
+        """Return the load of the replay subscriptions of these links."""
         return total_load(each.load for (link, _), each in self._all.items() if link in links)
 
     def load_of(self, link: int, id: int) -> FilterLoad:
-        """Return how much a subscription has; nothing if it does not exist."""
+        """Return the load of a subscription; zero if it does not exist."""
         return self._all[link, id].load if (link, id) in self._all else NO_LOAD
 
     def attached(self, link: int) -> list[tuple[int, str]]:

@@ -4,8 +4,8 @@
               dropped    on disk      being written    next
 
 It is stored like a durable subscription that nobody acknowledges; beyond its limits, the oldest messages are dropped.
-Offsets never run back, also across restarts, nor do times: a message gets that of the wall clock, or, if it is later,
-that of the message before. A *note* is stored where messages may be missing, and has an offset, too.
+Offsets never decrease, even across restarts, and neither do times: a message gets the time of the wall clock, or that
+of the previous message if it is later. A *note* is stored where messages may be missing, and has an offset, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _UNUSED = inf  # in place of the time since which all messages are kept: the rou
 
 
 class StartPoint(NamedTuple):
-    """Where a subscription begins, and what is missing before; empty if nothing is."""
+    """The first offset of a subscription, and a text about missing messages before it; empty if none are missing."""
 
     offset: int
     missing: str
@@ -70,14 +70,14 @@ class History:
         self.on_read: Callable[[ReadResult], None] = lambda _: None
         self.replays: Callable[[], int] = lambda: 0  # returns the number of subscriptions that read it
         self._awaited = self.backlog.next  # offsets below are submitted
-        self._dropped = self.backlog.first  # offsets below are dropped, also from the disk
+        self._dropped = self.backlog.first  # offsets below are dropped from the disk, too
         self._unstored = 0  # messages that could not be stored since the last note
         self._complete = 0.0  # time since which all messages are kept
         self._time = 0.0  # of the last message
         self._open(next((each for each in state.subscriptions if each.id == HISTORY_ID), None))
 
     def _open(self, saved: SavedSubscription | None) -> None:
-        """Continue with what was found on disk."""
+        """Continue from the state found on disk."""
         is_continued = saved is not None and bool(saved.predicate)
         now = self._queue.time()
         self._complete = min(saved.since, now) if saved is not None and is_continued else now
@@ -101,8 +101,8 @@ class History:
     # --- lookup
 
     def locate(self, start: HistoryStart) -> StartPoint:
-        """Return where a subscription begins; raise an `InputError` if the history has no such offset."""
-        # Offsets that are not on disk yet may be lost in a crash, and the client returns with the offset.
+        """Return the start point of a subscription; raise an `InputError` if the history has no such offset."""
+        # Offsets that are not on disk yet may be lost in a crash, and the client would reconnect with one of them.
         first, following, name = min(self.backlog.first, self.on_disk), self.backlog.next, self._context.name
         if start.offset is not None:
             if start.journal not in (0, self.journal):
@@ -126,11 +126,11 @@ class History:
         return StartPoint(offset, text if now - start.age < self._complete else "")
 
     def replaying(self, id: int, start: StartPoint) -> Replaying:
-        """Return the confirmation that a subscription begins in the past."""
+        """Return the frame that confirms a start in the past."""
         return Replaying(id, self.journal, start.offset, self.backlog.next)
 
     def check(self, _: float) -> None:
-        """Note messages that could not be stored, once others can."""
+        """Store a note about messages that could not be stored, once the journal accepts messages again."""
         if self._unstored and not self._queue.refusal:
             self._note_unstored()
 
@@ -150,7 +150,7 @@ class History:
         )
 
     def status(self, *, is_whole: bool) -> HistoryField:
-        """Return its state; the predicate only if `is_whole`."""
+        """Return the state of the history; the predicate only if `is_whole`."""
         backlog = self.backlog
         return HistoryField(
             predicate=self.text if is_whole else "",
@@ -166,11 +166,11 @@ class History:
     # --- storing
 
     def refusal(self, _: int) -> str:
-        """Return why a message is not stored: never."""
+        """Return an empty string: no message is refused."""
         return ""
 
     def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
-        """Store a message; return 0, as no subscription loses those that are dropped for it."""
+        """Store a message; return 0, as messages dropped for it are not lost to a subscription."""
         if self._unstored:
             self._note_unstored()
         self._append(source, incarnation, number, content, time)
@@ -185,7 +185,7 @@ class History:
         self.note(f"{count:,} messages are missing in the history of {self._context.name}: its journal failed", count)
 
     def note(self, text: str, messages: int = 0) -> None:
-        """Note that messages may be missing here; messages: how many at most, 0 if that is not known."""
+        """Store a note that messages may be missing here; messages: their maximum number, 0 if unknown."""
         self._append(text[:MAX_REASON_LENGTH], 0, messages, _NOTE, self._queue.time())
 
     def _append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> None:
@@ -211,7 +211,7 @@ class History:
         self.backlog.remove(self.backlog.first)
 
     def flush(self) -> None:
-        """Write, at the end of a turn, what was dropped; report what was stored when it is on disk."""
+        """Write the drops of this turn, at its end; report stored messages once they are on disk."""
         if self.backlog.first > self._dropped:
             self._queue.add(Discard(HISTORY_ID, self._dropped, self.backlog.first))
             self._save()
@@ -221,7 +221,7 @@ class History:
             self._queue.after(lambda: self.written(end))
 
     def written(self, end: int) -> None:
-        """Handle that all messages before an offset are on disk."""
+        """Report the messages that are now on disk: all before an offset."""
         self.on_disk = max(self.on_disk, end)
         entries: list[Entry] = []
         while self.unwritten and self.unwritten[0].offset < end:
@@ -234,7 +234,7 @@ class History:
         self.on_read(result)
 
     def deliver(self, _: float) -> None:
-        """Do nothing: replays go on when messages are on disk."""
+        """Do nothing: replays resume once messages are on disk."""
 
 
 def no_history(router: str) -> Refusal:
@@ -251,7 +251,7 @@ def is_note(entry: Entry) -> bool:
 def open_history(context: RouterContext, queue: JournalQueue, state: RecoveredState) -> History | None:
     """Return the history of a router, if its settings have one.
 
-    Without the setting, its messages stay on disk, whatever their age; an empty one removes them.
+    Without the setting, its messages stay on disk, whatever their age; an empty setting removes them.
     """
     setting = context.settings.history
     if setting:
@@ -268,7 +268,7 @@ def open_history(context: RouterContext, queue: JournalQueue, state: RecoveredSt
     else:
         log(logging.WARNING, "history removed", messages=messages, predicate=saved.predicate)
         queue.add(Discard(HISTORY_ID, 0, state.next_offsets[HISTORY_ID]))
-        queue.add(SaveSubscription(_saved("", 0.0)))  # offsets never run back
+        queue.add(SaveSubscription(_saved("", 0.0)))  # offsets never decrease
     return None
 
 

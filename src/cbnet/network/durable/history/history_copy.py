@@ -1,9 +1,9 @@
 """Copy of a history into a durable subscription that begins in the past.
 
-    history ── slices of what matches ──► subscription      until the end of the history: then it gets messages itself
+    history ── slices of matches ──► subscription      until the end of the history: then it receives messages directly
 
-How far the copy has come is saved in the same transaction as the messages, so it goes on after a restart, without a gap
-or a repetition. While the subscription is full and refuses further messages, the copy waits.
+The position of the copy is saved in the same transaction as the messages, so it resumes after a restart without gaps or
+duplicates. While the subscription is full and refuses further messages, the copy waits.
 """
 
 from __future__ import annotations
@@ -50,28 +50,28 @@ class HistoryCopy:
 
     @property
     def room(self) -> int:
-        """How many messages should be read now."""
+        """The number of messages to read now."""
         return 0 if self._subscription.refusal(1) else _ROOM
 
     def take(self, entry: Entry) -> bool:
-        """Store a message, unless the subscription is full and refuses it."""
+        """Store a message, unless the subscription is full and refuses it; return whether it was stored."""
         if self._subscription.refusal(len(entry.content)):
             return False
         self._home.copy(self._subscription, entry)
         return True
 
     def missed(self, text: str, messages: int) -> None:
-        """Count messages that are missing; this is saved together with how far the copy has come."""
+        """Count missing messages; the loss is saved together with the position of the copy."""
         self._subscription.losses.add(messages, text)
 
     def advanced(self) -> None:
-        """Save how far the copy has come."""
+        """Save the position of the copy."""
         saved = self._subscription.saved
         if saved.start and saved.start != self.cursor:
             self._save(self.cursor)
 
     def reached_end(self, unwritten: Iterable[Entry]) -> None:
-        """Copy what is not on disk yet, too, and end: from now on, the subscription gets messages itself."""
+        """Copy also the messages that are not on disk yet, and end: the subscription now receives messages directly."""
         for entry in unwritten:
             if entry.offset < self.cursor:
                 continue

@@ -1,13 +1,13 @@
-"""Replay of a history: subscriptions that begin in the past read it, each at its own pace, and then follow its end.
+"""Replay of a history: each reader reads it at its own pace, and then follows its end.
 
     history   120 … 300 … 480 ─► 481 482
                ▲     ▲      ▲
                │     │      └── at the end: gets each message when it is on disk, from memory
                └─────┴───────── behind: reads slices from the journal, one at a time
 
-A reader gets the messages that match its predicate, in the order of offsets, each once: so there is no seam between the
-past and the present. One that takes no more for now stays where it is, and no message waits in memory for it. What is
-dropped from the history before is reported to it.
+A reader receives the messages that match its predicate, in the order of offsets, each once: there is no gap or overlap
+between stored and new messages. A reader without room stays at its cursor, and no message waits in memory for it.
+Messages that are dropped from the history before it reads them are reported to it.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult
 from cbnet.network.durable.journal_queue import JournalQueue
 
 _MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
-_MAX_READS = 8  # slices at once: durable publishers wait for the same disk
+_MAX_READS = 8  # slices read at once: durable publishers wait for the same disk
 _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
 class HistoryReader(Protocol):
-    """A subscription that begins in the past."""
+    """A subscription that reads the history: a replay, or a durable one that begins in the past."""
 
     cursor: int  # the next offset
     is_reading: bool  # whether a slice was requested for it
 
     @property
     def room(self) -> int:
-        """How many messages should be read now, at most."""
+        """The maximum number of messages to read now."""
 
     def take(self, entry: Entry) -> bool:
         """Handle a message that matches; return False if there is no room for it."""
 
     def missed(self, text: str, messages: int, /) -> None:
-        """Handle that messages are missing here; messages: how many at most, 0 if that is not known."""
+        """Handle a gap at this point; messages: the maximum number of missing messages, 0 if unknown."""
 
     def advanced(self) -> None:
-        """Handle that the cursor has moved."""
+        """Handle a move of the cursor."""
 
     def reached_end(self, unwritten: Iterable[Entry], /) -> None:
-        """Handle that all messages on disk are read; unwritten: those that are not on disk."""
+        """Handle the end of the messages on disk; unwritten: those that are not on disk yet."""
 
 
 class Replays:
-    """The readers of one router's history, by a number: positive for clients, negative for durable subscriptions."""
+    """The readers of one router's history, by key: positive for clients, negative for durable subscriptions."""
 
     def __init__(self, history: History, queue: JournalQueue) -> None:
         self.history = history
@@ -64,7 +64,7 @@ class Replays:
         self._filters: dict[int, Collection[bytes]] = {}
         self._table: LiveTable[int] = LiveTable(empty_table())
         self._reading: deque[tuple[int, HistoryReader]] = deque()  # whose slices are being read, in order
-        self._waiting: dict[int, None] = {}  # readers that wait until fewer slices are being read, in order
+        self._waiting: dict[int, None] = {}  # readers that wait to read a slice, in order
         history.on_written = self._written
         history.on_read = self._read
         history.replays = lambda: len(self._readers)
@@ -73,13 +73,13 @@ class Replays:
         return len(self._readers)
 
     def matches(self, key: int, entry: Entry) -> bool:
-        """Return whether a reader wants a message."""
+        """Return whether a message matches the predicate of a reader."""
         return key in self._matching(entry)
 
     # --- changes
 
     def add(self, key: int, reader: HistoryReader, filters: Collection[bytes]) -> None:
-        """Add a reader; `run` begins to read."""
+        """Add a reader; `run` starts it."""
         self.remove(key)
         self._readers[key] = reader
         self._filters[key] = filters
@@ -95,12 +95,12 @@ class Replays:
     # --- reading
 
     def run_all(self) -> None:
-        """Let all readers go on that have room."""
+        """Resume all readers that have room."""
         for key in list(self._readers):
             self.run(key)
 
     def run(self, key: int) -> None:
-        """Let a reader go on, if it has room."""
+        """Resume a reader, if it has room."""
         reader = self._readers.get(key)
         if reader is None or reader.is_reading:
             return
@@ -119,7 +119,7 @@ class Replays:
             self._queue.add(Read(HISTORY_ID, reader.cursor, size, _SLICE_BYTES))
 
     def _read(self, result: ReadResult) -> None:
-        """Handle a slice of the journal; slices come in the order in which they were requested."""
+        """Handle a slice of the journal; slices arrive in the order in which they were requested."""
         key, reader = self._reading.popleft()
         reader.is_reading = False
         if self._readers.get(key) is reader:  # else it was removed meanwhile
@@ -134,7 +134,7 @@ class Replays:
             self.run(following)
 
     def _pass(self, key: int, reader: HistoryReader, entries: Iterable[Entry]) -> bool:
-        """Pass messages to a reader that is behind; return whether it has taken all."""
+        """Pass messages to a reader that is behind; return whether it has accepted all."""
         for entry in entries:
             self._skip(reader, entry.offset)
             if is_note(entry):
@@ -145,7 +145,7 @@ class Replays:
         return True
 
     def _skip(self, reader: HistoryReader, offset: int) -> None:
-        """Go on at an offset; what is before was dropped after it was requested, or is damaged."""
+        """Move a reader to an offset; the messages skipped were dropped after they were requested, or are damaged."""
         dropped = min(offset, self.history.backlog.first) - reader.cursor
         if dropped > 0:
             reader.missed(f"{dropped:,} messages were dropped from the history before they were read", dropped)

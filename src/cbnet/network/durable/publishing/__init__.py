@@ -1,1 +1,1 @@
-"""Messages of this router's clients that wait for homes."""
+"""Messages of this router's clients that wait to be stored by homes."""

@@ -1,12 +1,12 @@
-"""Messages of this router's clients that are to be stored by homes before their publishers get an answer.
+"""Messages of this router's clients that homes must store before their publishers are answered.
 
     DurablePublish ──► packet along the tree ──► Stored by each home ──► DurablePublished
                           ▲        │
-                          └────────┘  no answer from some homes: again, over the present tree, only toward these
+                          └────────┘  no answer from some homes: retried over the current tree, only toward these
 
-The homes are those whose records match at the moment of publishing, reachable or not. A message that is sent again has
-the same identity, the publisher's incarnation and the message's number: homes store it once. Until the router has the
-home records of its neighbours, messages wait.
+The homes are those whose records match at the time of publishing, reachable or not. A message that is sent again keeps
+its identity, the publisher's incarnation and the message's number, so homes store it once. Messages wait until the
+router has the home records of its neighbours.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Identity: TypeAlias = tuple[int, int]  # incarnation of the publisher, and numbe
 class _Publication:
     link: int  # of the client
     account: str  # of the client; empty: none
-    publisher: int  # its number, which only the client may learn
+    publisher: int  # its number, disclosed only to the client
     packet: Packet  # without a mark
     size: int  # bytes that it counts for
     floor: int
     deadline: float  # in `Clock.elapsed`: homes forget a publisher also while this router is suspended
-    missing: set[str] = field(default_factory=set)  # homes without an answer
+    missing: set[str] = field(default_factory=set)  # homes that have not answered
     subscriptions: int = 0
     dropped: int = 0
     refused: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Publications:
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
         self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by incarnation and home
-        self._early: dict[Identity, _Publication] = {}  # before the records are here
+        self._early: dict[Identity, _Publication] = {}  # published before the records arrived
         self._waiting = WaitingBytes()
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Publications:
     # --- events
 
     def begin(self, link: int, account: str, frame: DurablePublish) -> None:
-        """Publish a message, or answer a client that has sent it again; raise an `InputError` if too many wait."""
+        """Publish a message, or update one that its client has sent again; raise an `InputError` if too many wait."""
         incarnation, deadline = publisher_incarnation(frame.publisher), self._context.clock.elapsed + frame.timeout
         identity = incarnation, frame.sequence
         known = self._all.get(identity) or self._early.get(identity)
@@ -100,12 +100,12 @@ class Publications:
                 self._end(publication)
 
     def adopted(self) -> None:
-        """Send again, at the next check, what has no answer: trees have changed."""
+        """Send unanswered messages again at the next check: trees have changed."""
         for publication in self._all.values():
             publication.sent = -inf
 
     def check(self) -> None:
-        """Send messages again, and answer those whose timeout has expired."""
+        """Send unanswered messages again, and answer publishers whose timeout has expired."""
         if self._early and self._records.is_synchronised:
             early, self._early = self._early, {}
             for publication in early.values():
@@ -120,7 +120,7 @@ class Publications:
                 self._repeat(publication)
 
     def remove_client(self, link: int) -> None:
-        """Stop answering a client; its messages are still sent until their timeouts."""
+        """Stop answering a client; its messages are still retried until their timeouts."""
         for publication in self._all.values():
             if publication.link == link:
                 publication.link = -1
@@ -129,7 +129,7 @@ class Publications:
     # --- inside
 
     def _publish_early(self, publication: _Publication) -> None:
-        """Publish a message that has waited for the records; too many may wait for one of its homes."""
+        """Publish a message that has waited for the records, or refuse it if too many wait for one of its homes."""
         self._waiting.remove(publication.size, publication.account)
         try:
             self._publish(publication)
@@ -158,7 +158,7 @@ class Publications:
             self._end(publication)
 
     def _repeat(self, publication: _Publication) -> None:
-        """Send a message again toward the homes without an answer that can be reached."""
+        """Send a message again if some of the homes that have not answered can be reached."""
         publication.sent = self._context.now
         if not publication.missing.isdisjoint({self._context.name, *self._versions.newest.names}):
             self._context.counters[Event.DURABLE_REPEATED] += 1
@@ -172,7 +172,7 @@ class Publications:
         return DurableMark(publication.floor, previous, is_repeated)
 
     def _previous(self, incarnation: int, home: str, number: int) -> int:
-        """Return the message of a publisher before this one that has no answer of a home either; 0: none."""
+        """Return the publisher's previous message that a home has not answered either; 0: none."""
         numbers = self._lacking[incarnation, home]
         index = bisect_left(numbers, number)
         return numbers[index - 1] if index else 0

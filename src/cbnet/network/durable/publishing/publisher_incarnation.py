@@ -3,9 +3,9 @@
     number of the publisher, known to the client and its routers ──► incarnation, which subscribers and other routers
     see
 
-Who publishes under the number of another client can move its window at the homes, so that messages are acknowledged and
-not stored. The incarnation is a one-way function of the number, the same at every router: nobody learns the number from
-it, and a client that changes its router keeps its identity.
+A client that publishes under the number of another one can move the other's window at the homes, so that messages are
+acknowledged but not stored. The incarnation is a one-way function of the number, the same at every router: the number
+cannot be derived from it, and a client that connects to another router keeps its identity.
 """
 
 from __future__ import annotations

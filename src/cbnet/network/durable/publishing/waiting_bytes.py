@@ -1,8 +1,8 @@
-"""Memory of the messages that wait for homes, and the shares that nobody may exceed.
+"""Memory limits of the messages that wait for homes.
 
 all messages               MAX_BYTES
-those for one home         a quarter: one that is away excludes only messages that it must store
-those of one account       a half; clients without accounts have no such share
+those for one home         a quarter: a home that is away blocks only messages that it must store
+those of one account       a half; clients without accounts have no such limit
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from cbnet.errors import InputError
 
-MAX_BYTES = 1 << 28  # about: of payloads, and an overhead for each message
+MAX_BYTES = 1 << 28  # approximate: payloads, and an overhead for each message
 
 
 class WaitingBytes:
@@ -24,7 +24,7 @@ class WaitingBytes:
         self._accounts: dict[str, int] = {}
 
     def add(self, size: int, account: str, homes: Iterable[str]) -> None:
-        """Count a message of an account that waits for homes; raise an `InputError` if it is too large for a share."""
+        """Count a message of an account that waits for homes; raise an `InputError` if it would exceed a limit."""
         if self.all + size > self._limit:
             raise _too_many("messages wait for durable subscriptions", self.all)
         for home in homes:
@@ -41,7 +41,7 @@ class WaitingBytes:
             self._homes[home] = self._homes.get(home, 0) + size
 
     def settle(self, size: int, home: str) -> None:
-        """Handle that a message does not wait for a home any more."""
+        """Release the share of a home that a message no longer waits for."""
         left = self._homes[home] - size
         if left:
             self._homes[home] = left
@@ -49,7 +49,7 @@ class WaitingBytes:
             del self._homes[home]
 
     def remove(self, size: int, account: str) -> None:
-        """Handle that a message does not wait for any home."""
+        """Release the share of a message that no longer waits for any home."""
         self.all -= size
         if account:
             left = self._accounts[account] - size

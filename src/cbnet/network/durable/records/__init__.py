@@ -1,1 +1,1 @@
-"""Home records: who must store a message, known to every router."""
+"""Home records, known to every router: which homes must store a message."""

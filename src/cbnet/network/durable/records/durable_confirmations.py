@@ -1,7 +1,7 @@
-"""Confirmations of durable subscriptions: clients that wait until all routers know of theirs.
+"""Confirmations of durable subscriptions, for clients that wait until all routers know them.
 
-A router knows of a subscription when it has the home record and the announcement of its filters. Records are awaited
-first, then announcements, then records again, until no router is new that lacks one.
+A router knows a subscription when it has the home record and the announcement of its filters. Records are awaited
+first, then announcements, then records again, until no new router lacks one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from cbnet.network.protocol.frames import Subscribed
 
 
 class _Unconfirmed(NamedTuple):
-    """A client whose subscription is in a version of the own record that some routers lack."""
+    """A client whose subscription is in a version of this router's record that some routers lack."""
 
     link: int
     id: int
     filters: Collection[bytes]
-    version: RecordVersion  # of the record that has it
+    version: RecordVersion  # of the record that contains it
     deadline: float
 
 
@@ -48,11 +48,11 @@ class DurableConfirmations:
         self._unconfirmed: list[_Unconfirmed] = []
 
     def wait(self, link: int, id: int, filters: Collection[bytes], deadline: float) -> None:
-        """Answer a client when all routers have the present record, and know the filters."""
+        """Answer a client once all routers have the current record and the announcement of the filters."""
         version = self._record.version
         self._unconfirmed.append(_Unconfirmed(link, id, filters, version, deadline))
         if self._missing(version) and self._record.is_due(self._context.now):
-            self._record.announce()  # those who have this version do not acknowledge it again
+            self._record.announce()  # routers that have this version do not acknowledge it again
 
     def cancel(self, link: int, id: int) -> None:
         """Stop waiting for a subscription of a client."""
@@ -77,7 +77,7 @@ class DurableConfirmations:
             self._record.announce()
 
     def _waits_on(self, each: _Unconfirmed) -> bool:
-        """Return whether a router came meanwhile that lacks the record; if so, wait for it, too."""
+        """Return whether a router that lacks the record has joined meanwhile; if so, wait for it, too."""
         is_missing = bool(self._missing(each.version))
         if is_missing:
             self._unconfirmed.append(each)

@@ -1,15 +1,16 @@
-"""Records of homes, which every router has: who must store a message, also while a home is away.
+"""Home records, kept by every router: which homes must store a message, even while a home is away.
 
 A home floods a record of its durable subscriptions. Its version is a sequence number, and the incarnation of the router
-that made it: the home, or one that replaced the record by an empty one (`forget`). So no version has two contents, also
-if two routers count to one number, or a journal was restored from a backup. Every router keeps the newest version, in
-its journal if it has one, until the owner or an operator replaces it. When a link comes up, both sides tell which
-versions they have, and request what they lack: a link loses nothing while it is up. Each router acknowledges a record
-to its owner, so that a new subscription can be confirmed.
+that made it: the home, or a router that replaced the record with an empty one (`forget`). So no version has two
+contents, even if two routers reach the same number, or a journal is restored from a backup. Every router keeps the
+newest version, in its journal if it has one, until the owner or an operator replaces it. When a link comes up, both
+sides exchange summaries of their versions and request the records they lack; a link loses nothing while it is up. Each
+router acknowledges a record to its owner, so that a new subscription can be confirmed.
 
-A router that has just started may know of no home, and so may its neighbours, if they have just started, too. So it is
-*complete* only when it has the records of a neighbour that is. One with a journal has saved them: it is complete after
-some seconds, as all of them may have started. One without a journal never is on its own: homes may be away, or cut off.
+A router that has just started may know no homes, and neither may its neighbours if they have just started, too. So it
+is *complete* only when it has the records of a complete neighbour. A router with a journal has saved the records: it
+becomes complete after some seconds without such a neighbour, as all routers may have just started. A router without a
+journal never becomes complete on its own: homes may be away, or cut off.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class HomeRecords:
         self._is_complete = False
         self._complete_links: set[int] = set()  # to neighbours that are complete
         self._refused: dict[str, int] = {}  # owners for whom there was no room, with the link of the record
-        self._acknowledged: dict[str, RecordVersion] = {}  # of the own record, on disk, by router
+        self._acknowledged: dict[str, RecordVersion] = {}  # version of the own record on the disk of each router
         self.on_own: Callable[[RecordVersion], None] = lambda _: None  # called with a newer version of the own record
         for record in map(_decoder.decode, saved.values()):
             self.table.set(record)
@@ -83,7 +84,7 @@ class HomeRecords:
         return self._summarised.issuperset(self._links.routers()) and not self._requested
 
     def check(self) -> None:
-        """Request what there is room for now, and inform the neighbours once this router is complete."""
+        """Request records for which there is room now, and notify the neighbours once this router is complete."""
         self._request_refused()
         if self._is_complete or not self._has_all_of_neighbours:
             return
@@ -98,7 +99,7 @@ class HomeRecords:
         return HomeSummary(entries, self._is_complete)
 
     def unacknowledged(self, version: RecordVersion, routers: Iterable[str]) -> list[str]:
-        """Return which routers, and this one, do not have a version of the own record, or a later one, on disk."""
+        """Return which of these routers, and this one, lack this or a later version of the own record on disk."""
         all = {self._context.name, *routers}
         return sorted(each for each in all if not self._has_acknowledged(each, version))
 
@@ -109,7 +110,7 @@ class HomeRecords:
     # --- changes
 
     def set_own(self, record: HomeRecord) -> None:
-        """Replace the own record, and flood it, once it is on disk: after a crash, its number is not used again."""
+        """Replace the own record, and flood it once it is on disk, so that its number is not reused after a crash."""
         assert self._queue is not None, "only a router with a journal is a home"
         self._queue.add(SaveHome(record.owner, _encode(record)))
         self._queue.after(partial(self._tell_own, record))
@@ -120,7 +121,7 @@ class HomeRecords:
         self._flood(record)
 
     def forget(self, owner: str) -> bool:
-        """Replace the record of another home by an empty one; return whether there was one."""
+        """Replace the record of another home with an empty one; return whether there was one."""
         record = self.get(owner)
         if record is None or is_empty(record):
             return False
@@ -177,14 +178,14 @@ class HomeRecords:
             self.greet(link)
 
     def record(self, link: int, frame: HomeRecord) -> None:
-        """Handle a record: keep it if it is newer, and acknowledge it; correct a neighbour with an older one."""
+        """Keep and acknowledge a record if it is newer; if it is older, send the newer one back."""
         requested = self._requested.get(link, set())
         requested.discard(frame.owner)
         if not requested:
             self._requested.pop(link, None)
         present = self.get(frame.owner)
         if present is not None and version_of(present).is_newer(version_of(frame)):
-            self._context.outbox.send(link, present)  # it may have dropped the empty record that it had
+            self._context.outbox.send(link, present)  # the neighbour may have dropped its empty record
         elif not self._lacks(frame):
             pass
         elif frame.owner == self._context.name:
@@ -202,7 +203,7 @@ class HomeRecords:
         self._acknowledge(record)
 
     def _refuse(self, link: int, record: HomeRecord) -> None:
-        """Do not keep a record, nor acknowledge it, so that its owner confirms no subscription, until there is room."""
+        """Do not keep or acknowledge a record until there is room, so that its owner confirms no subscription."""
         if record.owner in self._refused or len(self._refused) < MAX_HOMES:
             self._refused[record.owner] = link
         reason = f"there are more than {MAX_HOMES:,} homes, so durable publishers at this router do not wait for it"
@@ -215,7 +216,7 @@ class HomeRecords:
             self._context.outbox.send(self._refused.pop(owner), HomeRequest([RecordEntry(owner, 0, 0)]))
 
     def _acknowledge(self, record: HomeRecord) -> None:
-        """Acknowledge a record when it is on disk: after a restart, this router must know it."""
+        """Acknowledge a record once it is on disk: this router must know it after a restart."""
         send = partial(
             self._unicast.send, HomeAck(record.owner, 0, self._context.name, record.incarnation, record.sequence)
         )
@@ -231,19 +232,19 @@ class HomeRecords:
     def _record_acknowledgement(self, frame: HomeAck) -> None:
         version = version_of(frame)
         if frame.incarnation == self._context.incarnation and not self._has_acknowledged(frame.router, version):
-            self._acknowledged[frame.router] = version  # and not one of another maker
+            self._acknowledged[frame.router] = version  # not one made by another router or incarnation
 
     def _lacks(self, record: HomeRecord | RecordEntry) -> bool:
         present = self.get(record.owner)
         return present is None or version_of(record).is_newer(version_of(present))
 
     def _foreign(self, link: int, record: HomeRecord) -> None:
-        """Handle a record of this router that it did not make: it was forgotten, or its journal was lost."""
+        """Handle a record of this router that it did not make: the home was forgotten, or its journal was lost."""
         if self._queue is None:
             hint = 'set `journal` to its folder, or remove the record with "cbnet durable forget"'
             reason = f"this router has durable subscriptions ({len(record.names)}) but no journal; {hint}"
             self._context.warn("journal missing", neighbour=self._links.name(link), reason=reason)
-            self._install(record)  # publishers wait for this home until somebody decides
+            self._install(record)  # publishers wait for this home until an operator decides
             return
         self._context.warn("home record superseded", neighbour=self._links.name(link), names=len(record.names))
         self.on_own(version_of(record))

@@ -1,10 +1,10 @@
 """Bounded table of the home records that one router knows, by owner.
 
-    homes       with durable subscriptions or a history    at most MAX_HOMES, with this router: no further ones
-    empty       of other routers that were homes           at most MAX_EMPTY: beyond, the oldest are dropped
+    homes       with durable subscriptions or a history    at most MAX_HOMES, including this router; others are refused
+    empty       of other routers that were homes           at most MAX_EMPTY; beyond that the oldest are dropped
 
-An empty record only keeps older versions of it out. A router that has dropped one may learn an older version from a
-neighbour, and then waits for a home that is gone, until another neighbour corrects it; nothing is lost.
+An empty record only keeps out its older versions. A router that has dropped one may learn an older version from a
+neighbour, and then waits for a home that no longer exists, until another neighbour corrects it; nothing is lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_EMPTY = MAX_HOME_RECORDS - MAX_HOMES
 
 
 def is_empty(record: HomeRecord) -> bool:
-    """Return whether a router is no home any more."""
+    """Return whether the owner of a record is no longer a home."""
     return not record.names and not record.filters
 
 
@@ -61,7 +61,7 @@ class HomeTable:
 
     @property
     def room(self) -> int:
-        """How many other homes fit."""
+        """The number of other homes for which there is room."""
         others = len(self._records) - len(self._empty) - (self._own in self._records)
         return MAX_HOMES - 1 - others
 
@@ -77,7 +77,7 @@ class HomeTable:
     # --- changes
 
     def set(self, record: HomeRecord) -> list[str]:
-        """Add or replace a record; return the owners of empty ones that were dropped for it."""
+        """Add or replace a record; return the owners of empty records that were dropped for it."""
         owner, before = record.owner, self._records.get(record.owner)
         old = set() if before is None else set(before.filters)
         new = set(record.filters)

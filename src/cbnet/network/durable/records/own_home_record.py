@@ -1,4 +1,4 @@
-"""The home record of this router: what its journal must store, flooded to all routers."""
+"""Home record of this router, flooded to all routers: the filters of messages that its journal must store."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class OwnHomeRecord:
         self._records = records
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
-        self._newest = records.get(context.name)  # also if it is not on disk yet
-        self._flooded = 0.0  # time
-        self._above: RecordVersion | None = None  # a newer version to outbid
+        self._newest = records.get(context.name)  # even if it is not on disk yet
+        self._flooded = 0.0  # time of the last flooding
+        self._above: RecordVersion | None = None  # a newer version to supersede
         self.address = ""  # that clients connect to
         records.on_own = self._outbid
 
@@ -29,18 +29,18 @@ class OwnHomeRecord:
 
     @property
     def version(self) -> RecordVersion:
-        """The newest version; others are told it when it is on disk."""
+        """The newest version; it is flooded once it is on disk."""
         return RecordVersion(0, self._context.incarnation) if self._newest is None else version_of(self._newest)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the newest version has something else."""
+        """Whether the newest version differs from the current durable subscriptions and history."""
         own = self._newest
         return own is None or own.names != self._all_names() or {*own.filters} != self.all_filters()
 
     @property
     def is_outbid(self) -> bool:
-        """Whether another version must be outbid."""
+        """Whether a newer version, made elsewhere, must be superseded."""
         return self._above is not None
 
     def filters(self, id: int) -> Collection[bytes]:
@@ -55,7 +55,7 @@ class OwnHomeRecord:
         return sorted(self._names.values())
 
     def is_due(self, now: float) -> bool:
-        """Return whether the record was not flooded lately."""
+        """Return whether the record has not been flooded recently."""
         return now - self._flooded >= self._context.settings.retry
 
     # --- changes
@@ -83,12 +83,12 @@ class OwnHomeRecord:
         self._records.set_own(self._newest)
 
     def _outbid(self, version: RecordVersion) -> None:
-        """Outbid a version of the own record at the next check: another router may have this name, and do so, too."""
+        """Supersede a version of the own record at the next check: another router with this name may do so, too."""
         if version.is_newer(self._above or self.version):
             self._above = version
 
     def set_address(self, address: str) -> None:
-        """Set the address that clients connect to; the record has it."""
+        """Set the address that clients connect to; the record contains it."""
         self.address = address
         own = self._newest
         if own is not None and own.names and own.address != address:

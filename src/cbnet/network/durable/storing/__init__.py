@@ -1,1 +1,1 @@
-"""What a home does with a message: store, refuse or hold it back, and answer."""
+"""Handling of messages at a home: store, refuse or hold back, and answer."""

@@ -5,10 +5,10 @@
                    ▼                    ▼ until the source sends again        ▼                    ▼
                 answered                                                   refused              answered
 
-A message of a durable publisher names the one before it that this home must store, if that is not settled. So the
-messages of a publisher are stored in the order of their numbers, also if the network has changed their order. Which
-ones were stored is saved in the same transaction: a message that is sent again is stored once. One that was refused is
-refused again, as its publisher was told so; until the home is restarted, as that is in memory only.
+A message of a durable publisher names its predecessor that this home must store, if that is not settled. So the
+messages of a publisher are stored in the order of their numbers, even if the network has reordered them. The numbers
+stored are saved in the same transaction, so a message that is sent again is stored once. A message that was refused is
+refused again, as its publisher has received the refusal; refusals are in memory only, until the home is restarted.
 
 Plain messages are stored in the order in which they arrive, without an answer. The history of the router is stored like
 a durable subscription; answers do not count it.
@@ -39,7 +39,7 @@ from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
 _MAX_HELD_BYTES = 1 << 24  # of messages that are held back
 _HELD_OVERHEAD = 1_000  # bytes of such a message without its content
 _SETTLED = "its publisher waits for no answer any more"
-_HELD_AGE = 60.0  # seconds after which one is dropped whose source does not send it again
+_HELD_AGE = 60.0  # seconds after which a held message is dropped unless its source sends it again
 
 _encode = msgspec.msgpack.Encoder().encode
 Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message was published
@@ -52,11 +52,11 @@ class _HeldPacket(NamedTuple):
     packet: Packet
     ids: Sequence[int]  # of subscriptions
     content: bytes
-    time: float  # when it arrived last
+    time: float  # when it last arrived
 
     @property
     def size(self) -> int:
-        """The memory that it takes, about."""
+        """The approximate memory that it takes, in bytes."""
         return len(self.content) + _HELD_OVERHEAD
 
 
@@ -83,7 +83,7 @@ class Home:
     # --- messages
 
     def take(self, packet: Packet, ids: Sequence[int]) -> None:
-        """Store a message for some subscriptions; one whose publisher waits is answered, also if it came before."""
+        """Store a message for some subscriptions; answer a publisher that waits, even if the message is a duplicate."""
         content = _encode((packet.attributes, packet.tags, packet.payload))
         if packet.durable is None:
             self._take_plain(packet, ids, content)
@@ -92,7 +92,7 @@ class Home:
         if packet.durable.floor > window.floor:
             window.advance(packet.durable.floor)
             self._drop_held(packet.incarnation, range(window.floor))
-            if packet.incarnation in self._windows:  # else nothing but the refusal prevents that a copy is stored
+            if packet.incarnation in self._windows:  # else only the refusal prevents a copy from being stored
                 self._refused.advance(packet.incarnation, window.floor)
         self._take(window, _HeldPacket(packet, ids, content, self._context.now))
 
@@ -108,7 +108,7 @@ class Home:
     def _take(self, window: PublisherWindow, held: _HeldPacket) -> None:
         """Store a message of a durable publisher, and those that were held back for it."""
         due = [held]
-        for each in due:  # grows meanwhile
+        for each in due:  # grows during the loop
             packet, number = each.packet, each.packet.number
             if number < window.floor:
                 self._refuse(packet, _SETTLED)  # it may be stored or not
@@ -126,7 +126,7 @@ class Home:
             due += self._released(packet)
 
     def _follows(self, window: PublisherWindow, packet: Packet) -> bool:
-        """Return whether the message that must be stored before is settled."""
+        """Return whether the predecessor of a message is settled."""
         assert packet.durable is not None
         previous = packet.durable.homes.get(self._context.name, 0)
         return not previous or window.has(previous) or bool(self._refused.problem(packet.incarnation, previous))
@@ -152,7 +152,7 @@ class Home:
         self._acknowledge(packet, _count(each.id for each in subscriptions), dropped)
 
     def _acknowledge(self, packet: Packet, subscriptions: int, dropped: int = 0) -> None:
-        """Answer that a message is stored, when it is on disk; once, however often it comes until then."""
+        """Confirm a message once it is on disk; only once, however often it arrives until then."""
         key = packet.source, packet.incarnation, packet.number
         if key not in self._pending:
             self._pending.add(key)
@@ -167,7 +167,7 @@ class Home:
         subscription.append(entry.source, entry.incarnation, entry.number, entry.content, entry.time)
 
     def join(self, id: int, predicate: Predicate) -> None:
-        """Store messages that are held back for a subscription, too: it was not there when they arrived."""
+        """Add a subscription to the held messages that match it: it did not exist when they arrived."""
         for held in self._held.values():
             for number, each in held.items():
                 if id not in each.ids and predicate.matches(Content(each.packet)):
@@ -192,7 +192,7 @@ class Home:
         packets[held.packet.number] = held
 
     def _released(self, packet: Packet) -> list[_HeldPacket]:
-        """Return the messages that were held back for one that is settled now, or for one that is here already."""
+        """Return the messages that were held back for a message that is settled now; drop its own held copy."""
         held = self._held.get(packet.incarnation)
         if not held:
             return []
@@ -218,7 +218,7 @@ class Home:
     # --- turns
 
     def finish_turn(self) -> None:
-        """Save what was stored in this turn, and answer when it is on disk."""
+        """Save the messages of this turn, and answer their publishers once they are on disk; send refusals at once."""
         if self._refusals:
             refusals, self._refusals = self._refusals, []
             self._send(refusals)
@@ -245,7 +245,7 @@ class Home:
                 self._answer(Stored(router, 0, self._context.name, entries[first : first + MAX_ENTRIES]))
 
     def check(self) -> None:
-        """Drop messages that are too old, send others again, and forget publishers that are gone."""
+        """Drop messages that are too old, send unacknowledged ones again, and forget inactive publishers."""
         now, time = self._context.now, self._queue.time()
         for subscription in self.subscriptions.values():
             subscription.expire(time)
@@ -256,12 +256,12 @@ class Home:
 
 
 def _count(ids: Iterable[int]) -> int:
-    """Return how many durable subscriptions there are among those that store a message."""
+    """Return the number of durable subscriptions among these ids: all but the history."""
     return sum(id != HISTORY_ID for id in ids)
 
 
 def _unbound(held: _HeldPacket, home: str) -> _HeldPacket:
-    """Return a message that does not wait for its predecessor any more: that is settled."""
+    """Return a message that no longer waits for its predecessor, which is settled."""
     assert held.packet.durable is not None
     mark = msgspec.structs.replace(held.packet.durable, homes={**held.packet.durable.homes, home: 0})
     return held._replace(packet=msgspec.structs.replace(held.packet, durable=mark))

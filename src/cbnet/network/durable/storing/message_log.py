@@ -1,4 +1,4 @@
-"""What a home stores messages for: a durable subscription, or the history of the router."""
+"""Message logs of a home: a durable subscription, or the history of the router."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class MessageLog(Protocol):
         """Its number in the journal."""
 
     def refusal(self, size: int, /) -> str:
-        """Return why a message is not stored; empty if it is."""
+        """Return why a message cannot be stored; empty if it can."""
 
     def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
-        """Store a message; return how many older ones were dropped for it."""
+        """Store a message; return the number of older ones dropped for it."""
 
     def refuse(self) -> None:
-        """Count a message that is not stored, and whose publisher does not learn of it."""
+        """Count a message that is not stored and whose publisher is not notified."""
 
     def written(self, end: int) -> None:
-        """Handle that all messages before an offset are on disk."""
+        """Record that all messages before an offset are on disk."""
 
     def read(self, result: ReadResult) -> None:
         """Handle messages that were read."""

@@ -2,8 +2,8 @@
 
     floor 7    seen …0101       all below 7 are settled; 7 and 9 are stored, 8 is not
 
-The publisher says below which number it waits for no answer any more, and has at most `WINDOW` messages above. One that
-comes again, over whatever router, is recognised as long as the publisher is known.
+The publisher states the number below which it no longer waits for answers, and has at most `WINDOW` messages above it.
+A duplicate, through whatever router, is recognised as long as the publisher is known.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class PublisherWindow:
 
     @classmethod
     def recovered(cls, saved: SaveWindow) -> PublisherWindow:
-        """Return the window of a journal."""
+        """Return a window that was saved in a journal."""
         return cls(saved.publisher, saved.floor, int.from_bytes(saved.seen, "little"))
 
     def saved(self) -> SaveWindow:
-        """Return the window for a journal."""
+        """Return the window as saved in a journal."""
         seen = self._seen.to_bytes((self._seen.bit_length() + 7) // 8, "little")
         return SaveWindow(self.publisher, self.floor, seen)
 
@@ -41,7 +41,7 @@ class PublisherWindow:
         return sequence < self.floor or bool(self._seen >> (sequence - self.floor) & 1)
 
     def is_late(self, sequence: int) -> bool:
-        """Return whether a later message is stored: then this one cannot be any more, in the order of numbers."""
+        """Return whether a later message is stored, so that this one can no longer be stored in order."""
         return not self.has(sequence) and sequence < self.floor + self._seen.bit_length()
 
     def fits(self, sequence: int) -> bool:
@@ -54,7 +54,7 @@ class PublisherWindow:
             self._seen |= 1 << (sequence - self.floor)
 
     def advance(self, floor: int) -> None:
-        """Forget what is below a floor; one that is lower than the present one changes nothing."""
+        """Forget the messages below a floor; a floor lower than the current one changes nothing."""
         if floor > self.floor:
             self._seen >>= floor - self.floor
             self.floor = floor

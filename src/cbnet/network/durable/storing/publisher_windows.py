@@ -2,10 +2,10 @@
 
     new ──► known, from its first message that is stored, saved with it ──► no message for `PUBLISHER_AGE`: forgotten
 
-A message can be sent again for at most `MAX_SECONDS`, the longest timeout of a publisher, so a window that is forgotten
-is not needed any more. While `MAX_PUBLISHERS` are known, messages of others are refused: to forget one earlier could
-store a message twice. Time is that of the router while it runs, whatever happens to the wall clock; after a restart, it
-begins again.
+A message can be sent again for at most `MAX_SECONDS`, the longest timeout of a publisher, so a forgotten window is no
+longer needed. While `MAX_PUBLISHERS` are known, messages of others are refused: forgetting a publisher earlier could
+store a message twice. Time is measured by the router's own clock, independent of the wall clock; it starts again after
+a restart.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cbnet.network.durable.storing.publisher_window import PublisherWindow
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_SECONDS
 
-PUBLISHER_AGE: Final = 2 * MAX_SECONDS  # seconds without a message for which a publisher is known
+PUBLISHER_AGE: Final = 2 * MAX_SECONDS  # seconds for which a publisher is known after its last message
 MAX_PUBLISHERS: Final = 200_000  # known at once
 _MAX_FORGOTTEN: Final = 1_000  # at a time: less than a millisecond
 
@@ -41,7 +41,7 @@ class PublisherWindows:
         return publisher in self._known
 
     def of(self, publisher: int) -> PublisherWindow:
-        """Return the window of a publisher that has sent a message; an empty one, not kept, if it is not known."""
+        """Return the window of a publisher that has sent a message; if it is unknown, an empty one that is not kept."""
         window = self._known.get(publisher)
         if window is None:
             return PublisherWindow(publisher)
@@ -57,7 +57,7 @@ class PublisherWindows:
         return f"too many publishers: {len(self._known):,} are known; each is forgotten {age} after its last message"
 
     def keep(self, window: PublisherWindow) -> None:
-        """Know a publisher from now on; save its window at the end of this turn."""
+        """Add a publisher to the known ones; save its window at the end of this turn."""
         if window.publisher not in self._known:
             window.used = self._context.now
             self._known[window.publisher] = window
@@ -70,7 +70,7 @@ class PublisherWindows:
         self._changed = {}
 
     def expire(self) -> None:
-        """Forget publishers without messages for long, some at a time."""
+        """Forget publishers that have been inactive for `PUBLISHER_AGE`, some at a time."""
         for _ in range(_MAX_FORGOTTEN):
             oldest = next(iter(self._known.values()), None)
             if oldest is None or self._context.now - oldest.used < PUBLISHER_AGE:

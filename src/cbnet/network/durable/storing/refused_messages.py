@@ -1,7 +1,7 @@
 """Messages of durable publishers that a home has refused: further copies of them are refused as well.
 
-A publisher was told that its message is not stored, so a copy that is still on its way must not be, when there is room
-again. In memory, and bounded: beyond `MAX_REFUSED` the oldest are forgotten.
+The publisher has received the refusal, so a copy still in flight must not be stored when there is room again. Kept in
+memory, and bounded: beyond `MAX_REFUSED` the oldest are forgotten.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-MAX_REFUSED: Final = 20_000  # some 300 bytes each
+MAX_REFUSED: Final = 20_000  # about 300 bytes each
 
 
 class RefusedMessages:

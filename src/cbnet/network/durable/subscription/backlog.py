@@ -1,9 +1,9 @@
-"""Index of the messages of a durable subscription that are not acknowledged.
+"""Index of the unacknowledged messages of a durable subscription.
 
     first 7   sizes  300   0  120      offsets 7 and 9 are on disk, 8 is acknowledged; the next message gets 10
               times  5.0   –  6.5
 
-The messages themselves are on disk; twelve bytes for each are in memory.
+The messages themselves are on disk; each takes twelve bytes of memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from cbnet.network.durable.journal import StockItem
 
-_TRIM = 4_096  # acknowledged offsets at the beginning after which the arrays are moved
+_TRIM = 4_096  # acknowledged offsets at the beginning, beyond which the arrays are compacted
 
 
 class Backlog:
@@ -68,7 +68,7 @@ class Backlog:
         return self._times[offset - self._base]
 
     def since(self, time: float) -> int:
-        """Return the first offset with this time or a later one, if times never run back and no offset is missing."""
+        """Return the first offset with this time or a later one, if times never decrease and no offset is missing."""
         return self._base + bisect_left(self._times, time, self._start)
 
     def __iter__(self) -> Iterator[int]:

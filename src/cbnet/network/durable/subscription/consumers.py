@@ -1,4 +1,4 @@
-"""Consumers of a durable subscription: the clients that share it, and what each has not acknowledged."""
+"""Consumers of a durable subscription: the clients that share it, and the messages that each has not acknowledged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Consumer:
     id: int  # of its subscription
     window: int
     ack_wait: float
-    reported: int = 0  # number of the newest loss that it was sent
+    reported: int = 0  # number of the newest loss reported to it
     bytes: int = 0
     held: dict[int, tuple[int, float]] = field(default_factory=dict)  # offset -> size, deadline; oldest first
 
@@ -31,7 +31,7 @@ class Consumer:
         self.bytes += size
 
     def remove(self, offset: int) -> None:
-        """Record that a message was acknowledged, or is not waited for any more."""
+        """Record that a message was acknowledged, or that its acknowledgement is no longer awaited."""
         size, _ = self.held.pop(offset)
         self.bytes -= size
 
@@ -79,7 +79,7 @@ class Consumers:
 
     @property
     def room(self) -> int:
-        """How many messages the consumers can take."""
+        """The number of messages that the consumers have room for."""
         return sum(each.window - len(each.held) for each in self._all.values() if each.has_room)
 
     def next(self) -> Consumer | None:
@@ -95,13 +95,13 @@ class Consumers:
         self._holders[offset] = consumer
 
     def release(self, offset: int) -> None:
-        """Record that nobody holds a message any more."""
+        """Record that no consumer holds a message any more."""
         holder = self._holders.pop(offset, None)
         if holder is not None:
             holder.remove(offset)
 
     def holds(self, offset: int) -> bool:
-        """Return whether one of them has a message."""
+        """Return whether a consumer holds a message."""
         return offset in self._holders
 
     def overdue(self, now: float) -> list[int]:

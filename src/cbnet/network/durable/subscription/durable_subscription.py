@@ -1,12 +1,12 @@
-"""A durable subscription at its home: its messages, and their way to consumers.
+"""Durable subscription at its home: its messages, and their delivery to consumers.
 
     appended ──► on disk ──► sent to a consumer ──► acknowledged: removed from the disk
                      ▲               │
                      └── not acknowledged in time, or the consumer left: sent again, perhaps to another one
 
-A message is sent only when it is on disk, and always the first one that no consumer holds: so messages come in the
-order of offsets, also to a client that returns. New ones are kept in memory, as far as there is room, until they are
-sent; others are read from the journal.
+A message is sent only once it is on disk, and always the first one that no consumer holds: so messages are delivered in
+the order of offsets, also to a client that reconnects. New messages are kept in memory until they are sent, as far as
+there is room; others are read from the journal.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class DurableSubscription:
         self._queue = queue
         self._send = send
         self._on_disk = backlog.next  # offsets below are on disk
-        self._cursor = backlog.first  # all messages below are with consumers
-        self._deliveries: dict[int, int] = {}  # how often messages were sent that are not acknowledged
-        self._loaded: dict[int, Entry] = {}  # messages in memory that no consumer has: new ones, and those read
+        self._cursor = backlog.first  # all unacknowledged messages below are held by consumers
+        self._deliveries: dict[int, int] = {}  # how often each unacknowledged message was sent
+        self._loaded: dict[int, Entry] = {}  # messages in memory that no consumer holds: new ones, and those read
         self._loaded_bytes = 0
         self._is_reading = False
 
@@ -55,7 +55,7 @@ class DurableSubscription:
     # --- storing
 
     def refusal(self, size: int) -> str:
-        """Return why a message is not stored; empty if it is."""
+        """Return why a message cannot be stored; empty if it can."""
         limits = self.saved.limits
         if limits.policy != "refuse" or not self._is_over(size):
             return ""
@@ -69,7 +69,7 @@ class DurableSubscription:
         return is_over_count or (bool(limits.bytes) and backlog.bytes + size > limits.bytes)
 
     def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
-        """Store a message; return how many older ones were dropped for it."""
+        """Store a message; return the number of older ones dropped for it."""
         dropped = 0
         while self.backlog.messages and self._is_over(len(content)):
             self._drop(self.backlog.first)
@@ -92,11 +92,11 @@ class DurableSubscription:
         return entry
 
     def written(self, end: int) -> None:
-        """Handle that all messages before an offset are on disk."""
+        """Record that all messages before an offset are on disk."""
         self._on_disk = end
 
     def refuse(self) -> None:
-        """Count a message that is not stored, and whose publisher does not learn of it."""
+        """Count a message that is not stored and whose publisher is not notified."""
         self.losses.refuse()
 
     def _drop(self, offset: int) -> None:
@@ -106,7 +106,7 @@ class DurableSubscription:
         self._queue.before_submit(self._discard_dropped)
 
     def _discard_dropped(self) -> None:
-        """Remove what was dropped from the disk, and save how much that is, in the same transaction."""
+        """Remove dropped messages from the disk, and save their number as a loss in the same transaction."""
         if self._dropped:
             self._discard(self._dropped[0], self._dropped[-1] + 1)
             self.losses.add(len(self._dropped))
@@ -126,21 +126,21 @@ class DurableSubscription:
         self.report()
 
     def detach(self, link: int, id: int) -> None:
-        """Remove a consumer: what it holds goes to others."""
+        """Remove a consumer; the messages that it holds go to others."""
         self._requeue(self.consumers.remove(link, id))
         if not len(self.consumers):
             self._loaded.clear()
             self._loaded_bytes = 0
 
     def check(self, now: float) -> None:
-        """Send messages again that were not acknowledged in time, and report losses."""
+        """Send again the messages that were not acknowledged in time, and report losses."""
         self._requeue(self.consumers.overdue(now))
         self.report()
         self.losses.check()
         self.deliver(now)
 
     def report(self) -> None:
-        """Send each consumer the losses that it does not know."""
+        """Send each consumer the losses not yet reported to it."""
         self._discard_dropped()
         for consumer in self.consumers:
             for loss in self.losses.after(consumer.reported):
@@ -190,7 +190,7 @@ class DurableSubscription:
         return None
 
     def _is_due(self, offset: int) -> bool:
-        """Return whether a message is not acknowledged, and no consumer has it."""
+        """Return whether a message is not acknowledged, and no consumer holds it."""
         return offset in self.backlog and not self.consumers.holds(offset)
 
     def _request(self) -> None:
@@ -199,7 +199,7 @@ class DurableSubscription:
             self._queue.add(Read(self.id, self._cursor, min(_READ_MESSAGES, self.consumers.room), _READ_BYTES))
 
     def read(self, result: ReadResult) -> None:
-        """Handle messages that were read; what should be among them and is not is lost."""
+        """Handle messages that were read; count those that should be among them and are not as lost."""
         self._is_reading = False
         if not len(self.consumers):
             return
@@ -219,7 +219,7 @@ class DurableSubscription:
     # --- acknowledging
 
     def acknowledge(self, link: int, id: int, offsets: Iterable[int], up_to: int, losses: int = 0) -> None:
-        """Remove messages that a client has handled: some, and all up to an offset that it holds; and losses."""
+        """Remove acknowledged messages: those at `offsets`, and all that the client holds up to `up_to`; and losses."""
         consumer = self.consumers.get(link, id)
         held = () if consumer is None else consumer.held
         chosen = {offset for offset in offsets if offset in self._deliveries}
@@ -253,7 +253,7 @@ class DurableSubscription:
     # --- status
 
     def status(self) -> DurableField:
-        """Return its state."""
+        """Return the status of the subscription."""
         return DurableField(
             name=self.saved.name,
             account=self.saved.account,

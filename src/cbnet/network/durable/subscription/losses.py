@@ -1,9 +1,9 @@
-"""Losses of a durable subscription: the messages that it does not get, until a client knows of them.
+"""Losses of a durable subscription: missing messages, until a client acknowledges that they are lost.
 
     added ──► on disk ──► reported to each client, before the messages that follow ──► acknowledged by one: removed
 
-A loss is saved in the transaction of what it explains, such as the removal of messages. So a router that is killed
-reports it after its restart; twice, if the acknowledgement was not on disk.
+A loss is saved in the same transaction as its cause, such as the removal of messages. So a router that is killed
+reports it after its restart; a second time, if the acknowledgement was not on disk.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from cbnet.network.durable.journal import Loss, SaveLosses
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 
-_MAX_LOSSES = 16  # not acknowledged; beyond, the oldest ones become one
+_MAX_LOSSES = 16  # not acknowledged; beyond that the oldest two are merged
 
 
 class Losses:
     """The losses of one durable subscription."""
 
     def __init__(self, queue: JournalQueue, saved: SaveLosses) -> None:
-        """Initialise with what is on disk."""
+        """Initialise with the state on disk."""
         self._queue = queue
         self._id = saved.subscription
-        self.lost = saved.lost  # messages, in all
+        self.lost = saved.lost  # messages, in total
         self._pending = list(saved.pending)  # not acknowledged, in the order of numbers
         self._number = self._pending[-1].number if self._pending else 0  # of the newest one
         self._reported = 0  # number of the newest one that was reported
@@ -35,18 +35,18 @@ class Losses:
 
     @property
     def is_reported(self) -> bool:
-        """Whether the clients were sent all."""
+        """Whether all losses were sent to the clients."""
         return self._reported >= self._number
 
     def after(self, number: int) -> list[Loss]:
-        """Return the losses with higher numbers that are not acknowledged; they are reported now."""
+        """Return the unacknowledged losses with higher numbers, and mark all losses as reported."""
         self._reported = self._number
         return [each for each in self._pending if each.number > number]
 
     # --- changes
 
     def add(self, messages: int, cause: str = "") -> None:
-        """Add the loss of some messages, which operations of this turn have caused; messages: 0 if unknown."""
+        """Add a loss caused by operations of this turn; messages: how many were lost, 0 if unknown."""
         self._add(messages, cause[:MAX_REASON_LENGTH])
         self._is_bound = True
 
@@ -67,14 +67,14 @@ class Losses:
             self._pending[:2] = [_merged(*self._pending[:2])]
 
     def acknowledge(self, number: int) -> None:
-        """Remove the losses up to a number: a client knows of them."""
+        """Remove the losses up to a number, which a client has acknowledged."""
         remaining = [each for each in self._pending if each.number > number]
         if len(remaining) < len(self._pending):
             self._pending = remaining
             self._save_later()
 
     def check(self) -> None:
-        """Save what could not be saved before."""
+        """Save losses that could not be saved before."""
         if not self._is_saved:
             self._save_later()
 
@@ -83,7 +83,7 @@ class Losses:
         self._queue.before_submit(self._save)
 
     def _save(self) -> None:
-        if self._is_bound or not self._queue.refusal:  # a journal that stalls gets no operation for each turn
+        if self._is_bound or not self._queue.refusal:  # no operation per turn for a stalled journal
             self._is_saved, self._is_bound = True, False
             self._queue.add(SaveLosses(self._id, self.lost, tuple(self._pending)))
 

@@ -1,1 +1,1 @@
-"""Messages to HTTP clients as they come: event streams and WebSockets."""
+"""Live delivery of messages to HTTP clients: event streams and WebSockets."""

@@ -5,10 +5,10 @@
     event: lost             data: {"messages": 12, "text": "…"}
     event: error            data: a problem document; the stream ends
 
-The id of an event is that of its message, in all networks and for all subscribers. While the client does not read, the
-router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`. After that, or
-after failures of routers, `missed` bounds the messages of one source that did not arrive. Both come at the place of the
-missing messages: after those before, and before the next.
+The id of an event is the id of its message, the same in all networks and for all subscribers. While the client does not
+read, the router queues messages for it, drops the oldest beyond its limits, and reports their number as `lost`. After
+that, or after failures of routers, `missed` bounds the messages of one source that did not arrive. Both events are sent
+at the position of the missing messages in the stream: after the earlier messages, and before the next.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ class EventStreams:
 
 
 class LossReport(NamedTuple):
-    """A report that messages are missing."""
+    """A report of missing messages."""
 
-    position: int  # how many messages in the queue were received before
+    position: int  # number of messages in the queue that were received before
     name: str
     members: dict[str, Any]  # of its JSON object
 
 
 class LossReports:
-    """What a client has lost since the last report."""
+    """The losses of a client since the last report."""
 
     def __init__(self, client: AsyncClient) -> None:
-        self.subscription: AsyncSubscription | None = None  # with the queue of the positions
+        self.subscription: AsyncSubscription | None = None  # whose queue the positions refer to
         self._losses: list[LossReport] = []
         client.on_event = self._add
 
@@ -94,7 +94,7 @@ class LossReports:
 async def subscribe(
     client: AsyncClient, predicate: str, options: RequestOptions, durable: str = ""
 ) -> AsyncSubscription:
-    """Subscribe; `wait`: when all routers have the subscription, or after the timeout. `from`: in the past."""
+    """Subscribe; `wait`: return when all routers have the subscription, or on timeout. `from`: start in the past."""
     wait, timeout, since = options.flag("wait"), options.timeout(), options.since("from")
     try:
         return await client.subscribe(predicate, wait=wait, timeout=timeout, queue=QUEUE, durable=durable, since=since)
@@ -118,7 +118,7 @@ def delivery_members(delivery: Delivery) -> dict[str, Any]:
 
 
 def delivery_id(delivery: Delivery) -> str:
-    """Return the id of a message: its router, and two numbers."""
+    """Return the id of a message: its source, the incarnation of the source, and its number."""
     return ":".join(map(str, delivery.id))
 
 

@@ -35,7 +35,7 @@ async def end_events(send: Send) -> None:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Wait until the client has gone."""
+    """Wait until the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

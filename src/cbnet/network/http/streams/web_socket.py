@@ -1,12 +1,12 @@
-"""`/ws`: publish, subscribe, request, offer and trace over one WebSocket, by JSON objects in text frames.
+"""`/ws`: publish, subscribe, request, offer and trace over one WebSocket, as JSON objects in text frames.
 
     client ──► {"op": "subscribe", "id": 1, "predicate": "price < 5"}   ──► {"op": "subscribed", "id": 1, …}
                                                                             {"op": "message", "id": 1, "message": …}
                {"op": "publish", "number": 2, "message": {"price": 3}}  ──► {"op": "published", "number": 2}
                {"op": "subscribe", "id": 3, "predicate": "price <"}     ──► {"op": "error", "id": 3, "detail": …, …}
 
-Objects are handled in order, each after the answer to the one before, so that a client which sends faster than the
-router handles is slowed down. A `publish` without a `number` has no answer, unless it is an error.
+Objects are handled in order, each after the answer to the previous one, which slows down a client that sends faster
+than the router can handle. A `publish` without a `number` has no answer, unless it fails.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class _Session:
             return
 
     async def _report_losses(self) -> None:
-        """Send what was lost; return when all of it is sent, so that it comes before the messages that follow."""
+        """Send the loss reports; return when all are sent, so that they precede the messages that follow."""
         async with self._reporting:
             for loss in self._losses.take():
                 await self._send({"op": loss.name, **loss.members})

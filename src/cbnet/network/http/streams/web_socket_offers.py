@@ -4,8 +4,8 @@
                                                                                  {"op": "requested", "id": 4, "number": 1, "request": {"symbol": "A"}}
                {"op": "answer", "number": 1, "message": {"symbol": "A", …}}
 
-An answer without a message states that the client does not have the item, as does no answer: the router then asks another
-holder.
+An answer without a message means that the client does not have the item, and so does no answer: the router then asks
+another holder.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cbnet.network.http.request_input import RequestOptions
 from cbnet.network.http.streams.event_stream import confirmation_members
 
 _TIMEOUT: Final = 60.0  # seconds for an answer; the router gives up earlier, after its setting `answer`
-_MAX_OPEN: Final = 1_000  # requests without an answer; the client has no item for those beyond
+_MAX_OPEN: Final = 1_000  # unanswered requests; further ones are answered with no item
 _MAX_KEEP: Final = 1e9  # seconds
 
 

@@ -2,7 +2,7 @@
 
 healthy    its event loop runs
 ready      it listens; it has its neighbours, or has waited long enough for them; it is synchronised with them;
-what its neighbours want has arrived, or it has waited long enough; and it is not draining
+           their announcements have arrived, or it has waited long enough for them; and it is not draining
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from cbnet.network.transport.tcp_router import TcpRouter
 
 STARTUP = 10.0  # seconds after the start in which a missing neighbour makes a router unready
-_NOTED = 1.0  # seconds without an announcement: each change of the topology needs some
+_NOTED = 1.0  # seconds without an announcement: every change of the topology takes some time
 _MAX_SILENCE = 5.0  # seconds without a tick; there are ten per second
 
 
@@ -38,7 +38,7 @@ def readiness_problems(router: TcpRouter) -> list[str]:
 
 
 def health_notes(router: TcpRouter) -> list[str]:
-    """Return which neighbours owe announcements, as their side gets all messages; and a problem of the journal."""
+    """Return the neighbours that owe announcements, whose sides get all messages, and any problem of the journal."""
     silent = sorted(router.router.silent_neighbours.items())
     notes = [f"no announcement of {name} for {seconds:.0f} s" for name, seconds in silent if seconds >= _NOTED]
     return notes + [problem for problem in [router.router.durable.problem] if problem]

@@ -1,6 +1,6 @@
 """Prometheus metrics of a router.
 
-Nothing is counted here: a scrape reads what the router keeps anyway. Names, labels and units are stable;
+Nothing is counted here: a scrape reads counters that the router keeps anyway. Names, labels and units are stable;
 `docs/how-to/run-a-router.md` lists them.
 """
 

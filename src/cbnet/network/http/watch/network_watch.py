@@ -3,10 +3,10 @@
     event: network    data: {"router": "a", "network": "cbnet", "routers": [{"router": "a", "answers": true, …}, …]}
     event: error      data: a problem document; the stream ends
 
-The router asks all routers that it can reach, itself first and then the neighbours of those that answer, every second,
-or more slowly if there are more than a hundred. An event is sent if something has changed. A router that others have as
-a neighbour and that does not answer is there with `answers: false`. All streams share the samples. Their links are not
-among the clients.
+The router queries all routers that it can reach, itself first and then the neighbours of routers that answer, every
+second, or less often if there are more than a hundred. An event is sent if something has changed. A router that others
+have as a neighbour but that does not answer is included with `answers: false`. All streams share the samples. Their
+links are not listed among the clients.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from cbnet.network.protocol.frames import Status
 from cbnet.network.transport.event_loop import wait_first
 
 _INTERVAL: Final = 1.0  # seconds between two samples
-_FRESH: Final = 0.8  # of this interval, in which a sample is used by other streams too
-_FORGOTTEN: Final = 5  # intervals after which rates begin anew: nobody has watched
-_ROUTERS: Final = 100  # more make the interval longer
+_FRESH: Final = 0.8  # fraction of this interval for which other streams reuse a sample
+_FORGOTTEN: Final = 5  # intervals without a watcher, after which rates start afresh
+_ROUTERS: Final = 100  # beyond this number, the interval grows
 _AT_ONCE: Final = 64  # inquiries
-_TIMEOUT: Final = 4.0  # seconds; the router refuses an inquiry before
+_TIMEOUT: Final = 4.0  # seconds; the router refuses an inquiry earlier
 _MAX_CLIENTS: Final = 100  # of a router, that are listed
 _MEMBERS: Final = (
     "router", "answers", "subscriptions", "own_filters", "filters", "is_complete", "in_per_s", "out_per_s",
@@ -96,7 +96,7 @@ class NetworkSamples:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def newest(self, client: AsyncClient) -> dict[str, Any]:
-        """Return the newest sample, as the members of a JSON object; if it is old, take another one by this client."""
+        """Return the newest sample, as the members of a JSON object; if it is old, take one through this client."""
         loop = asyncio.get_running_loop()
         async with self._turn:
             age = loop.time() - self._taken
@@ -108,7 +108,7 @@ class NetworkSamples:
             return self._sample
 
     async def _take(self, client: AsyncClient) -> dict[str, Any]:
-        """Ask all routers."""
+        """Query the status of all reachable routers."""
         own = await client.status(_TIMEOUT)
         found: dict[str, Status | None] = {own.router: own}
         neighbours = {*own.neighbours}

@@ -1,7 +1,8 @@
-"""Damage of a journal: how it is recognised, and reported.
+"""Detection and reporting of journal damage.
 
-Each row ends with a checksum of its table and its other columns; SQLite finds damage to what holds the rows together. A
-disk that fails for now, such as one that is full or not reachable, is no damage: what is on it may come back.
+Each row ends with a checksum of its table and its other columns; SQLite detects damage to the structure that holds the
+rows. A temporary disk failure, such as a full or unreachable disk, is not damage: its content may become available
+again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class JournalDamageError(Exception):
-    """What is damaged in a journal."""
+    """A journal is damaged; the text describes the damage."""
 
 
 def checksum(row: Row) -> int:
@@ -39,21 +40,21 @@ def with_checksum(table: str, *row: Any) -> Row:
 
 
 def without_checksum(table: str, *stored: Any) -> Row | None:
-    """Return a row as it was before it was stored; None if it is damaged, or belongs to another table."""
+    """Return a stored row without its checksum; None if it is damaged, or belongs to another table."""
     row = stored[:-1]
     return row if checksum((table, *row)) == stored[-1] else None
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether an error means that the content of the file is wrong."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE  # the rest of the code is a detail
+    """Return whether an error means that the content of the file is damaged."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE  # the rest is the extended code
 
 
 def damage_error(path: Path, what: str) -> InputError:
-    """Return the error of a router that cannot start with its journal."""
+    """Return the error of a router that cannot start because its journal is damaged."""
     return InputError(f"the journal is damaged: {what}", hint=REMEDY, file=str(path))
 
 
 def log_damage(path: Path, what: str, **members: Any) -> None:
-    """Log damage that was found while a router runs."""
+    """Log damage found while a router is running."""
     log(logging.ERROR, "journal damaged", file=str(path), reason=what, **members)

@@ -1,6 +1,7 @@
-"""What a router finds in its journal when it starts.
+"""Recovery of a router's durable state from its journal at startup.
 
-Everything is checked but the content of messages, which is checked when it is read: that takes as long as the rest.
+Everything is checked except the content of messages, whose check takes as long as all the rest: it is checked when it
+is read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _Decoded = TypeVar("_Decoded")
 
 
 def recover(file: sqlite3.Connection) -> RecoveredState:
-    """Return the content; raise `JournalDamageError`, or a `sqlite3.Error`, if it is damaged."""
+    """Return the content of a journal; raise `JournalDamageError`, or a `sqlite3.Error`, if it is damaged."""
     state = RecoveredState(owner(file)[1])
     state.next_offsets.update(_rows(file, "offsets"))
     for id, definition in _rows(file, "subscriptions"):
@@ -42,7 +43,7 @@ def recover(file: sqlite3.Connection) -> RecoveredState:
 
 
 def owner(file: sqlite3.Connection) -> tuple[str, int]:
-    """Return the router that a journal belongs to, and the number of the journal."""
+    """Return the router that a journal belongs to, and the id of the journal."""
     rows = list(_rows(file, "meta"))
     if len(rows) != 1:
         raise JournalDamageError(f"table meta has {len(rows)} rows")
@@ -56,7 +57,7 @@ def _recover_stock(file: sqlite3.Connection, state: RecoveredState) -> None:
         id, offset = divmod(key, OFFSETS)
         if id not in state.stock or offset >= state.next_offsets[id]:
             raise JournalDamageError(f"table entries has a row {key} that nobody stored")
-        time = at if isinstance(at, float) and isfinite(at) else time  # else it is damaged, which shows when it is read
+        time = at if isinstance(at, float) and isfinite(at) else time  # else damaged: detected when it is read
         state.stock[id].append(StockItem(offset, size if isinstance(size, int) else 0, time))
 
 

@@ -1,10 +1,10 @@
-"""Tables of a journal in SQLite, and what each operation changes in them.
+"""SQLite tables of a journal, and the changes that each operation makes to them.
 
-    entries         key = subscription · 2⁴⁰ + offset; the messages of one subscription are neighbours, in order
-    subscriptions   id, its definition
-    offsets         of a subscription: the next one
-    losses          of a subscription, if there are any: messages in all, and those of which no client knows
-    windows         publisher, floor, bits of the messages stored above
+    entries         key = subscription · 2⁴⁰ + offset; the messages of one subscription are adjacent, in order
+    subscriptions   id, definition
+    offsets         id of the subscription, next offset
+    losses          id of the subscription, if it has any: messages lost in total, and losses that no client knows of
+    windows         publisher, floor, bitmap of the messages stored above it
     homes           owner, record
 
 Each row ends with a checksum: of its table and its other columns; for a message, of the `Entry`.

@@ -1,9 +1,9 @@
 """Thread that writes the journal of a router, so that the event loop never waits for the disk.
 
-While one transaction is synced, operations collect; the next transaction has all of them. So a slow disk makes
-transactions larger, and not the router slower. Messages are read after the transaction, so that one that cannot be read
-keeps nobody from writing. Then, and while there is nothing else to do, the thread gives back free space of the file, in
-steps of some milliseconds.
+While one transaction is being synced, operations accumulate; the next transaction contains all of them. A slow disk
+thus makes transactions larger, not the router slower. Messages are read after the transaction, so that an unreadable
+message does not block writes. Then, and for as long as there is nothing else to do, the thread releases free space of
+the file, in steps of a few milliseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cbnet.network.logs import log
 from cbnet.network.transport.journal.journal_damage import REMEDY, is_damage
 from cbnet.network.transport.journal.sqlite_journal import SqliteJournal, wall_clock
 
-_RETRY: Final = 1.0  # seconds before a transaction that failed is tried again
+_RETRY: Final = 1.0  # seconds before a failed transaction is retried
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
 
 
@@ -34,14 +34,14 @@ class JournalThread:
         self._file = file
         self._queue: queue.SimpleQueue[Sequence[Operation] | None] = queue.SimpleQueue()
         self._ending = threading.Event()
-        self._reads: list[Read] = []  # that wait
-        self._unreadable = ""  # why
+        self._reads: list[Read] = []  # pending
+        self._unreadable = ""  # why messages cannot be read; empty if they can
         self._thread = threading.Thread(target=self._run, name="cbnet-journal", daemon=True)
         self._loop: asyncio.AbstractEventLoop
         self._on_event: Callable[[JournalEvent], None]
 
     def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
-        """Return the content, and start the thread; events are delivered in the running event loop."""
+        """Return the recovered state, and start the thread; events are delivered in the running event loop."""
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
         try:
@@ -53,7 +53,7 @@ class JournalThread:
         return state
 
     def submit(self, operations: Sequence[Operation]) -> None:
-        """Begin to perform operations."""
+        """Queue operations for the next transaction."""
         self._queue.put(operations)
 
     def time(self) -> float:
@@ -61,7 +61,7 @@ class JournalThread:
         return wall_clock()
 
     async def close(self) -> None:
-        """Write what was submitted, if it can be written, and close the file."""
+        """Write the submitted operations, if possible, and close the file."""
         self._ending.set()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
@@ -91,7 +91,7 @@ class JournalThread:
                 pass
 
     def _perform(self, submits: Sequence[Sequence[Operation]]) -> None:
-        """Perform operations in one transaction; if it fails, again and again, until the journal is closed."""
+        """Perform operations in one transaction; if it fails, retry until the journal is closed."""
         writes: list[Write] = []
         for operation in chain.from_iterable(submits):
             if isinstance(operation, Read):
@@ -118,7 +118,7 @@ class JournalThread:
                 return
 
     def _read(self) -> None:
-        """Read the messages that were requested; where the disk fails, again later, in order for each subscription."""
+        """Read the requested messages; where the disk fails, retry later, in order for each subscription."""
         reads, self._reads = self._reads, []
         failed: set[int] = set()  # subscriptions
         for read in reads:
@@ -134,7 +134,7 @@ class JournalThread:
             self._log_unreadable("")
 
     def _log_unreadable(self, reason: str) -> None:
-        """Log that messages cannot be read for now; without a reason, that they can again."""
+        """Log that messages are unreadable at present; without a reason, log that they are readable again."""
         before, self._unreadable = self._unreadable, reason
         if reason and reason != before:
             log(logging.ERROR, "journal unreadable", file=str(self._file.path), reason=reason, hint="check the disk")
@@ -142,7 +142,7 @@ class JournalThread:
             log(logging.WARNING, "journal readable again", file=str(self._file.path))
 
     def _shrink(self) -> bool:
-        """Give back some free space of the file; return whether there is more."""
+        """Release some free space of the file; return whether there is more."""
         try:
             return self._file.shrink()
         except sqlite3.Error:  # such as a full disk, which the next transaction reports
@@ -154,7 +154,7 @@ class JournalThread:
 
 
 def _explained(error: sqlite3.Error) -> tuple[str, str]:
-    """Return why a journal cannot be written, and what to do."""
+    """Return why a journal cannot be written, and the remedy."""
     if is_damage(error):
         return f"its file is damaged: {error}", f"stop the router; {REMEDY}"
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:

@@ -1,14 +1,14 @@
 """Journal of a router in a SQLite file.
 
 In WAL mode with `synchronous = FULL`, a commit appends to the log file and syncs it once, however many operations the
-transaction has; a torn write at its end fails the checksum and is ignored when the file is opened. One process has the
-file, exclusively.
+transaction has; a torn write at its end fails the checksum and is ignored when the file is opened. One process opens
+the file, exclusively.
 
-Each row has a checksum. When the file is opened, SQLite checks how the rows hang together, which takes a sixth of the
-time of reading them. A message that is damaged is removed when it is read, and counts as lost.
+Each row has a checksum. When the file is opened, SQLite checks the structure that holds the rows, which takes a sixth
+of the time of reading them. A damaged message is removed when it is read, and counts as lost.
 
-Pages of messages that are gone are used again. Where they are most of the file, `shrink` gives them back, some at a
-time: SQLite moves the last pages to free ones, and cuts the file at the next checkpoint.
+Pages of removed messages are reused. When they are most of the file, `shrink` releases them, some at a time: SQLite
+moves the last pages into free ones, and truncates the file at the next checkpoint.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from cbnet.network.transport.journal.journal_tables import OFFSETS, SCHEMA, key_
 
 FILE: Final = "journal.sqlite"
 _VERSION = 4
-_SPARE = 1_024  # free pages, of 4 KiB, that are kept for further messages, besides as many as there are others
-_STEP = 256  # pages given back at a time: some 2 ms
+_SPARE = 1_024  # free pages of 4 KiB kept for new messages, in addition to as many as there are pages in use
+_STEP = 256  # pages released at a time: about 2 ms
 _PRAGMAS = (
     "locking_mode = EXCLUSIVE",
     "auto_vacuum = INCREMENTAL",  # takes effect only before the first table, and before WAL mode
     "journal_mode = WAL",
     "synchronous = FULL",
     f"journal_size_limit = {1 << 24}",  # of the log file, after a large transaction
-    "cell_size_check = ON",  # finds some more damage
+    "cell_size_check = ON",  # detects more damage
 )
-_MAX_VALUE = 1 << 26  # bytes; a longer one is damaged
+_MAX_VALUE = 1 << 26  # bytes; a longer value is damaged
 
 
 class SqliteJournal:
@@ -67,12 +67,12 @@ class SqliteJournal:
             try:
                 self._open(router)
             except BaseException:
-                self._file.close()  # and its lock
+                self._file.close()  # and release its lock
                 raise
 
     @contextmanager
     def _opening(self) -> Iterator[None]:
-        """Raise errors of a router that cannot start."""
+        """Convert errors on opening into an `InputError` with a remedy: the router cannot start."""
         try:
             yield
         except JournalDamageError as damage:
@@ -122,12 +122,12 @@ class SqliteJournal:
             raise JournalDamageError(found.removeprefix("*** in database main ***\n"))
 
     def recover(self) -> RecoveredState:
-        """Return the content; raise an `InputError` if it is damaged."""
+        """Return the recovered state; raise an `InputError` if the journal is damaged."""
         with self._opening():
             return recover(self._file)
 
     def perform(self, operations: Iterable[Write]) -> None:
-        """Perform operations in one transaction, which is on disk on return; raise a `sqlite3.Error` if it fails."""
+        """Perform operations in one transaction, synced to disk on return; raise a `sqlite3.Error` if it fails."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
             for kind, group in groupby(operations, type):
@@ -139,7 +139,7 @@ class SqliteJournal:
             raise
 
     def read(self, read: Read) -> ReadResult:
-        """Return messages without those that are damaged; raise a `sqlite3.Error` if the disk fails for now."""
+        """Return the undamaged messages of a read; raise a `sqlite3.Error` if the disk fails temporarily."""
         of, _, max_messages, max_bytes = read
         entries: list[Entry] = []
         damaged: list[int] = []
@@ -160,14 +160,14 @@ class SqliteJournal:
         return ReadResult(of, read.first, end, entries)
 
     def _remove(self, subscription: int, offsets: Sequence[int]) -> None:
-        """Remove messages that are damaged; where that fails, they are found again after a restart."""
+        """Remove damaged messages; if that fails, they are found again after a restart."""
         for offset in offsets:
             log_damage(self.path, "wrong checksum", subscription=subscription, offset=offset)
         with suppress(sqlite3.Error):
             self.perform([Discard(subscription, offset, offset + 1) for offset in offsets])
 
     def _rows(self, read: Read) -> Iterator[tuple[int, Row | None]]:
-        """Yield offsets and rows; if one cannot be reached in order, all offsets from there on, some with None."""
+        """Yield offsets and rows; if a row cannot be reached in order, all offsets from there on, None for no row."""
         of, following = read.subscription, read.first
         try:
             for row in self._file.execute(
@@ -194,13 +194,13 @@ class SqliteJournal:
         return row
 
     def shrink(self) -> bool:
-        """Give back some free space, if that is most of the file; return whether there is more of it."""
+        """Release some free space if it is most of the file; return whether more can be released."""
         if not self._is_sparse():
             return False
         self._file.executescript(f"PRAGMA incremental_vacuum({_STEP})")  # `execute` would stop after a page
         if self._is_sparse():
             return True
-        self._file.execute("PRAGMA wal_checkpoint(PASSIVE)")  # cuts the file
+        self._file.execute("PRAGMA wal_checkpoint(PASSIVE)")  # truncates the file
         return False
 
     def _is_sparse(self) -> bool:
@@ -214,7 +214,7 @@ class SqliteJournal:
 
 
 def _text(data: bytes) -> str:
-    """Return a text of the file; one that is damaged has a wrong checksum."""
+    """Decode a text of the file; a damaged one has a wrong checksum."""
     return data.decode(errors="replace")
 
 
