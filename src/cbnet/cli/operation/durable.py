@@ -32,7 +32,7 @@ def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
 
     Example: cbnet durable list --router 127.0.0.1:4001
     """
-    from cbnet.network.protocol.frame_json import json_of
+    from cbnet.network.protocol.frame import json_of
 
     with connection.connect() as client:
         report = client.durable_subscriptions()

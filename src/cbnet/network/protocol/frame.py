@@ -1,4 +1,4 @@
-"""Base class of all frames, and the registry of their numbers.
+"""Base class of all frames, the registry of their numbers, and their JSON form.
 
 A frame is an array whose first member is its number. The types of the other members (`fields`) are checked while the
 frame is decoded, so that nothing behind `wire` sees a list that is too long or a number out of range.
@@ -7,6 +7,9 @@ frame is decoded, so that nothing behind `wire` sees a list that is too long or 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
+
+import msgspec
 
 from cbnet.network.protocol.fields import Part
 
@@ -106,3 +109,14 @@ class FrameNumber(IntEnum):
 
 class FrameBase(Part, tag=True):
     """An array that begins with the number of its frame."""
+
+
+def json_of(value: Any) -> Any:
+    """Return a frame, or any part of one, with objects in place of structs."""
+    if isinstance(value, msgspec.Struct):
+        return {name: json_of(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, dict):
+        return {key: json_of(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [json_of(each) for each in value]
+    return value

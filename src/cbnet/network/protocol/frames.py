@@ -60,13 +60,6 @@ from cbnet.network.protocol.fields import (
     TraceMark,
 )
 from cbnet.network.protocol.history_frames import HistoryField, HistoryStart, Replay, Replaying
-from cbnet.network.protocol.inquiry_frames import (
-    Inquiry,
-    InquiryReport,
-    SubscriptionField,
-    SubscriptionList,
-    SubscriptionRequest,
-)
 from cbnet.network.protocol.link_frames import (
     Close,
     Hello,
@@ -92,7 +85,20 @@ from cbnet.network.protocol.message_frames import (
     Unsubscribe,
     Unsubscribed,
 )
-from cbnet.network.protocol.operation_frames import Reload, Reloaded
+from cbnet.network.protocol.operation_frames import (
+    FilterPage,
+    FilterRequest,
+    Inquiry,
+    InquiryReport,
+    InterfaceTable,
+    Reload,
+    Reloaded,
+    SubscriptionField,
+    SubscriptionList,
+    SubscriptionRequest,
+    TableRequest,
+    TableSummary,
+)
 from cbnet.network.protocol.pull_frames import (
     Answer,
     HolderRequest,
@@ -116,7 +122,6 @@ from cbnet.network.protocol.router_frames import (
     RecordRequest,
     RecordSummary,
 )
-from cbnet.network.protocol.table_frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
 __all__ = [
     "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "DurableDeliver",

@@ -31,7 +31,7 @@ from cbnet.network.protocol.frames import (
     SubscriptionRequest,
     frame_number,
 )
-from cbnet.network.protocol.inquiry_frames import MAX_LISTED, MAX_LISTED_LENGTH
+from cbnet.network.protocol.operation_frames import MAX_LISTED, MAX_LISTED_LENGTH
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _TIMEOUT: Final = 2.0  # seconds
