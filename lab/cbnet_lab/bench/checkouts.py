@@ -2,9 +2,9 @@
 
     this  other  this  other  …        each a process of its own, so that noise affects both alike
 
-The ratio of a figure is that of the medians of both checkouts. Its *spread* is the greatest ratio between two runs of
-the same checkout: a ratio within the spread may be noise. Rows and figures come from the JSON Lines of any benchmark:
-numbers that differ between runs are figures, what is the same in all runs names the row.
+The ratio of a figure is the ratio of the medians of both checkouts. Its *spread* is the greatest ratio between two runs
+of the same checkout: a ratio within the spread may be noise. Rows and figures come from the JSON Lines of any
+benchmark: numbers that differ between runs are figures; members that are the same in all runs name the row.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _fixed(rows: Sequence[JsonRow]) -> dict[str, Any]:
 
 
 def _naming(rows: Sequence[JsonRow]) -> list[str]:
-    """Return the first members that distinguish all rows, or as many as possible."""
+    """Return the first members that together distinguish all rows, or as many rows as possible."""
     names: list[str] = []
     for key in dict.fromkeys(key for row in rows for key in row):
         if _distinct(rows, [*names, key]) > _distinct(rows, names):

@@ -1,8 +1,8 @@
 """Processor time of a client's process per message, for each method of publishing and receiving.
 
-A client is connected to a peer in place of a router, in a process of its own, so that only the client is measured.
-Every message that the peer receives is checked; of those that the client receives, their number, and the content of all
-that it reads.
+The client is connected to a peer that takes the place of a router, in a separate process, so that only the client is
+measured. Every message that the peer receives is checked. For messages that the client receives, their number is
+checked, and the content of all that it reads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ClientSpeed:
 
 
 def run(plan: ClientsPlan, report: Report) -> Iterator[ClientSpeed]:
-    """Measure every method in several rounds, all in one process beside this one."""
+    """Measure every method in several rounds, all in one process apart from this one."""
     with ProcessPoolExecutor(1, SPAWN) as executor:
         for way, client in WAYS:
             report(f"{way}, {client}")
@@ -110,7 +110,7 @@ def _receive(client: Client, messages: int, *, in_batches: bool, is_read: bool) 
 
 
 def _check(deliveries: list[Delivery] | Delivery, first: int, *, is_read: bool) -> int:
-    """Read messages, or only the first: they must be those from the number `first` on. Return the next number."""
+    """Check that messages, or only the first, are those numbered from `first` on; return the next number."""
     batch = deliveries if isinstance(deliveries, list) else [deliveries]
     for number, delivery in enumerate(batch if is_read else batch[:1], first):
         if delivery.message["price"] != number % _POOL:
@@ -159,7 +159,7 @@ WAYS: Final = [(way, client) for way in (*_PUBLISHING, *_RECEIVING) for client i
 def _serve(pipe: Connection, messages: int) -> None:
     """Serve one client, and deliver messages to it if it subscribes.
 
-    Send the port to the pipe, and the number of messages that the client has published, when it closes its connection.
+    Send the port to the pipe and, when the client closes its connection, the number of messages that it published.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         pipe.send(listener.getsockname()[1])
@@ -194,7 +194,7 @@ def _frames(link: socket.socket) -> Iterator[Frame]:
 
 
 def _received(link: socket.socket) -> bytes:
-    """Return bytes; none at the end. A client that has its answer may close without reading the last pong."""
+    """Return received bytes, or none at the end; a client with its answer may close before it reads the last pong."""
     try:
         return link.recv(_READ)
     except ConnectionResetError:

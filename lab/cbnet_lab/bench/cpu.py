@@ -12,7 +12,7 @@ from cbnet.errors import CbnetError
 
 
 def cpu_nanoseconds(pid: int) -> int:
-    """Return the user and system time of all threads of a process; on Linux not in ticks of 10 ms."""
+    """Return the user and system time of all threads of a process; on Linux finer than the ticks of 10 ms."""
     try:
         if sys.platform == "linux":
             return time.clock_gettime_ns(~pid << 3 | 2)  # as clock_getcpuclockid(3) computes the clock of a process

@@ -1,4 +1,4 @@
-"""Parallel matching by processes, which calibrates matching by threads.
+"""Parallel matching by processes, which is the upper bound for matching by threads.
 
 Two threads cannot be faster than two processes that each match half of the messages against the same
 table file, share nothing and need not merge their results.
@@ -30,7 +30,7 @@ def matching_processes(table: Path, messages: pa.RecordBatch) -> Iterator[dict[s
     workers = [WorkerProcess("a calibration process", _match_on_request, table, halves) for _ in halves]
     try:
         for worker in workers:
-            worker.receive()  # until it is ready
+            worker.receive()  # wait until it is ready
         yield {
             ONE: lambda times: _run(workers[:1], [(0, 1)], times),
             TWO: lambda times: _run(workers, [(0,), (1,)], times),
@@ -41,7 +41,7 @@ def matching_processes(table: Path, messages: pa.RecordBatch) -> Iterator[dict[s
 
 
 def _run(workers: Sequence[WorkerProcess], halves: Sequence[tuple[int, ...]], times: int) -> float:
-    """Let each worker match its halves `times` times; return the seconds from the first start to the last end."""
+    """Match the halves of each worker `times` times; return the seconds from the first start to the last end."""
     for worker, own in zip(workers, halves, strict=True):
         worker.send((own, times))
     spans = [worker.receive() for worker in workers]

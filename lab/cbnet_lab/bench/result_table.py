@@ -1,8 +1,8 @@
 """Results of benchmarks: rows for programs and tables for people.
 
-A row is a dataclass: its fields are the members of its JSON object. A part of a row is a dataclass too, whose members
-are members of the row; so nothing is copied from one to the other. A table is declared by the heads of its columns and
-their values, beside the type of its rows or in the fields themselves.
+A row is a dataclass: its fields are the members of its JSON object. A part of a row is a dataclass too; its fields are
+members of the row, so nothing is copied. A table is declared by the heads of its columns and their values, next to the
+type of its rows or in the fields themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 _DIGITS = 6  # significant digits of a float in JSON
 _ABSENT = "–"
 _PREFIX, _HEAD = "prefix", "head"  # keys of the metadata of a field
-HIDDEN = {"json": False}  # metadata of a field that is no JSON member
+HIDDEN = {"json": False}  # metadata of a field that is not a JSON member
 
 Row = TypeVar("Row")
 Cell = str | Callable[[Row], object]  # the name of an attribute of a row or of one of its parts, or a function
@@ -93,7 +93,7 @@ def ratio(one: float | None, other: float | None) -> float | None:
 
 
 def percent(share: float | None) -> str | None:
-    """Return a share in per cent."""
+    """Return a share as a percentage."""
     return None if share is None else f"{share:.0%}"
 
 

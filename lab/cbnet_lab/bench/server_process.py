@@ -1,4 +1,4 @@
-"""Rival servers: each is a process with its own port and folder, for as long as a `with` block.
+"""Rival servers: each is a process with its own port and folder, for the duration of a `with` block.
 
 An installed service, its configuration and its data are not touched.
 """
@@ -31,7 +31,7 @@ def nats_program() -> str:
 
 @dataclass(frozen=True)
 class ServerSetup:
-    """What a server is started with."""
+    """The command and the files to start a server with."""
 
     command: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict)  # texts of files in its folder, by name
@@ -53,13 +53,13 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The process id."""
         if self.process.poll() is not None:
             raise CbnetError(f"{self.setup.command[0]} has ended: {self._last_line()}")
         return self.process.pid
 
     def wait(self) -> None:
-        """Wait until it listens."""
+        """Wait until the server listens."""
         end = time.monotonic() + _START_TIMEOUT
         while not _listens(self.port):
             if self.process.poll() is not None or time.monotonic() > end:
@@ -73,7 +73,7 @@ class ServerProcess:
 
 @contextmanager
 def running_server(setup: ServerSetup, port: int) -> Iterator[ServerProcess]:
-    """Start a server, which listens on a port, in a folder of its own; stop it at the end."""
+    """Start a server that listens on a port, in its own folder; stop it at the end."""
     with TemporaryDirectory(prefix="cbnet-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for file, text in setup.files.items():

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from math import ceil
 from time import monotonic, perf_counter, sleep, thread_time
 
-Passes = Callable[[int], float]  # runs the work so many times and returns the seconds
+Passes = Callable[[int], float]  # runs the work the given number of times and returns the seconds
 
 _ROUNDS = 7
-_MAX_SECONDS = 20.0  # after these, only the minimum number of rounds
+_MAX_SECONDS = 20.0  # after this time, only the minimum number of rounds
 _MIN_ROUNDS = 2
 _POLL = 0.02  # seconds
 
@@ -65,7 +65,7 @@ def cpu_of_turns(methods: Sequence[Callable[[], object]], turns: int, seconds: f
 
 
 def cpu_seconds_of(work: Callable[[], object], passes: int = 1) -> float:
-    """Return the CPU seconds of the best of some passes, in this thread: other processes do not count."""
+    """Return the CPU seconds of the best of `passes` passes in this thread; other processes do not count."""
     spent = []
     for _ in range(passes):
         start = thread_time()

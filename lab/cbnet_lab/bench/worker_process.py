@@ -1,4 +1,4 @@
-"""A process beside the one that measures, controlled through a pipe."""
+"""A worker process, separate from the one that measures and controlled through a pipe."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from cbnet.errors import CbnetError
 
 SPAWN = get_context("spawn")  # a fork would copy threads in an unknown state
-_END_TIMEOUT = 0.5  # seconds; a run is not waited for
+_END_TIMEOUT = 0.5  # seconds; a run in progress is not awaited
 
 
 class WorkerProcess:
     """A process that runs an importable function with a pipe to this one."""
 
     def __init__(self, role: str, work: Callable[..., None], *arguments: Any) -> None:
-        """Start the process; it calls work(pipe, *arguments). role: the process in messages of errors."""
+        """Start the process; it calls work(pipe, *arguments). role: name of the process in error messages."""
         self._role = role
         self._pipe, theirs = SPAWN.Pipe()
         self._process = SPAWN.Process(target=_work, args=(work, theirs, arguments), daemon=True)
@@ -27,7 +27,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id."""
         return self._process.pid or 0
 
     def send(self, command: Any) -> None:

@@ -26,7 +26,7 @@ _SHAPING = ("table", "where", "without", "divide", "labels", "melt", "median", "
 
 
 def declared_chart(declared: Mapping[str, Any], sources: Mapping[str, Any]) -> Chart | None:
-    """Return a declared chart of these rows, by table or chart; None if there are none.
+    """Return a declared chart, or None if it has no rows; sources: the rows of each table or chart.
 
     Computed rows may come with members of the chart: {"rows": [...], "references": [...]}.
     """

@@ -37,7 +37,7 @@ VERDICTS: Mapping[Verdict, str] = {
     "open": "not decided",
 }
 _MISSING: Mapping[Missing, str] = {"run": "not run", "traces": "not run: needs --traces"}
-# operator -> test(value, threshold). Of a list of rows, the column of each row has to pass.
+# operator -> test(value, threshold). For a list of rows, the column of every row must pass.
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": lambda value, threshold: value == threshold,
     "<": lambda value, threshold: value < threshold,
@@ -66,7 +66,7 @@ class Check:
 
     @property
     def limits(self) -> Any:
-        """The threshold; of a range or a tolerance, its parts by name."""
+        """The threshold; for a range or a tolerance, its parts by name."""
         if self.operator not in ("between", "±", "±%"):
             return self.threshold
         first, second = self.threshold
@@ -173,7 +173,7 @@ def judge(claim: Claim, metrics: Metrics) -> Finding:
 
 
 def finding_by_tests(claim: Claim) -> Finding:
-    """Return the finding about a claim that tests check."""
+    """Return the finding about a claim that is checked by tests."""
     ours = f"checked by {', '.join(claim.tests)}"
     return Finding(claim.number, ours, claim.verdict, claim.difference, rule=claim.rule)
 

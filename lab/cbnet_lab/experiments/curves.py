@@ -31,7 +31,7 @@ def where(rows: Iterable[Row], **values: Any) -> list[Row]:
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Return the rows by the values of some columns, in order of first appearance."""
+    """Return the rows by the values of these columns, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[name] for name in names)].append(row)
@@ -58,7 +58,7 @@ def summary(rows: Iterable[Row], *by: str, value: str = "us") -> pa.Table:
 
 
 def ratio(rows: Iterable[Row], over: str, under: str) -> Row:
-    """Return the interval of the time of method `over` to that of method `under`, turn by turn, on one table."""
+    """Return the interval of the ratio of method `over`'s time to method `under`'s, turn by turn, on one table."""
     turns = grouped(rows, "method", "turn")
     return interval(
         [median(own) / median(turns[under, turn]) for (method, turn), own in turns.items() if method == over]
@@ -72,7 +72,7 @@ def gain(rows: Iterable[Row], over: str, under: str) -> Row:
 
 
 def slope(points: Mapping[float, float]) -> float:
-    """Return the exponent of y in x: the slope of a line fitted to the points on log-log axes."""
+    """Return the exponent of x in y: the slope of a line fitted to the points on log-log axes."""
     if len(points) < 2:
         return float("nan")
     return float(np.polyfit(np.log(list(points)), np.log(list(points.values())), 1)[0])
@@ -96,7 +96,7 @@ def falls_below(points: Mapping[float, float], level: float) -> float | None:
 
 
 def end_point(curve: Mapping[float, float], size: float) -> Row:
-    """Return the last point of a curve by filters, and its extrapolation to a size: at least linear."""
+    """Return the last point of a curve over filters, and its extrapolation to a size, which is at least linear."""
     last = max(curve)
     growth = max(1.0, slope(last_decade(curve)))
     return {"filters": last, "us": curve[last], "growth": growth, "extrapolated": curve[last] * (size / last) ** growth}

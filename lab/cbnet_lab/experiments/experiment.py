@@ -5,7 +5,7 @@ Metrics and charts are computed from the tables alone, so they need no new run.
 
     parameters ──run──► tables ──┬──metrics──► the judge ──► a finding on each claim (claims.toml)
     (by scale)                   ├──charts───► charts like the paper's (experiments.toml)
-                                 └──grids────► tables of the paper, ours beside it
+                                 └──grids────► the paper's tables next to ours
 
 `experiments.toml` declares title, section, inputs, choices, scales and charts; the module of an experiment has the
 functions. The experiment "2002-figure-7a" is the `EXPERIMENT` of the module `y2002.figure_7a`, imported on first use.
@@ -70,7 +70,7 @@ class ExperimentContext:
     """Returns the Spark session, started at the first call. Only for functions of `cbnet.pipeline`."""
 
     def track(self, steps: Sequence[_S], describe: Callable[[_S], str]) -> Iterator[_S]:
-        """Yield the steps of a run, and report each as progress before."""
+        """Yield the steps of a run, reporting each as progress first."""
         for done, step in enumerate(steps):
             self.progress(done, len(steps), describe(step))
             yield step
@@ -203,14 +203,14 @@ EXPERIMENTS = tuple(name for name in declarations() if name != "shared")
 
 
 def load_experiment(name: str) -> Experiment:
-    """Return the experiment of a name in `EXPERIMENTS`."""
+    """Return an experiment by its name in `EXPERIMENTS`."""
     year, _, stem = name.partition("-")
     experiment: Experiment = import_module(f"cbnet_lab.experiments.y{year}.{stem.replace('-', '_')}").EXPERIMENT
     return experiment
 
 
 def select_experiments(names: Sequence[str]) -> list[Experiment]:
-    """Return the experiments with these names or prefixes, such as "2014"; all without any."""
+    """Return the experiments with these names or prefixes, such as "2014"; all of them if no name is given."""
     chosen = {name: [each for each in EXPERIMENTS if each == name or each.startswith(f"{name}-")] for name in names}
     for name, found in chosen.items():
         if not found:

@@ -18,7 +18,7 @@ _SHORT = 10  # digits of a commit
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
-    """Return a fingerprint of facts that JSON can hold."""
+    """Return a fingerprint of facts that can be encoded as JSON."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
@@ -46,7 +46,7 @@ def commit(package: Path = _PACKAGES[0]) -> str:
     try:
         checkout = next(folder for folder in package.parents if (folder / ".git").exists())
         head = checkout / ".git"
-        if head.is_file():  # of a further working tree
+        if head.is_file():  # in a linked working tree
             head = Path(head.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
         shared = head / "commondir"
         whole = (head / shared.read_text(encoding="utf-8").strip()) if shared.is_file() else head
@@ -57,7 +57,7 @@ def commit(package: Path = _PACKAGES[0]) -> str:
 
 
 def _reference(git: Path, name: str) -> str:
-    """Return the commit that a branch is at; empty if it is unknown."""
+    """Return the commit that a branch points to; empty if it is unknown."""
     if (git / name).is_file():
         return (git / name).read_text(encoding="utf-8").strip()
     packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,7 @@
 """The Internet graph of an experiment: the file of --topology, or a generated graph.
 
 A graph with far fewer nodes than the paper's leaves a claim about the Internet unmeasured. On a generated graph of the
-paper's size a claim can hold with a difference, or not hold; both findings say that the graph is generated. These
+paper's size a claim can hold with a difference, or not hold; both findings mention that the graph is generated. These
 conditions are in `claims.toml`.
 """
 

@@ -79,7 +79,7 @@ def reproduction_page(outcomes: Sequence[ExperimentOutcome]) -> Page:
 
 
 def _facts(outcomes: Sequence[ExperimentOutcome]) -> dict[str, str]:
-    """Return the scale, data, date, machine and code of a run; of several runs, all values that occur."""
+    """Return the scale, data, date, machine and code of a run; for several runs, all values that occur."""
     manifests = [outcome.manifest for outcome in outcomes if outcome.error is None]
     return {
         "Scale": _joined(_SCALES[each["scale"]] for each in manifests),
@@ -92,7 +92,7 @@ def _facts(outcomes: Sequence[ExperimentOutcome]) -> dict[str, str]:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Return the different texts, in order of first appearance."""
+    """Return the distinct texts, joined in order of first appearance."""
     return "; ".join(dict.fromkeys(text for text in texts if text)) or "unknown"
 
 
@@ -150,7 +150,7 @@ def _experiment_section(outcome: ExperimentOutcome) -> Section:
 
 
 def _heading(title: str, section: str) -> str:
-    """Return the title after the figures or the table that it is about, or else after its sections of the paper."""
+    """Return the title, prefixed with its figures or table, or otherwise with its sections of the paper."""
     start = max(section.find("Figure"), section.find("Table"), 0)
     return title if title.startswith(section[start:]) else f"{section[start:]}: {title}"
 
@@ -208,5 +208,5 @@ def write_markdown(outcomes: Sequence[ExperimentOutcome], folder: Path) -> int:
 
 
 def _escaped(text: str) -> str:
-    """Return Markdown that shows a plain text as it is."""
+    """Return a plain text, escaped for Markdown."""
     return _SPECIAL.sub(r"\\\1", escape(text, quote=False))

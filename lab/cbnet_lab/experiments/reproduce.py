@@ -4,9 +4,9 @@
                       curves.svg, .png   its charts
                       _cbnet.json        the manifest; written last, so a folder that has one is complete
 
-An experiment runs again only if its parameters, its seed, its inputs or any file of the packages has changed. Claims
-are excepted, as findings are computed from the tables each time. An experiment that cannot run leaves its claims open,
-and the next one runs.
+An experiment runs again only if its parameters, its seed, its inputs or any file of the packages has changed. Changed
+claims need no new run, as findings are computed from the tables each time. If an experiment cannot run, its claims stay
+open and the next experiment runs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def reproduce(
 
 
 def stored_outcome(experiment: Experiment, out: Path) -> ExperimentOutcome | None:
-    """Return the stored outcome of an experiment, of whatever scale; None if there is none."""
+    """Return the stored outcome of an experiment, at any scale; None if there is none."""
     manifest = read_manifest(out / experiment.name)
     if manifest is None:
         return None
@@ -138,7 +138,7 @@ def _attempt(
 
 
 def _own_context(context: ExperimentContext, experiment: Experiment) -> ExperimentContext:
-    """Return a context with the declared inputs only: results that used others would be reused after they changed."""
+    """Return a context with only the declared inputs: results of others would be reused even after these changed."""
 
     def progress(done: int, total: int, what: str) -> None:
         context.progress(done, total, f"{experiment.name}: {what}")
@@ -219,4 +219,4 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, None) or platform.processor()  # it starts a process
+    return next(names, None) or platform.processor()  # the latter starts a process

@@ -56,7 +56,7 @@ PIVOT = MatchMethod("pivot", "pivot")
 
 
 class TimedComparison:
-    """A table and messages, compiled for the engines of some methods."""
+    """A table and messages, compiled for the engines of several methods."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ def case(mix: Mix) -> str:
 
 
 def with_unknown_attributes(data: BenchInput, known: int) -> BenchInput:
-    """Return the input with messages of which at most `known` attributes have a name that filters use."""
+    """Return the input with messages in which at most `known` attributes have a name that filters use."""
     names = data.messages.schema.names
     order = np.random.default_rng(0).permutation(len(names))
     columns = [data.messages.column(number) for number in range(len(names))]

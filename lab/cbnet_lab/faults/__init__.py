@@ -1,1 +1,1 @@
-"""Runs under faults: one record of what happened, one checker of it, and one driver of faults."""
+"""Runs under faults: one record of events, one checker of records, and one driver of faults."""

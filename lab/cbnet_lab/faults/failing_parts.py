@@ -1,11 +1,12 @@
-"""Links and routers that fail under load: which ones, and when.
+"""Selection and schedule of the links and routers that fail under load.
 
 link, silent-link   the link between the best-connected routers, through a relay that cuts or silences it
 router, routers     one or several of the best-connected routers, killed and restarted in turn
 random              up to half of the routers, the best-connected first, killed and restarted at random times
 
-What fails never partitions the other routers. The death of a process is noticed at once; so with `random`, where many
-routers share a busy machine, no link counts as dead only because its routers wait for a processor.
+Failures never partition the other routers. The death of a process is noticed at once, without a timeout; so with
+`random`, where many routers share a busy machine, no link is declared dead just because its routers wait for a
+processor.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 KINDS = {"link": "cut", "silent-link": "silent cut", "router": "kill", "routers": "kill", "random": "kill"}
 START_S = 4.0  # seconds from the first message to the first failure
 PAUSE_S = 7.0  # seconds from a failure to the repair, and from there to the next failure
-ROUTERS = 5  # that fail in turn
-_KILLS = 0.3  # per second, if they are random
+ROUTERS = 5  # routers that fail in turn
+_KILLS = 0.3  # random kills per second
 
 
 def failure_schedule(kind: str, victims: Sequence[str], seconds: float, seed: int) -> list[Fault]:
-    """Return the failures of some victims; seconds: until the last random one."""
+    """Return the failures of the victims; seconds: time until which random failures begin."""
     if kind == "random":
         rates = [FaultRate("kill", victims, _KILLS, PAUSE_S / 2)]
         return random_schedule(Random(f"kills {seed}"), rates, START_S, max(seconds, START_S + 1 / _KILLS))
@@ -35,7 +36,7 @@ def failure_schedule(kind: str, victims: Sequence[str], seconds: float, seed: in
 
 
 def choose_victims(graph: Graph, kind: str) -> list[str]:
-    """Return the routers that fail, or the name of the link."""
+    """Return the routers that fail, or the name of the link that fails."""
     if kind not in KINDS:
         raise InputError(f"unknown failure {kind!r}", hint=f"use one of {', '.join(KINDS)}")
     if "link" in kind:
@@ -64,7 +65,7 @@ def _link(graph: Graph) -> tuple[str, str]:
 
 
 def _removable_together(graph: Graph, order: Sequence[int]) -> list[int]:
-    """Return the first nodes, at most half, whose removal, all at once, leaves the others connected."""
+    """Return the first nodes, at most half, that can all be removed while the others stay connected."""
     chosen: list[int] = []
     for node in order:
         if 2 * (len(chosen) + 1) <= len(graph) and _is_connected_without(graph, [*chosen, node]):

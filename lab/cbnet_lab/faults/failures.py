@@ -3,10 +3,10 @@
     publish at a rate ──────────┬──────────┬────────────┬───────────┬──────────►
                               fails    converged    repaired    converged
 
-The network has converged when every running router reports that it knows all others and all that they announce. A
-message that is sent after an event and before that, or that may have been in flight at the event, is sent during a
-change; all others in a settled network. With `random`, failures may follow each other before it has converged. No
-client is connected to a router that fails.
+The network has converged when every running router reports that it knows all others and all their announcements. A
+message counts as sent during a change if it was sent between an event and convergence, or may have been in flight at
+the event; all others count as sent in a settled network. With `random`, failures may follow each other before the
+network has converged. No client is connected to a router that fails.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
 _DEFAULT = ("powerlaw:20",)
 _RATE = 500.0  # messages per second, by default
 _END_S = 5.0  # seconds of messages after the last event
-_START = 60.0  # seconds for the network to start
-_CONVERGED = 300.0  # seconds for the network to converge: many routers may share a busy machine
+_START = 60.0  # timeout for the network to start, in seconds
+_CONVERGED = 300.0  # timeout for the network to converge, in seconds: many routers may share a busy machine
 _QUIET = 2.0  # seconds without a delivery before the wait ends
 _REST = 0.5  # seconds from convergence to the next event
 _BURST = 1.0  # seconds: an event that follows sooner does not wait for convergence
@@ -57,8 +57,8 @@ class Missed:
 
     messages: int
     deliveries: int
-    seconds: float = 0.0  # from an event until its last missed message was sent, at most
-    converged: float = 0.0  # seconds from an event until the network had converged, at most
+    seconds: float = 0.0  # maximum time from an event until its last missed message was sent
+    converged: float = 0.0  # maximum time from an event until the network had converged, in seconds
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class _FailingNetwork(ProcessFaults):
     def __init__(self, network: ProcessNetwork, links: Sequence[str]) -> None:
         super().__init__(network, links)
         self.events: list[record.Event] = []
-        self._changed = 0.0  # time of the last event since it had converged
+        self._changed = 0.0  # time of the last event, or 0 if the network has converged since
 
     def wait(self, until: float) -> None:
-        """Sleep until some time; before, wait until the network has converged."""
+        """Wait until the network has converged, then sleep until a point in time."""
         if self._changed and until - self.now > _BURST:
             self.network.wait(_CONVERGED)
             self.events.append(record.SettleEvent(self.now, self._changed))
@@ -110,7 +110,7 @@ class _FailingNetwork(ProcessFaults):
         return super().begin(fault)
 
     def end(self, fault: Fault) -> None:
-        """Mend a part."""
+        """Repair a part."""
         self._changed = self.now
         if "cut" in fault.kind:
             self.network.links.append(ends(fault.of))
@@ -118,13 +118,13 @@ class _FailingNetwork(ProcessFaults):
 
 
 def run(plan: NetworkBenchPlan, report: Report) -> Iterator[FailureOutcome]:
-    """Let links or routers of each network fail."""
+    """Fail links or routers of each network."""
     for name in plan.graphs or _DEFAULT:
         yield _run(plan, name, plan.fail or "", report)
 
 
 def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> FailureOutcome:
-    """Let links or routers fail under load, and repair them."""
+    """Fail links or routers under load, and repair them."""
     graph, seconds = topology(name, plan.seed), plan.seconds
     victims = choose_victims(graph, kind)
     schedule = failure_schedule(kind, victims, seconds - _END_S, plan.seed)
@@ -178,7 +178,7 @@ def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> Failur
 
 
 def _in_flight(events: Sequence[record.Event], received: ReceivedDeliveries) -> Iterator[record.Event]:
-    """Yield the events, faults with the longest delivery time since the event before: messages may be in flight."""
+    """Yield the events; set `in_flight` of each fault to the longest delivery time since the previous event."""
     before = 0.0
     for event in events:
         if isinstance(event, record.FaultEvent):
@@ -192,7 +192,7 @@ def _in_flight(events: Sequence[record.Event], received: ReceivedDeliveries) -> 
 def _check(
     traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[record.Event], publishers: int
 ) -> Findings:
-    """Check messages, deliveries and events, by time."""
+    """Check messages, deliveries and events, in order of time."""
     predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
     names = [f"p{number}" for number in range(publishers)]
     messages: list[record.Event] = [
@@ -213,7 +213,7 @@ def _check(
 
 
 def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
-    """Return the send time of each message in seconds, interpolated where no delivery shows it."""
+    """Return the send time of each message in seconds, interpolated for messages without a delivery."""
     at = received.at - (received.milliseconds * 1e6).astype(np.int64)
     numbers, first = np.unique(received.numbers, return_index=True)
     sent = np.interp(np.arange(order.first, order.first + order.count), numbers, at[first]) / 1e9
@@ -221,7 +221,7 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
 
 
 def _missed(found: Findings, events: Sequence[record.Event], *, is_repair: bool) -> Missed:
-    """Return the messages missed after failures, or after repairs; a message belongs to the last event before it."""
+    """Return the messages missed after failures, or after repairs; each is attributed to the last event before it."""
     faults = [event for event in events if isinstance(event, record.FaultEvent)]
     starts = [event.at - (event.in_flight or 0.0) for event in faults]
     missed = []

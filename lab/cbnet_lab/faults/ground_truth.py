@@ -1,12 +1,12 @@
 """The actual state of a network in memory, and whether all its routers know it.
 
-Which routers run, which cables work, which clients are connected and what they want is read from the simulation, not
-from the routers. The network has converged when
+The running routers, the working cables, and the connected clients with their subscriptions and offers are read from the
+simulation, not from the routers. The network has converged when
 
     every cable between two running routers works in both directions
     every client is connected, and its router has exactly its subscriptions and offers
     every router's newest version of the topology has the links that it can reach, and is complete
-    no announcement is under way, and the table of every router is the one that `routing` computes
+    no announcement is in progress, and the table of every router is the one that `routing` computes
 
 and is quiet when, in addition, no router keeps an earlier version.
 """
@@ -48,15 +48,15 @@ class GroundTruth:
         return {name: host.router for name, host in self._memory.hosts.items() if host.router is not None}
 
     def reached(self, router: str) -> set[str]:
-        """Return the routers reachable from one, including itself; none if it does not run."""
+        """Return the routers reachable from a router, including itself; none if it is not running."""
         neighbours = self._neighbours()
         return _component(router, neighbours) if router in neighbours else set()
 
     def reached_by_links(self, router: str) -> set[str]:
-        """Return the routers that one reaches by links that are up, if nobody holds a dead link; else none.
+        """Return the routers that a router reaches by links that are up, if nobody holds a dead link; otherwise none.
 
-        Only then a confirmation promises something: where a bridge is gone and its substitute is still being dialled,
-        nobody can deliver.
+        Only then is a confirmation a promise: where a bridge is gone and its replacement is still being dialled, no
+        router can deliver.
         """
         hosts, running = self._memory.hosts, self.running()
         if not all(_is_alive(end) for host in hosts.values() for end in host.ends.values()):
@@ -66,7 +66,7 @@ class GroundTruth:
         return reached if reached == self.reached(router) else set()
 
     def is_connected(self, client: MemoryClient) -> bool:
-        """Return whether the router of a client has its connection, which is not so if it was killed meanwhile."""
+        """Return whether the router of a client has its connection; False if it was killed in the meantime."""
         router, end = self._memory.hosts[client.router].router, client.end
         return router is not None and end is not None and _is_alive(end) and router.links.get(end.peer.link) is not None
 
@@ -79,11 +79,11 @@ class GroundTruth:
         return _neighbours(self.running(), self._cables())
 
     def _served(self) -> Iterable[MemoryClient]:
-        """Yield the clients whose routers run, without those that have left."""
+        """Yield the clients whose routers run, except those that have left."""
         running = self.running()
         return (each for each in self._clients.values() if each.router in running and not each.is_disconnected)
 
-    # --- what routers know
+    # --- knowledge of the routers
 
     def is_converged(self) -> bool:
         """Return whether every router knows the actual state."""
@@ -148,10 +148,10 @@ class GroundTruth:
                     return False
         return True
 
-    # --- what `routing` computes
+    # --- tables computed by `routing`
 
     def wrong_tables(self) -> Iterator[str]:
-        """Yield the interfaces of routers that differ from those that `routing` computes, on each tree."""
+        """Yield the interfaces, on each tree, whose filters differ from those that `routing` computes."""
         _, _, tables = self._compute()
         for name, router in self.running().items():
             for number, computed in enumerate(tables[name]):
@@ -163,7 +163,7 @@ class GroundTruth:
                         yield f"{name}, interface to {neighbour}"
 
     def schemes(self) -> dict[str, list[Scheme]]:
-        """Return, for each running router, the scheme over its part of the network; one for each shared tree."""
+        """Return the schemes over the part of the network of each running router, one for each shared tree."""
         return self._compute()[1]
 
     def _compute(self) -> tuple[object, dict[str, list[Scheme]], Tables]:
@@ -182,7 +182,7 @@ class GroundTruth:
         return self._computed
 
     def _schemes(self, name: str, wanted: Mapping[str, set[str]]) -> list[Scheme]:
-        """Return the schemes over the part of a router, with the predicates of its clients."""
+        """Return the schemes over a router's part of the network, with the predicates of the clients there."""
         settings = self._memory.hosts[name].settings
         neighbours: dict[str, dict[str, LinkField]] = {each: {} for each in wanted}
         for a, b in self._cables():
@@ -239,7 +239,7 @@ def _neighbours(routers: Iterable[str], links: Sequence[tuple[str, str]]) -> Nei
 
 
 def _component(start: str, neighbours: Neighbours) -> set[str]:
-    """Return the nodes that can be reached from one, including itself."""
+    """Return the nodes that can be reached from a node, including itself."""
     reached, queue = {start}, [start]
     for name in queue:  # grows during the loop
         queue += sorted(neighbours[name] - reached)

@@ -26,13 +26,13 @@ from cbnet_lab.faults.simulation import RecordedClient, Simulation
 HOUR = 3600.0  # seconds
 MAX_RECOVERY = 9.0  # seconds: a silent link is dropped after 3.5 on either side, dialled again, then records flow
 _DELAY = 9.0  # seconds after which a message counts as missed: covers the longest paths and stalled clients
-_MAX_WAITS = 20  # of `MAX_RECOVERY`, at the end
+_MAX_WAITS = 20  # maximum number of waits of `MAX_RECOVERY` at the end
 _POLL = 0.05  # interval of convergence checks, in seconds
 _CLIENTS = 2  # at each router
 _SUBSCRIPTIONS = 2  # of each client
 _REQUESTS = 5  # messages per request
 _ITEMS = 10  # each offered by every tenth client
-_TIMEOUT, _SLACK = 5.0, 4.0  # seconds, of requests; slack: additional delay on links, and of stalled clients
+_TIMEOUT, _SLACK = 5.0, 4.0  # of requests, in seconds; slack: additional delay by links and stalled clients
 _SYMBOLS = "ABCDEFGHIJ"
 _PRICES = (5, 50, 700)
 _CONDITIONS = ("", " and price < 10", " and price < 100", " and price > 500", " and #urgent")
@@ -41,7 +41,8 @@ _CONDITIONS = ("", " and price < 10", " and price < 100", " and price > 500", " 
 def month_schedule(graph: Graph, clients: Sequence[str], hours: float, seed: int) -> list[Fault]:
     """Return the faults of a month in which each link fails twice and each router once; an hour stands for a month.
 
-    A slow client reads nothing for a second: no change, and it must miss nothing. One that stalls is dropped.
+    A slow client reads nothing for up to a second, which is not a change: it must not miss anything. A client that
+    stalls is dropped.
     """
     random, routers = Random(f"failures {seed}"), [str(name) for name in graph.names]
     links = [f"{graph.name(u)}-{graph.name(v)}" for u, v, _ in graph.edges()]
@@ -67,7 +68,7 @@ def month_schedule(graph: Graph, clients: Sequence[str], hours: float, seed: int
 
 
 def _group(graph: Graph, random: Random) -> str:
-    """Return about half of the routers, connected with each other."""
+    """Return about half of the routers, connected to each other."""
     group = [random.randrange(len(graph))]
     for node in group:  # grows during the loop
         near = [other for other in graph.neighbours(node).tolist() if other not in group]
@@ -85,8 +86,8 @@ class Month(Simulation):
         self._plan = plan
         self._random = Random(f"messages {plan.seed}")  # separate, so that all runs see the same failures
         self._ids = self._requested = 0
-        self._requests: dict[int, tuple[MemoryClient, ConnectionEnd]] = {}  # open ones
-        self._is_over = False  # nothing more is published
+        self._requests: dict[int, tuple[MemoryClient, ConnectionEnd]] = {}  # open requests
+        self._is_over = False  # whether publishing has ended
         self._build(graph, routing)
         self._schedule = month_schedule(graph, [*self.clients], plan.hours, plan.seed)
 

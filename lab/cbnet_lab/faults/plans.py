@@ -1,6 +1,6 @@
 """The plans of runs under faults: their sizes, and the options of their commands.
 
-The docstring of a plan is the help of its command. Nothing here imports what a run needs.
+The docstring of a plan is the help of its command. This module imports nothing that only a run needs.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ published at every router, and
     after that      every reachable subscription has received exactly the messages that match its predicate, once;
                     the routers have sent exactly the packets that the scheme sends in the simulator; and the table
                     of every router is the one that `routing` computes
-    at all times    no subscription receives a message twice, or one that its predicates never matched; and none that
-                    is confirmed misses what is published afterwards
+    at all times    no subscription receives a message twice, or one that its predicates never matched; and no
+                    confirmed subscription misses a message published afterwards
 
-Expected values do not depend on the routers: predicates are evaluated one by one, and parts of the network come from
-the cables that are not cut.
+Expected values do not depend on the routers: predicates are evaluated one by one, and the parts of the network follow
+from the cables that are not cut.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ MESSAGES = (
     Message({"e": [{"p": 5, "n": 1}, {"p": 2, "n": [2, 3]}]}),
     Message({"e": [{"p": 5, "n": 3}, {"n": 1}], "k": [1, 3]}),
 )  # fmt: skip
-CONVERGENCE = 9.0  # seconds: a dead link is noticed after 3.5, a client's later; then redialling and flooding
+CONVERGENCE = 9.0  # seconds: a dead link is detected after 3.5, a client's later; redialling and flooding follow
 _DELAY = 3.0  # seconds until a message has arrived: the longest paths take less
 _DOWN = 4.0  # seconds until a part is repaired, on average
 _PAUSES = (0.0, 0.01, 0.05, 0.3, 1.0, 5.0)  # seconds from a change to the next
 _PROBE_PAUSES = (0.0, 0.0, 0.05, 0.3)  # seconds from a confirmation until messages are published
-_PROBED = 0.5  # of the routers, which publish then
+_PROBED = 0.5  # share of routers that publish then
 _ROUND_TRIP = 0.002  # seconds: a confirmation that comes sooner belongs to an earlier subscription of the same id
 _CUTS = ("cut", "half-noticed cut", "silent cut")
 _KILLS = ("kill", "silent kill")
 _WEIGHTS = {"subscribe": 4, "unsubscribe": 3, "cut": 4, "kill": 2, "clock jump": 1, "race": 3}
-_HARMLESS = ["subscribe", "unsubscribe", "clock jump"]  # for the other subscriptions
+_HARMLESS = ["subscribe", "unsubscribe", "clock jump"]  # to the other subscriptions
 
 
 class RandomSchedule(Simulation):
@@ -79,7 +79,7 @@ class RandomSchedule(Simulation):
         self._trees = trees if trees is not None else random.choice((1, 3))
         begin = BeginEvent(0.0, len(self._names), 0.0, 2 * CONVERGENCE, _DELAY, _HARMLESS)
         super().__init__(memory, begin, {"subscribe": self._subscribe, "unsubscribe": self._unsubscribe})
-        self._subscribed: dict[tuple[str, int], float] = {}  # time of the last subscription that waits
+        self._subscribed: dict[tuple[str, int], float] = {}  # time of the last subscription to be confirmed
         self._build(scheme)
 
     def run(self, changes: int) -> Findings:
@@ -160,7 +160,7 @@ class RandomSchedule(Simulation):
         self.random.choice(list(self.clients.values())).publish_message(self.random.choice(MESSAGES))
 
     def _answered(self, client: RecordedClient, frame: Frame) -> None:
-        """Record a confirmation, and publish what the subscription must receive."""
+        """Record a confirmation, and publish messages that the subscription must receive."""
         if not isinstance(frame, Subscribed) or not frame.is_confirmed or frame.id not in client.subscriptions:
             return
         now, reached = self.memory.now, self.truth.reached_by_links(client.router)
@@ -179,7 +179,7 @@ class RandomSchedule(Simulation):
     def check(self) -> None:
         """Wait until the network has settled, publish at every router, and compare tables, packets and deliveries.
 
-        Until no router keeps an earlier version, more packets are sent than in the simulator.
+        While a router keeps an earlier version, more packets are sent than in the simulator.
         """
         memory, began = self.memory, self.memory.now
         memory.run(CONVERGENCE)

@@ -1,7 +1,7 @@
-"""The record of a run: what clients did and saw, and the faults, as events.
+"""The record of a run: the actions and observations of clients, and the faults, as events.
 
-Events are in the order in which they happened. A publisher numbers its messages in the order of publishing, and sends
-the numbers with them. The *log* of a router is its own history, which subscriptions from the past read.
+Events are in chronological order. A publisher numbers its messages in the order of publishing, and sends the numbers
+with them. The *log* of a router is its own history, which subscriptions from the past read.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from cbnet.network.client.durable.durable_publishing import Receipt
 from cbnet.network.protocol.frames import DurablePublished
 
 Outcome: TypeAlias = Literal["stored", "silent", "refused"]
-FIRST: Final = 1e9  # seconds: an age before everything
-SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain", "offer"]  # replay: from the past, and not durable
+FIRST: Final = 1e9  # an age, in seconds, that includes every message
+SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain", "offer"]  # replay: from the past, not durable
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened."""
+    """An event of a run."""
 
     at: float  # seconds
 
@@ -28,9 +28,9 @@ class Event(msgspec.Struct, frozen=True):
 class BeginEvent(Event, frozen=True):
     """The network of the run.
 
-    slack: seconds by which clients may see events late. recovery: seconds from the heal, or from the last change, until
-    all works again. delay: seconds until a message has passed the network. harmless: faults after which nothing may be
-    missed.
+    slack: maximum delay with which clients observe events. recovery: maximum time from the heal, or from the last
+    change, until everything works again. delay: maximum time of a message in the network. harmless: faults after which
+    no message may be missed. All times are in seconds.
     """
 
     routers: int
@@ -49,7 +49,7 @@ class SubscribeEvent(Event, frozen=True):
     predicate: str
     ack_wait: float = 0.0
     kind: SubscriptionKind = "durable"
-    age: float | None = None  # seconds: it begins with messages stored at most so long ago
+    age: float | None = None  # if it starts in the past: maximum age of the first message, in seconds
 
 
 class UnsubscribeEvent(Event, frozen=True):
@@ -59,7 +59,7 @@ class UnsubscribeEvent(Event, frozen=True):
 
 
 class ReplayEvent(Event, frozen=True):
-    """A subscription from the past begins, or goes on, at an offset of the log of its home."""
+    """A subscription from the past starts or resumes at an offset in the log of its home."""
 
     client: str
     subscription: str
@@ -67,9 +67,9 @@ class ReplayEvent(Event, frozen=True):
 
 
 class ConfirmEvent(Event, frozen=True):
-    """A subscription is confirmed by some number of routers.
+    """A subscription is confirmed by a number of routers.
 
-    reached: the number of routers that its home reaches; by default those of the network, as long as nothing fails.
+    reached: the number of routers that its home reaches; by default all of the network, as long as nothing fails.
     """
 
     subscription: str
@@ -102,11 +102,11 @@ class ReceiptEvent(Event, frozen=True):
 
 
 class ReceiveEvent(Event, frozen=True):
-    """A client receives a message of a subscription; message and payload, if they were compared."""
+    """A client receives a message of a subscription; message and payload are set only if they are to be compared."""
 
     client: str
     subscription: str
-    offset: int  # of a replay: in the log; of a plain subscription: 0
+    offset: int  # for a replay, in the log; for a plain subscription, 0
     deliveries: int
     publisher: str
     number: int
@@ -123,7 +123,7 @@ class AcknowledgeEvent(Event, frozen=True):
 
 
 class LostEvent(Event, frozen=True):
-    """A client learns that messages may be missing here; messages: how many at most, 0 if unknown."""
+    """A loss is reported to a client at this point; messages: the maximum number of lost messages, 0 if unknown."""
 
     client: str
     subscription: str
@@ -150,9 +150,9 @@ class AnswerEvent(Event, frozen=True):
 
 
 class FaultEvent(Event, frozen=True):
-    """Something is broken, or mended (is_end), at a router, a client, or a link such as r1-r2.
+    """A fault begins, or ends (is_end), at a router, a client, or a link such as r1-r2.
 
-    in_flight: seconds before it since when messages may be affected; by default the delay of the network.
+    in_flight: maximum age, in seconds, of the messages that it may affect; by default the delay of the network.
     """
 
     of: str
@@ -162,9 +162,9 @@ class FaultEvent(Event, frozen=True):
 
 
 class SettleEvent(Event, frozen=True):
-    """The network has settled: all routers know the actual state; or it has not (is_settled), and should have.
+    """The network has settled: all routers know the actual state; or it failed to settle in time (not is_settled).
 
-    since: the time of the last change, or when it was left alone.
+    since: the time of the last change, or the time from which the network was left alone.
     """
 
     since: float
@@ -181,11 +181,11 @@ class CompareEvent(Event, frozen=True):
 
 
 class HealEvent(Event, frozen=True):
-    """All faults have ended, and no more follow."""
+    """All faults have ended, and no further ones follow."""
 
 
 class KeptEvent(Event, frozen=True):
-    """The log of a router at the end: offset, publisher and number of each message; first: the first offset kept."""
+    """The log of a router at the end: offset, publisher and number of each message; first: the first stored offset."""
 
     router: str
     predicate: str
@@ -194,13 +194,13 @@ class KeptEvent(Event, frozen=True):
 
 
 class EndEvent(Event, frozen=True):
-    """The end, after a time without faults; waiting: messages of each subscription that are not acknowledged."""
+    """The end, after a time without faults; waiting: unacknowledged messages of each subscription."""
 
     waiting: dict[str, int]
 
 
 def sender(payload: bytes) -> tuple[str, int]:
-    """Return the publisher and the number that a payload such as `p0 17` names."""
+    """Return the publisher and the number in a payload such as `p0 17`."""
     publisher, number = payload.decode().split()
     return publisher, int(number)
 

@@ -1,6 +1,6 @@
-"""Many runs under faults: months, random schedules and histories, each by its seed and routing.
+"""Many runs under faults: months, random schedules and histories, each identified by its seed and routing.
 
-Results can be written as runs end, so that runs that have a result are not repeated.
+Results can be written as runs end, so that runs with a result are not repeated.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class RunResult:
     kind: str  # such as month
     seed: int
     trees: str
-    seconds: float  # of this machine
+    seconds: float  # real time
     counts: dict[str, int]
     faults: dict[str, int]
-    recoveries: dict[str, list[float]]  # seconds, by the kind of the change, if it was alone
+    recoveries: dict[str, list[float]]  # seconds, by kind of change, or "several"
     violations: dict[str, list[str]]  # the first ones of each kind
 
 
 def run(plan: RunsPlan, report: Report) -> Iterator[RunResult]:
-    """Run what has no result yet."""
+    """Execute the runs that have no result yet."""
     end, known = time.monotonic() + plan.seconds, {(each.seed, each.trees) for each in _read(plan)}
     runs = [(seed, routing) for seed, routing in plan.runs() if (seed, str(routing)) not in known]
     for number, (seed, routing) in enumerate(runs, 1):
@@ -91,12 +91,12 @@ def _findings(plan: RunsPlan, seed: int, routing: Routing, report: Report) -> Fi
 
 
 def _read(plan: RunsPlan) -> Iterator[RunResult]:
-    """Yield the results of this kind that the output file has."""
+    """Yield the results of this kind in the output file."""
     path = Path(plan.output) if plan.output is not None else None
     if path is None or not path.exists():
         return
     *lines, torn = path.read_bytes().split(b"\n")
-    if torn:  # the run was killed while it wrote
+    if torn:  # the run was killed while writing
         path.write_bytes(b"".join(line + b"\n" for line in lines))
     for number, line in enumerate(lines, 1):
         try:

@@ -1,4 +1,4 @@
-"""A network in memory under faults, with clients that record what they do and see, and a check while it runs."""
+"""A network in memory under faults, with recorded clients, checked while it runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cbnet_lab.faults.ground_truth import GroundTruth
 
 
 class Simulation:
-    """A run of a network in memory; it begins unsettled."""
+    """A run of a network in memory, which is not settled at first."""
 
     def __init__(self, memory: MemoryNetwork, begin: record.BeginEvent, acts: Mapping[str, Act] | None = None) -> None:
-        """Initialise; acts: further kinds of faults, such as subscriptions that change."""
+        """Initialise; acts: further kinds of faults, such as changes of subscriptions."""
         self.memory = memory
         self.clients: dict[str, RecordedClient] = {}
         self.truth = GroundTruth(memory, self.clients)
@@ -28,7 +28,7 @@ class Simulation:
         self.record(record.FaultEvent(0.0, "network", "start"))
 
     def record(self, event: record.Event) -> None:
-        """Check an event."""
+        """Record and check an event."""
         self.checker.add(event)
 
     def end(self) -> Findings:

@@ -8,7 +8,7 @@
 
 A chart with a facet is drawn once for each value of that column, on equal scales.
 
-In SVG and PNG, of several points of a series within two pixels one is drawn; the CSV has all.
+In SVG and PNG, points of a series within two pixels are drawn as one; the CSV has all.
 
 Values published by others are diamonds, ranges of them a line between two diamonds, and references dashed lines. Their
 labels are a key below the chart, never inside it, where they would cover each other and the data.
@@ -169,7 +169,7 @@ def _pixels(values: list[Any], length: int, is_log: bool) -> list[Any]:
 
 
 def _rows(chart: Chart) -> list[Row]:
-    """Return the rows as JSON values, without those that a logarithmic axis cannot show."""
+    """Return the rows as JSON values, except rows that a logarithmic axis cannot show."""
     rows = chart.table.select(_columns(chart)).to_pylist()
     rows = [{name: _finite(value) for name, value in row.items()} for row in rows]
     logged = [name for name, is_log in ((chart.x, chart.x_log), (chart.y, chart.y_log)) if is_log]

@@ -33,7 +33,7 @@ class ChartLayers:
         self._rows = rows
         self._all = all_rows
         self._clickable = not is_static and chart.series is not None
-        # A label for each of very many points would double the size of an image, to no use.
+        # A label for each of very many points would double the size of an image, for no benefit.
         self._point_options: dict[str, Any] = {"aria": False} if is_static and chart.kind == "points" else {}
 
     def layered(self) -> alt.LayerChart:

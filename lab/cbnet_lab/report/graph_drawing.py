@@ -3,7 +3,7 @@
 Readable up to about 100 nodes. A name that fits is drawn inside its circle, a longer one below it; every label lies
 inside the drawing. `graph.svg.jinja` has the shapes.
 
-Nodes that few hops separate are close to each other. The stress of a layout is the sum, over all pairs of nodes, of the
+Nodes separated by few hops are drawn close together. The stress of a layout is the sum, over all pairs of nodes, of the
 squared difference between their distance in the plane and their hops in the graph, divided by the squared hops.
 Starting from principal components, each step moves all nodes to the minimum of a quadratic bound of the stress
 (majorization), so the stress never increases.
@@ -87,7 +87,7 @@ def _arrow(start: Positions, end: Positions, radius: float) -> tuple[Positions, 
 
 
 def _beside(start: Positions, end: Positions) -> Positions:
-    """Return the place of a weight: the middle of a link, above it."""
+    """Return the position of a weight: above the middle of a link."""
     across = np.array([start[1] - end[1], end[0] - start[0]]) / max(1e-9, float(np.hypot(*(end - start))))
     place: Positions = (start + end) / 2 + across * (-9 if across[1] > 0 else 9) + np.array([0, 4])
     return place

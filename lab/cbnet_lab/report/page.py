@@ -109,7 +109,7 @@ def html(page: Page) -> str:
 
 
 def template(name: str, filters: Mapping[str, Callable[..., object]], **values: object) -> Template:
-    """Return a template of the package, with filters and values of its own; values are escaped, but not in Markdown."""
+    """Return a template of the package, with its own filters and values; values are escaped, except in Markdown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

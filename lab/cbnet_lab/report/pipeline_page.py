@@ -93,7 +93,7 @@ def _yields(manifests: Mapping[str, Manifest]) -> Section | None:
 
 
 def _sets(manifests: Mapping[str, Manifest]) -> Section | None:
-    """Return the measures of traces, and those of as many users of the models fitted to them, or to other traces."""
+    """Return the measures of traces, and of as many users drawn from models fitted to them or to other traces."""
     fits: dict[str, Manifest] = {
         f"{app} (held out)" if fit.get("held_out") else app: fit
         for stage in ("fit", "models")

@@ -13,7 +13,7 @@ from cbnet.language.values import ValueType
 
 OperatorShares: TypeAlias = tuple[tuple[Op, float], ...]  # in per cent
 
-_MAX_ZIPF = 10.0  # beyond, the weights of Zipf's last names vanish in a float
+_MAX_ZIPF = 10.0  # beyond this, the weights of Zipf's last names vanish in a float
 
 
 def check_at_least(least: int, **parameters: object) -> None:

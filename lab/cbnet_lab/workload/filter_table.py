@@ -83,7 +83,7 @@ def coded(
 
 
 def with_conditions(filters: pa.Table, share: float) -> pa.Table:
-    """Return filters, as rows of constraints, of which a share has a condition on an attribute that it tests.
+    """Return filters, as rows of constraints, a share of which also have a condition on an attribute that they test.
 
     A string must not match a pattern, and a number must satisfy an inequality; most values do.
     """

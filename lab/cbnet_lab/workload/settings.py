@@ -12,7 +12,7 @@ from cbnet.errors import InputError
 from cbnet_lab.workload.scenario import WorkloadParameters
 
 _PER_INTERFACE = {"f_l", "f_h"}  # [2002 §5.1] draws the filters of an interface from [f_l, f_h)
-_NOT_SET = ("DO", "D_os", "D_oi", "seed")  # shares by operator are no plain numbers; the seed has its own option
+_NOT_SET = ("DO", "D_os", "D_oi", "seed")  # shares by operator are not plain numbers; the seed has its own option
 
 
 def with_settings(parameters: WorkloadParameters, texts: Sequence[str]) -> WorkloadParameters:

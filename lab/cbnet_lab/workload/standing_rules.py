@@ -2,7 +2,7 @@
 
 A filter is drawn from a random record: 2 to 4 of its attributes, each with `=`, `<=`, `>=` or `^=` and the record's
 value, so every filter matches something. Its selectivity is estimated from those of its constraints as if they were
-independent; filters above a limit are drawn again.
+independent; filters above a limit are redrawn.
 """
 
 from __future__ import annotations

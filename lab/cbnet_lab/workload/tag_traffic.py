@@ -19,7 +19,7 @@ from cbnet_lab.workload.filter_table import coded, completed
 from cbnet_lab.workload.scenario import fixed_spread
 
 _STREAMS = {"descriptors": 0, "messages": 1, "sets": 2}
-# The share of each size, 1 to 10, is this ratio times that of the size before, so the mean is 3.2: [2014 Table 1]
+# The share of each size, 1 to 10, is this ratio times that of the previous size, so the mean is 3.2: [2014 Table 1]
 # has 276,501,173 tags in 85,504,514 descriptors, 3.23 in each.
 _MAX_SIZE, _RATIO = 10, 0.72245
 

@@ -7,10 +7,10 @@ table for each router and source. So the filters are numbered, and a disjunction
     receivers   a: 0b001     b: 0b110
     a ∨ b       0b101                                     1 is covered by 0, and dropped
 
-Of filters that cover each other, the first in the canonical order is kept (`aggregation.cover_index`): the filters of a
-disjunction are those that a live router announces. There, `aggregation` keeps a few disjunctions up to date while
-filters change; here nothing changes, and very many disjunctions are needed. A law in tests/property/test_aggregation.py
-holds them equal.
+Of filters that cover each other, the first in the canonical order is kept (`aggregation.cover_index`), so the filters
+of a disjunction are those that a live router announces. In a live router, `aggregation` keeps a few disjunctions up to
+date while filters change; here nothing changes, and very many disjunctions are needed. A property test,
+tests/property/test_aggregation.py, checks that both are equal.
 
 A message is matched once, by one compiled table over all filters; a disjunction matches if it shares a bit with the
 result. Compiling a table for each disjunction would take 2.5 ms or more; a disjunction here takes some 10 µs.
@@ -107,7 +107,7 @@ class Interests:
 
     @cached_property
     def _coverers(self) -> dict[int, int]:
-        """The filters that make each filter redundant, if there are any."""
+        """The filters that make each filter redundant, if any."""
         index = CoverIndex(list(map(filter_to_bytes, self.filters)))
         rows = range(len(self.filters))
         for row in rows:

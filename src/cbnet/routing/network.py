@@ -43,7 +43,7 @@ class Network:
     ) -> None:
         """Build the view from ids of nodes; without senders, every node may send.
 
-        `interests` replace those built from the predicates, which then only name the receivers.
+        `interests` replaces the interests built from the predicates, which then only name the receivers.
         """
         senders = range(len(graph)) if senders is None else [*senders]
         _check_ids(graph, (*predicates, *senders))

@@ -1,4 +1,4 @@
-"""Memory of a scheme in bits: what its routers store, and the paper's formulas [2006 §2.4, §3].
+"""Memory of a scheme in bits: the state of its routers, and the paper's formulas [2006 §2.4, §3].
 
 `Scheme.state` counts identifiers, single bits and words of predicates. The counts become bits as follows:
 
@@ -7,8 +7,8 @@
     filter without any        one word, for `true`
 
 Names and constants, which the words refer to, are not counted. `Scheme.formula` returns M(S) as printed in the paper:
-O() with constant 1, log2 not rounded, distances in hops. For M_p, the size of a receiver's predicate, each predicate's
-own unreduced size is used; for α of a number, `alpha`.
+O() with constant 1, log2 not rounded, distances in hops. M_p, the size of a receiver's predicate, is each predicate's
+own unreduced size; α of a number of predicates is computed by `alpha`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class RouterState:
     identifiers: int = 0
     flags: int = 0  # single bits
     words: int = 0  # of predicates, reduced
-    unreduced_words: int = 0  # of the same predicates, if those of all receivers were stored one by one
-    unreduced_predicates: int = 0  # the number of predicates that this would be
+    unreduced_words: int = 0  # of the same predicates, if every receiver's predicate were stored separately
+    unreduced_predicates: int = 0  # number of predicates in that case
 
     def __add__(self, other: RouterState) -> RouterState:
         return RouterState(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(RouterState)))
@@ -58,7 +58,7 @@ def total(states: Iterable[RouterState]) -> RouterState:
 
 
 def receiver_state(network: Network) -> RouterState:
-    """Return the state of all receivers, each with its own predicate, reduced."""
+    """Return the state of all receivers, each with its own reduced predicate."""
     interests, receivers = network.interests, network.predicates
     return RouterState(
         identifiers=len(receivers),
@@ -76,7 +76,7 @@ def identifier_bits(nodes: int) -> int:
 def alpha(network: Network) -> float:
     """Return α(r/Δ), the disjunction advantage of r receivers' predicates spread over the maximum degree Δ.
 
-    The mean over some random samples of r/Δ receivers, rounded and at least one; the samples are always the same.
+    The mean over random samples of r/Δ receivers, rounded and at least one; the samples are the same in every run.
     """
     receivers, interests = list(network.predicates), network.interests
     largest = max(1, int(network.graph.degrees.max()))

@@ -89,7 +89,7 @@ class Scheme(ABC):
         return self.state_at(range(len(self.network)))
 
     def state_at(self, routers: Iterable[int]) -> RouterState:
-        """Return the total state of some routers; new routers are not cached."""
+        """Return the total state of these routers; new routers are not cached."""
         return total((self._routers.get(u) or self._new_router(u)).state() for u in routers)
 
     @abstractmethod
@@ -110,7 +110,7 @@ _SIMULATED_ONLY = {
     "domains": ("cbnet.routing.domains.scheme", "Domains"),
     "treeheader": ("cbnet.routing.schemes.tree_header", "TreeHeader"),
 }
-SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # live routers run the others only
+SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # live routers run a subset of SCHEMES
 
 
 def scheme(name: str) -> Callable[[Network], Scheme]:

@@ -1,1 +1,1 @@
-"""Acknowledged publishing beside plain publishing, and beside JetStream."""
+"""Acknowledged publishing, compared with plain publishing and with JetStream."""

@@ -1,11 +1,11 @@
-"""Throughput and latency of acknowledged publishing, beside plain publishing and JetStream, in alternating rounds.
+"""Throughput and latency of acknowledged and plain publishing, and of JetStream, in alternating rounds.
 
     cbnet, 1 router     publisher and durable subscription at one router
     cbnet, 3 routers    publisher at a, durable subscription at c: a – b – c
     nats, 1 server      a stream in a file
 
-A plain message is answered when it is delivered to a subscriber; an acknowledged one when it is on disk. Afterwards
-all acknowledged messages are read, and must be there, once, in order.
+A plain message counts as answered when it is delivered to a subscriber, an acknowledged one when it is on disk.
+Afterwards all acknowledged messages are read back, and each must be stored once, in order.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.router.servers import SERVERS
 
 _NAME = "bench"  # of the durable subscription
-_PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is no failure
-_WAIT = 20.0  # seconds for the next stored message
-_ANSWER_TIMEOUT = 60.0  # seconds without an answer
+_PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is not a failure
+_WAIT = 20.0  # timeout for the next stored message, in seconds
+_ANSWER_TIMEOUT = 60.0  # seconds
 _READ = 1 << 18  # bytes
 _BATCH = 64  # messages in a write
 
@@ -57,7 +57,7 @@ class PublishingResult:
     is_acknowledged: bool
     messages_per_s: int  # of the best round
     cpu_us_per_message: float  # of all servers, in the best round
-    p50_ms: float  # of messages that are sent one at a time
+    p50_ms: float  # of messages sent one at a time
     p99_ms: float
     loaded_p50_ms: float  # with many messages in flight
     messages: int
@@ -71,12 +71,12 @@ class AcknowledgedRival:
     name: str
     link: PublishingLink
     pids: Sequence[int]  # of the servers
-    stored: Callable[[int], list[int]] | None  # returns the numbers of so many messages; None: not acknowledged
+    stored: Callable[[int], list[int]] | None  # reads this many messages, returns their numbers; None: not acknowledged
     published: int = 0
     speeds: list[float] = field(default_factory=list)  # messages per second of each round
     cpu_us: list[float] = field(default_factory=list)  # per message, of each round
     loaded: list[float] = field(default_factory=list)  # latencies in ms, with many messages in flight
-    latencies: list[float] = field(default_factory=list)  # in ms, of messages that are sent one at a time
+    latencies: list[float] = field(default_factory=list)  # in ms, of messages sent one at a time
 
     def run(self, plan: DurablePlan) -> None:
         """Measure one round: many messages in flight, then one at a time."""
@@ -87,7 +87,7 @@ class AcknowledgedRival:
         self.latencies += self._publish(plan.probes, 1, plan.payload_bytes)
 
     def _publish(self, count: int, window: int, size: int) -> list[float]:
-        """Publish messages, with at most `window` without an answer; return the milliseconds until each answer."""
+        """Publish messages, at most `window` of them unanswered; return the latency of each answer in ms."""
         link, following, end = self.link, self.published + 1, self.published + 1 + count
         sent: dict[int, float] = {}
         latencies: list[float] = []
@@ -120,7 +120,7 @@ class AcknowledgedRival:
         self.link.answers.close()
 
     def result(self) -> PublishingResult:
-        """Read all acknowledged messages, and return the measurements."""
+        """Read back all acknowledged messages, and return the measurements."""
         numbers = list(range(1, self.published + 1))
         stored = numbers if self.stored is None else self.stored(self.published)
         wrong = f"{self.name}: {len(stored):,} of {self.published:,} messages stored, or not in order"
@@ -139,7 +139,7 @@ class AcknowledgedRival:
 
 
 def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
-    """Measure all in turn."""
+    """Measure all methods in turn."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-")))
         rivals = [rival for size in (1, 3) for rival in _routers(stack, size, folder / str(size))]
@@ -187,7 +187,7 @@ def _routers(stack: ExitStack, size: int, folder: Path) -> Iterator[Acknowledged
 
 
 def _stored(address: str, count: int) -> list[int]:
-    """Return the numbers of the messages of the durable subscription."""
+    """Return the numbers of the messages stored for the durable subscription."""
     numbers: list[int] = []
     with connect(address) as client:
         subscription = client.subscribe("", durable=_NAME)

@@ -6,8 +6,8 @@ The library nats-py creates the stream of JetStream and reads it at the end. Mes
 because the library would be the bottleneck: with 500 messages in flight it published 10,500 per second, and these links
 79,000; with one in flight, an answer took 0.25 ms and 0.055 ms.
 
-nats-server answers when a message is written, and syncs the file every two minutes, so a machine that fails loses
-acknowledged messages; cbnet syncs before it answers.
+nats-server answers when a message is written, and syncs the file every two minutes, so acknowledged messages are lost
+if the machine fails; cbnet syncs before it answers.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ PREDICATE: Final = "x > 0"  # of the subscriber at routers
 _CONTENT: Final[dict[str, Any]] = {"x": 1}
 _PUBLISH_TIMEOUT = 60.0  # seconds
 _SUBJECT, _INBOX, _STREAM = "bench", "_INBOX.bench", "BENCH"
-_READ_TIMEOUT = 20.0  # seconds for the next stored message
+_READ_TIMEOUT = 20.0  # timeout for the next stored message, in seconds
 
 
 def number_of(payload: bytes) -> int:
-    """Return the number of the message, with which its payload begins."""
+    """Return the number of a message, with which its payload begins."""
     return int.from_bytes(payload[:8])
 
 
 class RouterLink:
-    """Messages through routers, answered when a plain subscriber, or the disk of a durable subscription, has them."""
+    """Messages through routers, answered when delivered to a plain subscriber, or stored for a durable subscription."""
 
     def __init__(self, publish_at: Address, subscribe_at: Address | None) -> None:
         """Connect; subscribe_at: router of the plain subscriber; None if messages are acknowledged."""
@@ -61,7 +61,7 @@ class RouterLink:
         return encode(DurablePublish(self._incarnation, number, floor, _PUBLISH_TIMEOUT, _CONTENT, [], payload))
 
     def answered(self, data: bytes) -> Iterator[int]:
-        """Yield the numbers of the delivered or stored messages in some bytes, in order of arrival."""
+        """Yield the numbers of the delivered or stored messages in received bytes, in order of arrival."""
         for frame in self._reader.feed(data):
             if isinstance(frame, Deliver):
                 yield number_of(frame.payload)
@@ -72,7 +72,7 @@ class RouterLink:
 
 
 class NatsLink:
-    """Messages to a nats-server, answered when a subscriber, or a stream in a file, has them."""
+    """Messages to a nats-server, answered when delivered to a subscriber, or stored in a stream."""
 
     def __init__(self, port: int, *, is_stored: bool) -> None:
         """Connect; is_stored: create the stream, and publish to it."""
@@ -117,7 +117,7 @@ PublishingLink = RouterLink | NatsLink  # `publisher` and `answers` are the sock
 
 
 def jetstream_server() -> AbstractContextManager[ServerProcess]:
-    """Return a nats-server whose streams are in its folder."""
+    """Return a nats-server that stores its streams in its folder."""
     (port,) = free_ports(1)
     return running_server(ServerSetup((nats_program(), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", ".")), port)
 
@@ -138,7 +138,7 @@ def stored_in_stream(port: int, count: int) -> list[int]:
         try:
             while len(numbers) < count:
                 numbers.append(number_of((await consumer.next_msg(_READ_TIMEOUT)).data))
-        except nats.errors.TimeoutError:  # there are no more
+        except nats.errors.TimeoutError:  # no more messages
             pass
         await client.close()
         return numbers

@@ -1,7 +1,7 @@
 """The rival of `cbnet match` on files: DuckDB, with the rules as one SQL query, in a process of its own.
 
-Every rule is a CASE expression; the query adds the list of those that hold to each row, and writes a Parquet file as
-`cbnet match` does. The number of rules grows until a query takes about the time that is given to it.
+Every rule is a CASE expression; the query adds the list of matching rules to each row, and writes a Parquet file as
+`cbnet match` does. The number of rules grows until a query takes about as long as its time limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 _FIRST = 32  # rules
 _MAX_GROWTH = 8
-_TARGET = 0.85  # of the time, for the next query
+_TARGET = 0.85  # share of the time limit that the next query should take
 
 
 def sql_conditions(filters: pa.Table) -> list[str]:
@@ -35,7 +35,7 @@ def _constraint(row: Mapping[str, Any]) -> str:
 
 
 def largest_query(pipe: Connection, rows: Path, output: Path, rules: Sequence[str], limit: float, threads: int) -> None:
-    """Run queries with more and more rules, and leave the output of the largest one that ends in `limit` seconds.
+    """Run queries with increasing numbers of rules; keep the output of the largest that ends within `limit` seconds.
 
     Send its number of rules and its seconds to the pipe, and wait until it closes. rules: SQL conditions.
     """
@@ -55,7 +55,7 @@ def largest_query(pipe: Connection, rows: Path, output: Path, rules: Sequence[st
 
 def _tag(rows: Path, output: Path, rules: Sequence[str], limit: float, threads: int) -> float | None:
     """Return the seconds of a query, or None if it does not end in time."""
-    import duckdb  # here only: its binding reports leaks at the end of every process that loads it
+    import duckdb  # not at the top: its binding reports leaks at the end of every process that loads it
 
     cases = ", ".join(f"case when {rule} then {number} end" for number, rule in enumerate(rules))
     query = f"select *, list_filter([{cases}], lambda x: x is not null) as rules from read_parquet('{rows}')"

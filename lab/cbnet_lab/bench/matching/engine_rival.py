@@ -24,7 +24,7 @@ _DEFAULTS = CountingOptions()
 
 @dataclass(frozen=True)
 class EngineAnswer:
-    """The targets of all messages; those of message i are targets[offsets[i]:offsets[i + 1]]."""
+    """The targets of all messages; message i has targets[offsets[i]:offsets[i + 1]]."""
 
     offsets: Array  # int64[messages + 1]
     targets: Array  # uint32[deliveries]

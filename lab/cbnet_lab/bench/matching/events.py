@@ -1,6 +1,6 @@
-"""The events benchmark: rules of a dialect over nested events, with the reading of JSON.
+"""The events benchmark: rules of a dialect over nested events, including the parsing of JSON.
 
-The answers of all events are compared with a second path, and those of a sample with the reference, which tests
+The answers for all events are compared with a second path, and those for a sample with the reference, which tests
 every rule.
 """
 

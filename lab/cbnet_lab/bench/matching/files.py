@@ -1,7 +1,7 @@
-"""The files benchmark: `cbnet match` on a Parquet file, beside DuckDB with the rules as SQL.
+"""The files benchmark: `cbnet match` on a Parquet file, compared with DuckDB with the rules as SQL.
 
-Both run in processes of their own, with all processors, and write a Parquet file with a column of rules. A sample of
-the rows is checked by the reference, for both.
+Both run in separate processes, with all processors, and write a Parquet file with a column of rules. A sample of the
+rows of both is checked by the reference.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from cbnet_lab.bench.worker_process import WorkerProcess
 from cbnet_lab.workload.events.trades import trades, write_trades
 from cbnet_lab.workload.standing_rules import Records, standing_filters
 
-_RECORDS = 50_000  # from which rules are drawn
-_MAX_SHARE = 0.01  # of rows that a rule matches, about
+_RECORDS = 50_000  # records from which rules are drawn
+_MAX_SHARE = 0.01  # maximum share of rows that a rule matches, approximately
 _UNUSED = ["id", "at"]  # columns without rules
 _POLL = 0.05  # seconds between two readings of a process's memory
 

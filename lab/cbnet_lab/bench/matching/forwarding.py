@@ -47,7 +47,7 @@ class EngineResult:
 
 
 def run(plan: ForwardingPlan, report: Report) -> Iterator[EngineResult]:
-    """Measure engines on a workload; the comparison of processes always has the default options of counting."""
+    """Measure engines on a workload; the comparison of processes always uses the default options of counting."""
     parameters = parameters_of(
         plan.mix, filters=plan.filters, interfaces=plan.interfaces, messages=plan.messages, names=plan.names,
         settings=plan.settings, seed=plan.seed,

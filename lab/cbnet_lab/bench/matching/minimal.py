@@ -71,7 +71,7 @@ def tables(_plan: MinimalPlan, rows: Sequence[MinimalResult]) -> Iterator[Result
 
 
 def _sample_rows(sets: int, kept: NDArray[np.int64], count: int, seed: int) -> NDArray[np.int64]:
-    """Return rows to check: half of them among the kept, half among all."""
+    """Return rows to check: half of them from the kept ones, half from all."""
     rng = np.random.default_rng(seed)
     half = rng.choice(kept, min(len(kept), count // 2), replace=False)
     return np.unique(np.append(half, rng.integers(sets, size=count - count // 2)))
@@ -100,5 +100,5 @@ def _check_word(tags: NDArray[np.int32], offsets: NDArray[np.int64], rows: NDArr
         hits = np.flatnonzero(within)
         for bit, row in enumerate(rows.tolist()):
             inside = start + hits[within[hits] >> np.uint64(bit) & np.uint64(1) > 0]
-            answer[bit] &= not np.any((lengths[inside] < lengths[row]) | (inside < row))  # of one length: equal
+            answer[bit] &= not np.any((lengths[inside] < lengths[row]) | (inside < row))  # equal, if of the same length
     return answer

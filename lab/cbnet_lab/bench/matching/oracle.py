@@ -1,7 +1,7 @@
 """Expected matches, computed by an oracle that shares no code with the engines.
 
 The oracle decodes the Arrow table of filters itself, for `matching.reference`, and uses nothing that the engines
-share (words, columns, encoded messages), so an error there shows too.
+share (words, columns, encoded messages), so an error there is detected, too.
 
 Trying all filters of a large table is too slow. But a constraint holds only if the message has its
 attribute or tag, so only filters whose names all occur in the message, the *candidates*, can match. All of
@@ -43,7 +43,7 @@ class Oracle:
         self._filters = filters.combine_chunks()
         names = self._filters["name"].combine_chunks()
         self._names = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
-        self._codes = names.indices.fill_null(len(self._names)).to_numpy()  # one more code: no name
+        self._codes = names.indices.fill_null(len(self._names)).to_numpy()  # one extra code for no name
         filter = self._filters["filter"].to_numpy()
         self._starts = np.flatnonzero(np.diff(filter, prepend=filter[0] - 1))
         self._ends = np.append(self._starts[1:], len(filter))
@@ -61,7 +61,7 @@ class Oracle:
         return self.predicates(np.arange(len(self._starts)))
 
     def predicates(self, indexes: NDArray[np.int64]) -> dict[int, Predicate]:
-        """Return the predicates of some filters, by interface."""
+        """Return the predicates of these filters, by interface."""
         lengths = self._ends[indexes] - self._starts[indexes]
         rows = np.repeat(self._starts[indexes] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
         columns = self._filters.take(pa.array(rows)).to_pydict()
@@ -101,7 +101,7 @@ class ExpectedMatches:
         return sum(map(len, self.answers.values()))
 
     def summary(self, messages: int) -> str:
-        """Return a line about the check; messages: how many there are."""
+        """Return a one-line summary of the check; messages: their total number."""
         count = "all" if len(self.answers) == messages else f"{len(self.answers):,}"
         return f"The reference matched {count} of {messages:,} messages: {self.deliveries:,} deliveries."
 

@@ -40,10 +40,10 @@ class TagResult:
     us_single: float
     us_batch: float
     bytes_per_descriptor: float  # without the texts of tags, and without reduction
-    false_positives: int  # spurious interfaces of all messages together
+    false_positives: int  # spurious interfaces, over all messages
     equal: bool  # for a Bloom table: whether it missed none
     us_json_loads: float
-    matched: float  # interfaces of a message
+    matched: float  # interfaces per message
     hashes: int | None = None
     by_tags: tuple[FalsePositives, ...] | None = None
     problem: str | None = field(default=None, metadata=HIDDEN)

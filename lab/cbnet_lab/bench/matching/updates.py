@@ -1,8 +1,8 @@
 """The update benchmark: the rate of changes to a live table, and their cost for concurrent matching.
 
 One thread adds and removes single filters at a fixed rate, as many removals as additions; half of the
-removals are original filters, half are added ones. Another thread matches all the time. Now and then
-both pause, and the answers to some messages are checked.
+removals are original filters, half are added ones. Another thread matches continuously. From time to
+time both pause, and the answers to some messages are checked.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class UpdatesResult:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong, if an answer is."""
+        """The description of a wrong answer, if any."""
         return None if self.equal else "the table under updates; please report this"
 
 
 @dataclass
 class _History:
-    """The changes made so far, and so the expected content of the table."""
+    """The changes made so far, which determine the expected content of the table."""
 
     original: Table[Any]
     table: LiveTable[Any]
@@ -99,7 +99,7 @@ class _History:
             del self.added[item]
 
     def match(self, seconds: float) -> float:
-        """Match for some seconds; return the microseconds per message."""
+        """Match for `seconds`; return the microseconds per message."""
         start, count = time.perf_counter(), 0
         while time.perf_counter() - start < seconds:
             for message in self.messages[:50]:

@@ -1,12 +1,12 @@
 """The benchmark of announcements: many subscriptions at once, until every one is confirmed.
 
-One client at each router subscribes to many filters; all at the same time, and wait until every router that needs
-them has confirmed them. Then messages are published, and every delivery is compared with the expected ones. Routers are
-processes on this machine.
+One client at each router subscribes to many filters. All subscribe at the same time, and wait until every router that
+needs the filters has confirmed them. Then messages are published, and every delivery is compared with the expected
+ones. Routers are processes on this machine.
 
-The cost of flooding the same filters is computed, not measured: each router sends its predicate once, and every
-other one passes it on to all neighbours but the one it came from. On n routers with m links that makes 2m - n + 1
-frames for each router, and every router holds all filters.
+The cost of flooding the same filters is computed, not measured: each router sends its predicate once, and every other
+router forwards it to all neighbours except the one it came from. With n routers and m links that is 2m - n + 1 frames
+for each router, and every router holds all filters.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.bench.timing import wait_until_quiet
 
-_START = 60.0  # seconds until the routers know each other
-_TIMEOUT = 3600.0  # seconds for a confirmation
-_QUIET = 3.0  # seconds without a delivery, after which none is expected any more
-_POLL = 0.5  # seconds between two requests for the status of all routers
+_START = 60.0  # timeout for the routers to know each other, in seconds
+_TIMEOUT = 3600.0  # timeout for a confirmation, in seconds
+_QUIET = 3.0  # seconds without a delivery after which no more are expected
+_POLL = 0.5  # interval of status requests to all routers, in seconds
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ class AnnouncementRun:
     cpu_s: float
     cpu_max_s: float  # of the busiest process
     cost: AnnouncementCost = field(metadata=FLAT)
-    held: ValueRange = field(metadata=flat("held_"))  # different filters, of a router
-    rss_mb: ValueRange = field(metadata=flat("rss_mb_"))  # of a process
+    held: ValueRange = field(metadata=flat("held_"))  # distinct filters, per router
+    rss_mb: ValueRange = field(metadata=flat("rss_mb_"))  # per process
     check: DeliveryCheck = field(metadata=FLAT)
     reconnects: int = 0  # of clients, on a busy machine: their filters are announced again
 
 
 @dataclass(frozen=True)
 class AnnouncementResult:
-    """A run, beside the computed cost of flooding."""
+    """A run, and the computed cost of flooding."""
 
     topology: str
     routers: int
@@ -102,11 +102,11 @@ class AnnouncementResult:
     messages: int
     measured: AnnouncementRun = field(metadata=FLAT)
     flooding: AnnouncementCost = field(metadata=flat("flooding_"))
-    flooding_held: int  # different filters, of a router
+    flooding_held: int  # distinct filters, per router
 
     @property
     def problem(self) -> str | None:
-        """The wrong deliveries, if there are any."""
+        """The wrong deliveries, if any."""
         wrong = self.measured.check.problem
         return wrong and f"{self.population}, trees {self.trees}: {wrong}"
 
@@ -175,7 +175,7 @@ def _measure(
 
 
 def _settle(network: ProcessNetwork) -> None:
-    """Wait until no router keeps an earlier version of the topology, whose trees it would announce on, too."""
+    """Wait until no router keeps an earlier version of the topology, on whose trees it would announce, too."""
     end = time.monotonic() + _START
     while any(status.versions > 1 for status in statuses_of(network, _START)):
         if time.monotonic() > end:
@@ -190,7 +190,7 @@ def _subscribe(client: Client, predicates: Sequence[str]) -> list[Subscription]:
 
 
 def _received(subscriptions: Sequence[Sequence[Subscription]], count: int) -> list[tuple[int, int]]:
-    """Return the client and the message of all deliveries, when no more come."""
+    """Return the client and the message of all deliveries, once no more arrive."""
     received: list[tuple[int, int]] = []
 
     def receive() -> int:
@@ -258,7 +258,7 @@ def tables(
 
 
 def flooding_cost(graph: Graph, clients: Sequence[Sequence[Filter]]) -> tuple[AnnouncementCost, int]:
-    """Return the cost of flooding the filters of each client once, reduced; and how many filters a router holds."""
+    """Return the cost of flooding each client's reduced filters once, and the number of filters that a router holds."""
     own = [{_encoded(filter) for filter in reduce(Predicate(filters))} for filters in clients]
     copies = 2 * graph.edge_count - len(graph) + 1
     sizes = [len(filter) for each in own for filter in each]

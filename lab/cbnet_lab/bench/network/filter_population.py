@@ -1,7 +1,7 @@
 """Filters of the clients of a network, one client per router, and messages that match some of them.
 
 random      filters of the [2002] mix with 3 constraints
-covered     as random, but 30 % are another one of any client, with one more constraint
+covered     as random, but 30 % are another filter, of any client, with one more constraint
 tags        tag sets of the demo's web users
 """
 
@@ -24,7 +24,7 @@ from cbnet_lab.bench.network.traffic import Traffic
 from cbnet_lab.workload import Forwarding2002
 from cbnet_lab.workload import filters as filter_table
 
-_COVERED = 0.3  # of the filters
+_COVERED = 0.3  # share of the filters
 _PER_SUBSCRIPTION = 50  # filters
 _SETS_PER_USER = 67  # on average
 _MIN_COMBINED, _MAX_COMBINED = 1, 3  # filters that a message is made from
@@ -49,7 +49,7 @@ def _predicates(filters: Sequence[Filter]) -> list[str]:
 
 
 def _random(count: int, seed: int) -> list[Filter]:
-    """Return different filters that some message matches."""
+    """Return distinct filters, each of which some message matches."""
     mix = Forwarding2002(F=2 * count, I=1, c_l=3, c_h=4, names=100, seed=seed)
     drawn = Oracle(filter_table(mix)).all_predicates()[0].filters
     return [filter for filter in drawn if satisfiable(filter)][:count]

@@ -1,7 +1,7 @@
 """Publisher and subscriber processes of a load test, separate from the routers.
 
 One process publishes; the others receive and count deliveries in shared memory, so that the publisher can limit the
-number of messages in flight: time spent in queues is not measured.
+number of messages in flight and queueing time is not measured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cbnet_lab.bench.timing import wait_until_quiet
 from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 _START_TIMEOUT = 900.0  # seconds
-_PUBLISHERS = 4  # routers where messages are published, about
+_PUBLISHERS = 4  # approximate number of routers at which messages are published
 _SETTLE = 0.3  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds
 
@@ -40,12 +40,12 @@ class ReceivedDeliveries:
 
     @property
     def seconds(self) -> float:
-        """From the first message until the last delivery."""
+        """Seconds from the first message until the last delivery."""
         end = max(self.published.ended, int(self.at.max()) if len(self.at) else 0)
         return (end - self.published.began) / 1e9
 
     def percentiles(self, *percents: float) -> list[float | None]:
-        """Return percentiles of the milliseconds; None if nothing was delivered."""
+        """Return percentiles of the latency in ms; None if nothing was delivered."""
         return np.percentile(self.milliseconds, percents).tolist() if len(self.at) else [None] * len(percents)
 
 
@@ -55,7 +55,7 @@ class LoadProcesses:
     def __init__(
         self, workers: Sequence[WorkerProcess], tally: DeliveryCount, expected: ExpectedDeliveries, publishers: int
     ) -> None:
-        """Use running processes, the last of which publishes; tally: of their deliveries; publishers: in that one."""
+        """Use running processes, the last of which publishes; tally: of deliveries; publishers: their number."""
         self._workers, self._tally, self._expected, self.publishers = workers, tally, expected, publishers
 
     @property
@@ -67,7 +67,7 @@ class LoadProcesses:
     def run(
         self, order: Order, meanwhile: Callable[[], None] = lambda: None, quiet: float = _QUIET
     ) -> ReceivedDeliveries:
-        """Publish, wait for the expected deliveries, and return those that arrived.
+        """Publish, wait for the expected deliveries, and return the received ones.
 
         meanwhile: called after publishing has started. quiet: seconds without a delivery before the wait ends.
         """

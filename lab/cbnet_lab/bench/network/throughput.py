@@ -30,12 +30,12 @@ from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, percent, ratio
 _CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two
 _WARM = 200  # messages before anything is measured
-_LOAD = 0.5  # of full speed, the default rate
-_MAX_PACED = 10.0  # seconds of messages at a rate
+_LOAD = 0.5  # default rate, as a share of full speed
+_MAX_PACED = 10.0  # maximum duration of a run at a fixed rate, in seconds
 _START = 60.0  # timeout for the routers to connect, in seconds
 PATIENT = 30.0  # seconds of silence before a link is declared dead: long, because a busy machine is not a broken link
-_LATE_MS = 100.0  # lag of the publisher that is reported
-_MIN_CPU_SECONDS = 0.2  # below, the resolution of a hundredth per process is too coarse
+_LATE_MS = 100.0  # publisher lag from which it is reported
+_MIN_CPU_SECONDS = 0.2  # below this, the resolution of a hundredth per process is too coarse
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class ThroughputResult:
     cpu_publisher_s: float
     cpu_receivers_s: Sequence[float]  # by process
     cpu_servers_s: Sequence[float]  # by router
-    matches: int  # of a message and a table, in all routers
+    matches: int  # of a message against a table, in all routers
     matching_s: float | None  # None if no match was timed
     matching_share: float | None  # of the routers' processor time; None if that was too short to measure
     changes: int  # records installed: links or predicates changed, which voids the delivery guarantee
@@ -78,7 +78,7 @@ class ThroughputResult:
 
     @property
     def problem(self) -> str | None:
-        """The wrong deliveries, if there are any."""
+        """The wrong deliveries, if any."""
         return self.check.problem and f"{self.topology}, {self.run}: {self.check.problem}"
 
 
@@ -103,7 +103,7 @@ class _Meter:
         counters.subtract(before)
         check = self.expected.check(order, received.subscribers, received.numbers)
         latencies = zip(("p50_ms", "p95_ms", "p99_ms", "max_ms"), received.percentiles(50, 95, 99, 100), strict=True)
-        # Routers time some of their matches.
+        # Routers time only some of their matches.
         timed, timed_s = counters[Event.MATCHES_TIMED], counters[Event.MATCHES_TIMED_NS] / 1e9
         matching_s = timed_s * counters[Event.MATCHES] / timed if timed else None
         return ThroughputResult(
@@ -166,7 +166,7 @@ def traffic_of(plan: NetworkBenchPlan) -> Traffic:
 
 
 def run(plan: NetworkBenchPlan, report: Report) -> Iterator[ThroughputResult]:
-    """Measure each network: at full speed, then at a rate."""
+    """Measure each network: at full speed, then at a fixed rate."""
     report("generating predicates and messages")
     traffic = traffic_of(plan)
     report("computing the expected deliveries")

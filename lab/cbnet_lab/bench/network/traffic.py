@@ -52,11 +52,11 @@ class DeliveryCheck:
     deliveries: int  # expected ones that arrived
     missing: int
     twice: int  # surplus copies of expected deliveries
-    spurious: int  # to clients that did not subscribe to it
+    spurious: int  # to clients without a matching subscription
 
     @property
     def problem(self) -> str | None:
-        """The wrong deliveries, if there are any."""
+        """The wrong deliveries, if any."""
         if not (self.missing or self.twice or self.spurious):
             return None
         return f"{self.missing:,} missing, {self.twice:,} duplicate, {self.spurious:,} spurious"
@@ -81,7 +81,7 @@ class ExpectedDeliveries:
         return self.counts[contents].astype(np.int64)
 
     def check(self, order: Order, subscribers: NDArray[np.int64], numbers: NDArray[np.int64]) -> DeliveryCheck:
-        """Compare the deliveries of an order: the subscriber, and the number of the message, of each."""
+        """Compare the deliveries of an order with the expected ones; each has a subscriber and a message number."""
         required = self.required(order)
         delivered = np.zeros_like(required)
         inside = (numbers >= order.first) & (numbers < order.first + order.count)
@@ -97,7 +97,7 @@ class ExpectedDeliveries:
 
 
 def expected_deliveries(traffic: Traffic) -> ExpectedDeliveries:
-    """Return the expected deliveries, by the reference as far as time allows, else by a table that agrees with it."""
+    """Return the expected deliveries, by the reference as far as time allows, the rest by a table that agrees."""
     parsed = [(subscriber, parse(text)) for subscriber, text in traffic.predicates]
     predicates: dict[int, Predicate] = {index: predicate for index, (_, predicate) in enumerate(parsed)}
     owners = [subscriber for subscriber, _ in parsed]

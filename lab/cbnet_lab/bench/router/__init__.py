@@ -1,1 +1,1 @@
-"""One router process beside topic brokers, under load of pre-encoded messages."""
+"""One router process compared with topic brokers, under a load of pre-encoded messages."""

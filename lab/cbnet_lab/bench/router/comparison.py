@@ -1,4 +1,4 @@
-"""Measurement of a router beside brokers: processor time of the server per message.
+"""Comparison of a router with brokers: processor time of the server per message.
 
 In each case all servers take turns for several rounds, so that noise affects them alike. A run with a wrong
 delivery is reported, and its server is not measured again in this case.
@@ -21,7 +21,7 @@ from cbnet_lab.bench.router.generators import Generators
 from cbnet_lab.bench.router.load import Case, Load, chosen_cases
 from cbnet_lab.bench.router.servers import SERVERS, RivalServer, chosen_servers, start_rivals
 
-_BASE = "nats"  # that the others are compared with
+_BASE = "nats"  # the server that the others are compared with
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class CaseResult:
     probe_p50_ms: float | None  # in all rounds
     probe_p99_ms: float | None
     rss_mb: Sequence[float]  # of each process, afterwards
-    problem: str | None  # the first wrong delivery, if there was one
+    problem: str | None  # the first wrong delivery, if any
 
 
 def case_result(case: Case, rival: RivalServer, rounds: Sequence[Round], megabytes: Sequence[float]) -> CaseResult:
@@ -115,7 +115,7 @@ def run(plan: RouterPlan, report: Report) -> Generator[CaseResult]:
     """Measure all servers in each case; they run until the iterator ends or is closed."""
     cases, servers = chosen_cases(plan.cases), chosen_servers(plan.servers)
     with ExitStack() as stack:
-        shared: list[RivalServer] = []  # by the cases without servers of their own
+        shared: list[RivalServer] = []  # by the cases that have no servers of their own
         for case in cases:
             with ExitStack() as own:
                 if case.has_own_servers:

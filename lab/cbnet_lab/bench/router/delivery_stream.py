@@ -4,7 +4,7 @@ Bytes are gathered in a buffer and checked in large pieces, without decoding sin
 
     ┌──────┬───────────────┐
     │ head │ content       │   frames of one shape and length form the rows of a matrix; their heads must be equal,
-    │ head │ content       │   their stamps must count on, and their contents must be those of the pool
+    │ head │ content       │   their stamps must be consecutive, and their contents must be those of the pool
     └──────┴───────────────┘
 """
 
@@ -27,7 +27,7 @@ class DeliveryStream:
     """The deliveries to one subscriber."""
 
     def __init__(self, link: RawLink, format: WireFormat, pool: MessagePool, publishers: int) -> None:
-        """Check deliveries from a link; publishers: number of those that take turns."""
+        """Check deliveries from a link; publishers: number of publishers that take turns."""
         self.link = link
         self._format = format
         self._pool, self._stamp = pool.contents, pool.stamp
@@ -42,7 +42,7 @@ class DeliveryStream:
 
     @property
     def count(self) -> int:
-        """Deliveries received; estimated for those that are not checked yet."""
+        """Number of deliveries received; an estimate for those not checked yet."""
         return self._checked + self._filled // self._frame
 
     def receive(self) -> int:
@@ -53,7 +53,7 @@ class DeliveryStream:
             self._filled += received
             if self._filled >= _MIN_PIECE:
                 self.check()
-            if not self.link.is_tls:  # the selector reports the rest; TLS may keep it
+            if not self.link.is_tls:  # the selector reports the rest; TLS may buffer it
                 break
         return total
 

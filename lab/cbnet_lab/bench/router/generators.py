@@ -1,4 +1,4 @@
-"""Load generators: publishers, receivers and probes, in processes apart from the servers and from the measurement.
+"""Load generators: publishers, receivers and probes, in processes separate from the servers and the measurement.
 
 Frames are encoded in advance, and many are sent in one write. All deliveries are counted and checked.
 """
@@ -24,10 +24,10 @@ from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 PROBE = Load(batch=1, channel="ZZ")
 _PROBE_INTERVAL = 0.002  # seconds between two messages of the probe
-_PROBE_TIMEOUT = 20.0  # seconds to wait for the last ones
+_PROBE_TIMEOUT = 20.0  # timeout for the last messages of the probe, in seconds
 _PAUSE = 0.0002  # poll interval of a publisher while the window is full, in seconds
 _STALL = 20.0  # seconds without a delivery
-_DISCARD_EVERY = 16  # writes of a publisher on a link
+_DISCARD_EVERY = 16  # writes of a publisher on a link between two discards of received bytes
 _TICK = 0.002  # seconds without data after which a receiver checks all that arrived
 _SETTLE = 0.02  # seconds of silence after the last expected delivery, to catch surplus ones
 _QUIET = 10.0  # seconds without a delivery before the wait for missing ones ends
@@ -35,7 +35,7 @@ _QUIET = 10.0  # seconds without a delivery before the wait for missing ones end
 
 @dataclass(frozen=True)
 class Transfer:
-    """What one side has done in a run."""
+    """The result of one side of a run."""
 
     messages: int  # published, or deliveries received
     at: int  # ns of the monotonic clock, when publishing began, or of the last delivery
@@ -91,7 +91,7 @@ class Publisher:
             link.discard()
 
     def _wait(self, received: int) -> None:
-        """Wait until every subscriber has received so many messages of this run."""
+        """Wait until every subscriber has received `received` messages of this run."""
         since, seen = time.monotonic(), self._progress.received
         while seen < received and not self._progress.is_aborted:
             time.sleep(_PAUSE)
@@ -152,18 +152,18 @@ class Receiver:
 
 
 class Probe:
-    """A client that sends a message every 2 ms beside the load, and waits for it.
+    """A client that sends a message every 2 ms alongside the load, and waits for its delivery.
 
-    Messages are sent at fixed times, whether or not the ones before have arrived, so that a stall counts for all.
+    Messages are sent at fixed times, whether or not earlier ones have arrived, so that a stall counts for all of them.
     """
 
     def __init__(self, target: Target, load: Load, progress: LoadProgress) -> None:
-        self._progress = progress  # of the load beside
+        self._progress = progress  # of the concurrent load
         self._receiver = Receiver(target, load, progress)
         self._publisher = Publisher(target, load, progress)
 
     def run(self) -> list[int]:
-        """Send messages as long as the load is published; return the latency of each in ns."""
+        """Send messages while the load is being published; return the latency of each in ns."""
         (stream,) = self._receiver.streams
         sent_at: list[int] = []
         latencies: list[int] = []
@@ -186,7 +186,7 @@ class Probe:
 
 
 def serve(pipe: Connection, kind: Callable[..., Publisher | Receiver | Probe], progress: LoadProgress) -> None:
-    """Open and run generators, each with a key, until the pipe closes."""
+    """Open and run generators, each identified by a key, until the pipe closes."""
     generators: dict[str, Any] = {}
     while True:
         key, method, *arguments = pipe.recv()
@@ -216,13 +216,13 @@ class Generators:
             process.close()
 
     def open(self, key: str, publish_at: Target, subscribe_at: Target) -> None:
-        """Connect the clients of a server: first all subscribers."""
+        """Connect the clients of a server, all subscribers first."""
         loads = ((subscribe_at, self._load), (publish_at, self._load), (publish_at, self._probe_load))
         for process, (target, load) in zip(self._processes, loads, strict=False):
             process.call((key, "open", target, load))
 
     def run(self, key: str, messages: int | None, seconds: float) -> tuple[Transfer, Transfer, Sequence[int]]:
-        """Publish, and wait for all deliveries; return both sides, and the probe's latencies in ns."""
+        """Publish, and wait for all deliveries; return the results of both sides, and the probe's latencies in ns."""
         receiver, publisher, *probes = self._processes
         self._progress.reset()
         for process in (receiver, *probes):

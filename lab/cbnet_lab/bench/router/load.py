@@ -11,13 +11,13 @@ from cbnet.errors import InputError
 from cbnet_lab.bench.result_table import HIDDEN
 from cbnet_lab.bench.router.message_pool import MessagePool
 
-_POOL_BYTES = 3 << 20  # of all different messages
+_POOL_BYTES = 3 << 20  # of all distinct messages
 _MAX_POOL = 20_000  # messages
 _SUBSCRIBER_WINDOW = 8 << 20  # bytes in flight to one subscriber: half of what a router queues for a client
 _WINDOW = 16 << 20  # bytes in flight to all subscribers
 _MAX_WINDOW = 10_000  # messages
 _OVERHEAD = 60  # bytes of a delivery besides its payload
-_USUAL = 10_000  # filters, at most, of cases with servers of their own
+_USUAL = 10_000  # maximum number of filters in cases with servers of their own
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Load:
     """Clients and messages."""
 
     subscribers: int = 1
-    publishers: int = 1  # that take turns
+    publishers: int = 1  # they take turns
     batch: int = 500  # messages in a write; 1 if there are several publishers
     payload: int = 100  # bytes
-    channel: str = field(default="UA", metadata=HIDDEN)  # airline or topic that they subscribe to
+    channel: str = field(default="UA", metadata=HIDDEN)  # airline or topic of the subscriptions
     seed: int = field(default=0, metadata=HIDDEN)
 
     def pool(self) -> MessagePool:
-        """Return the messages: as many as whole batches fit."""
+        """Return the messages: as many whole batches as fit."""
         count = max(self.batch, min(_MAX_POOL, _POOL_BYTES // self.payload) // self.batch * self.batch)
         return MessagePool(count, self.payload, self.channel, self.seed)
 
@@ -61,15 +61,15 @@ class Case:
     load: Load
     is_tls: bool = False
     is_transit: bool = False  # subscribers are at a second router
-    has_probe: bool = False  # latency is measured beside the load
+    has_probe: bool = False  # latency is measured alongside the load
 
     @property
     def has_own_servers(self) -> bool:
-        """Whether the servers of the other cases cannot be used."""
+        """Whether it cannot use the servers of the other cases."""
         return self.is_tls or self.is_transit
 
     def filters(self, chosen: Sequence[int]) -> list[int]:
-        """Return the numbers of filters to measure: with servers of its own, only the greatest usual one."""
+        """Return the numbers of filters to measure: with servers of its own, only the largest usual one."""
         if not self.has_own_servers:
             return list(chosen)
         return [max((count for count in chosen if count <= _USUAL), default=min(chosen))]
@@ -91,7 +91,7 @@ CASES: Final = {
 
 
 def chosen_cases(names: Sequence[str]) -> list[Case]:
-    """Return the cases of these names."""
+    """Return cases by name."""
     for name in names:
         if name not in CASES:
             raise InputError(f"unknown case {name!r}", hint=f"use some of {', '.join(CASES)}")

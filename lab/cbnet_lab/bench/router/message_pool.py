@@ -1,13 +1,13 @@
 """Messages of the router benchmark, and random filters that none of them matches.
 
-All messages have the same number of bytes and different attribute values, so that neither the generators need to parse
-frames nor a server profits from equal messages:
+All messages have the same size and different attribute values, so that the generators need not parse frames, and no
+server benefits from equal messages:
 
     {"dest": "QXB", "price": 20817, "airline": "UA"}, no tags, a payload
                                                       └ stamp of 8 bytes, then the same random bytes for all
 
-The *content* of a message is its attributes, tags and payload as they stand in a `Publish` frame. Topic brokers get
-these bytes as their payload, so that all servers move the same number of bytes.
+The *content* of a message is its attributes, tags and payload, as encoded in a `Publish` frame. Topic brokers get these
+bytes as their payload, so that all servers move the same number of bytes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from cbnet.network.protocol.wire import encode
 Bytes2D = NDArray[np.uint8]
 
 STAMP_BYTES = 8
-_MIN_PRICE, _MAX_PRICE = 256, 65_535  # encoded in as many bytes each
-_EQUAL = 0.9  # of the constraints on airlines are equalities, the others inequalities
+_MIN_PRICE, _MAX_PRICE = 256, 65_535  # all encoded in the same number of bytes
+_EQUAL = 0.9  # share of equalities among the constraints on airlines; the others are inequalities
 _ORDERS = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}
 
 
 class MessagePool:
-    """Different messages that are published in turn."""
+    """Distinct messages, published in turn."""
 
     def __init__(self, count: int, payload: int, airline: str, seed: int) -> None:
         """Draw `count` messages of an airline with `payload` bytes of payload, the stamp included."""
@@ -66,22 +66,22 @@ def publication(attributes: dict[str, Any], payload: bytes) -> bytes:
     return encode(Publish(0, attributes, [], payload, False))
 
 
-_HEAD = len(publication({}, b"")) - len(b"\x80\x90\xc4\x00\xc2")  # before the content; after it, one byte follows
+_HEAD = len(publication({}, b"")) - len(b"\x80\x90\xc4\x00\xc2")  # bytes before the content; one byte follows it
 
 
 def enclosed(content: bytes) -> bytes:
-    """Return the `Publish` frame with a content."""
+    """Return the `Publish` frame that encloses a content."""
     body = publication({}, b"")[4:_HEAD] + content + b"\xc2"
     return len(body).to_bytes(4) + body
 
 
 def subscriber_filter(airline: str, index: int) -> str:
-    """Return the filter of a subscriber, which every message of an airline matches; each has another one."""
+    """Return the filter of a subscriber, matched by every message of an airline and different for each subscriber."""
     return f'airline = "{airline}" and price < {_MAX_PRICE + 1 + index}'
 
 
 def random_filters(count: int, pools: Iterable[MessagePool], seed: int) -> Iterator[str]:
-    """Yield different filters of three constraints on the attributes of the messages, none of which matches one."""
+    """Yield distinct filters of three constraints on the messages' attributes; no message matches any of them."""
     random = Random(f"filters {seed}")
     fares: dict[str, list[dict[str, Any]]] = {}
     for fare in chain.from_iterable(pool.attributes for pool in pools):

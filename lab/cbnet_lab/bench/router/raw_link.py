@@ -1,6 +1,6 @@
 """A connection of a load generator: bytes to and from a server, with TLS or without.
 
-After the greeting it does not block: one process serves many of them.
+After the greeting it does not block, so one process can serve many of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Self
 
 from cbnet.errors import CbnetError
 
-_TIMEOUT = 3600.0  # seconds for the answer to a greeting or to many subscriptions
+_TIMEOUT = 3600.0  # timeout for the answer to a greeting or to many subscriptions, in seconds
 _SEND_TIMEOUT = 20.0  # seconds
 _DISCARD = 1 << 16
 
@@ -63,7 +63,7 @@ class RawLink:
         self.socket.setblocking(False)
         return self
 
-    # --- load: never blocking, but for `send`
+    # --- load: non-blocking, except `send`
 
     def send(self, data: memoryview) -> None:
         """Send all bytes, waiting while the server does not read."""
@@ -76,7 +76,7 @@ class RawLink:
                 self._wait(select.POLLIN)
 
     def receive_into(self, space: memoryview) -> int:
-        """Receive available bytes, with TLS of one record; return their number."""
+        """Receive the available bytes, with TLS those of one record; return their number."""
         try:
             received = self.socket.recv_into(space)
         except (BlockingIOError, ssl.SSLWantReadError):

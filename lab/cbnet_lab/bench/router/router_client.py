@@ -19,7 +19,7 @@ from cbnet.network.protocol.frames import (
 from cbnet.network.protocol.wire import VERSION, FrameReader, encode
 from cbnet_lab.bench.router.raw_link import RawLink
 
-_CONFIRM = 600.0  # seconds for all routers to confirm a subscription
+_CONFIRM = 600.0  # timeout for all routers to confirm a subscription, in seconds
 _READ = 1 << 16  # bytes
 
 
@@ -58,7 +58,7 @@ class RouterClient:
         self.filters = len(filters)
 
     def unsubscribe(self, ids: Sequence[int]) -> None:
-        """End subscriptions of one filter each, and wait until the router has answered all of it."""
+        """End subscriptions of one filter each, and wait until the router has handled all of them."""
         self._ask([*map(Unsubscribe, ids), Ping(1)], Pong)
         self.filters -= len(ids)
 
@@ -72,7 +72,7 @@ class RouterClient:
         return next(answer for answer in self._answers(frames) if isinstance(answer, kind))
 
     def _answers(self, frames: Iterable[Frame]) -> Iterator[Frame]:
-        """Send frames; yield what the router sends, for as long as it is asked for."""
+        """Send frames; yield the router's frames for as long as the caller asks for more."""
         data = self.link.ask(b"".join(map(encode, frames)))
         while True:
             yield from [*self.reader.feed(data)]

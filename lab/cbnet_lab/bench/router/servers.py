@@ -1,4 +1,4 @@
-"""The servers of the router benchmark: their configuration, and those that run, routers with their filters."""
+"""The servers of the router benchmark: their configuration, and the running ones, with the filters of routers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from cbnet_lab.bench.router.raw_link import RawLink
 from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program, running_server
 
-# Silence is no failure here: clients wait, and are sent nothing, while others subscribe to a million filters. A ping,
-# after half an hour, was once taken for a message.
+# Silence is not a failure here: clients receive nothing while others subscribe to a million filters. A ping, after
+# half an hour, was once mistaken for a message.
 _PATIENT = ("--set", "heartbeat=40000", "--set", "dead=80000", "--set", "silence=90000")
 _OPENSSL = "openssl"
 _PER_SUBSCRIPTION = 50  # filters
-_SUBSCRIBERS = 101  # whose filters are counted too, as a router holds at most a million
+_SUBSCRIBERS = 101  # their filters count, too, as a router holds at most a million
 
 
 class Certificate(NamedTuple):
@@ -67,12 +67,12 @@ class ServerKind:
 
     name: str
     setup: Callable[[Options], ServerSetup]
-    package: str  # of the system if its version has an option, else of Python
+    package: str  # a program of the system if it has a version option, otherwise a Python package
     version_option: str = ""
 
     @property
     def is_installed(self) -> bool:
-        """Whether its program is found."""
+        """Whether its program is available."""
         return not self.version_option or shutil.which(self.package) is not None
 
     def version(self) -> str:
@@ -116,7 +116,7 @@ def _redis(options: Options) -> ServerSetup:
 
 def _mosquitto(options: Options) -> ServerSetup:
     lines = [f"listener {options.port} 127.0.0.1", "allow_anonymous true", "max_queued_messages 0", "log_type error"]
-    lines.append(f"user {getpass.getuser()}")  # started by root it would become another user, who cannot read the key
+    lines.append(f"user {getpass.getuser()}")  # started by root, it would switch to a user who cannot read the key
     if options.certificate is not None:
         lines += [f"certfile {options.certificate.file}", f"keyfile {options.certificate.key}"]
     return ServerSetup(("mosquitto", "-c", "server.conf"), {"server.conf": "\n".join(lines) + "\n"})
@@ -147,17 +147,17 @@ def chosen_servers(names: Sequence[str] | None) -> list[str]:
 
 @dataclass(frozen=True)
 class RivalServer:
-    """One or two servers to measure: publishers are at the first one, subscribers at the last one."""
+    """One or two servers to measure: publishers connect to the first, subscribers to the last."""
 
     kind: ServerKind
     servers: Sequence[ServerProcess]
     authority: str | None  # file of the certificate to trust; None: without TLS
     filters: int | None = None  # content filters that a router holds; None for a broker
-    holder: RawLink | None = None  # the client of all but the subscribers' filters
+    holder: RawLink | None = None  # the client that holds all filters except those of subscribers
 
     @property
     def key(self) -> str:
-        """A name that no other rival of a case has."""
+        """A name that is unique in its case."""
         return self.kind.name if self.filters is None else f"{self.kind.name}, {self.filters:,} filters"
 
     @property
@@ -184,7 +184,7 @@ class RivalServer:
 def start_rivals(
     stack: ExitStack, case: Case, servers: Sequence[str], plan: RouterPlan, report: Report
 ) -> list[RivalServer]:
-    """Start the servers of a case, and of all similar ones; routers once for each number of filters."""
+    """Start the servers of a case, which similar cases can share; routers once for each number of filters."""
     certificate = None
     if case.is_tls:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-"))
@@ -206,7 +206,7 @@ def start_rivals(
 
 
 def _hold_filters(stack: ExitStack, port: int, authority: str | None, count: int, seed: int) -> RawLink:
-    """Subscribe to random filters that no message matches, as a client of its own."""
+    """Subscribe to random filters that no message matches, as a separate client."""
     client = RouterClient(RawLink(port, authority), "holder")
     stack.callback(client.link.close)
     # The messages of all cases: smaller pools are the first messages of a larger one.

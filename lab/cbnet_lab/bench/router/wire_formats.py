@@ -1,9 +1,9 @@
 """Frames of the measured servers: greeting, publication, and the shape of deliveries.
 
-A format opens a link as a publisher, or as a subscriber whose subscription is in effect then; it returns the frame that
-publishes a content, which stands in it as it is; and the shape of the first frame of received bytes, or None if more
-bytes are needed. Frames are not decoded one by one: those that begin with the same bytes as the one before have its
-shape.
+A format opens a link as a publisher, or as a subscriber, whose subscription is then in effect. It returns the frame
+that publishes a content, which the frame contains unchanged; and the shape of the first frame of received bytes, or
+None if more bytes are needed. Frames are not decoded one by one: a frame that begins with the same bytes as the
+previous one has the same shape.
 
 No client library is used, because it would be the bottleneck. With one subscriber and 100 bytes of payload, nats-server
 2.15 delivered 270,000 messages per second to these frames and 109,000 to the library nats-py, all of whose clients
@@ -28,7 +28,7 @@ from cbnet_lab.bench.router.router_client import RouterClient
 
 
 class FrameShape(NamedTuple):
-    """The first frame of some bytes."""
+    """The shape of the first frame of received bytes."""
 
     length: int  # in bytes
     head: int  # bytes that are the same in all frames of this shape
@@ -55,7 +55,7 @@ class CbnetFormat:
         return enclosed(content)
 
     def shape(self, data: bytes, content_bytes: int) -> FrameShape | None:
-        """Return the shape of a frame: of a `Deliver`, all but its number and its content is its head."""
+        """Return the shape of a frame; the head of a `Deliver` is everything but its number and its content."""
         end = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES])
         if len(data) < max(end, LENGTH_BYTES + 1):
             return None

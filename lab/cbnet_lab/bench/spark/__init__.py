@@ -1,1 +1,1 @@
-"""Benchmarks of matching on Spark, beside plain Spark SQL."""
+"""Benchmarks of matching on Spark, compared with plain Spark SQL."""

@@ -144,7 +144,7 @@ def _calibrate(records: Path, table: Path) -> float:
 
 
 def rivals(given: SparkPlan, master: str, report: Report) -> Iterator[RivalTime]:
-    """Measure `match` beside plain Spark SQL, for several numbers of filters."""
+    """Measure `match` and plain Spark SQL, for several numbers of filters."""
     kinds = _kinds(given, master)
     folder = _records(given, kinds, given.rival_records)
     with _session(given, master) as spark:

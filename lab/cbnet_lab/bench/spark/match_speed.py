@@ -1,6 +1,6 @@
 """Passes over the same records with the same table, on Spark and in this process.
 
-In this process pyarrow reads the same Parquet files. Processor time is measured beside wall time.
+In this process pyarrow reads the same Parquet files. Processor time is measured as well as wall time.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _columns(records: Path) -> list[str]:
 
 
 def same_answers(spark: SparkSession, records: Path, table: Path, count: int) -> int:
-    """Check that matches on Spark equal those of the table; return how many were compared."""
+    """Check that matches on Spark equal those of the table; return the number compared."""
     file = min(records.glob("*.parquet"))
     frame = spark.read.parquet(str(file)).where(f"{KEY} < {count}")
     tables = ship_tables(spark, table, filters=False)

@@ -30,7 +30,7 @@ _LARGEST = "I = 500"
 
 @dataclass(frozen=True, kw_only=True)
 class Figures9And12Parameters(SweepParameters):
-    """Names of tables; those with many, which show only that they are faster, have at most `most_with_few` filters."""
+    """Names per table; tables with many, which only show that they are faster, have at most `most_with_few` filters."""
 
     interfaces: tuple[int, ...] = (2, 50, 100, 200, 500, 0)
     names: tuple[int, ...] = (_FEW, _MANY)
@@ -81,7 +81,7 @@ def _metrics(rows: Rows, _: Figures9And12Parameters) -> Metrics:
 
 
 def _by_names(rows: list[Row]) -> Metrics:
-    """Return the least and greatest factor that fewer names add to time and postings, over all tables."""
+    """Return the least and greatest factor by which fewer names increase time and postings, over all tables."""
     ratios: dict[str, list[float]] = {"us": [], "postings": []}
     for group in grouped(rows, "case", "filters").values():
         few, many = where(group, names=_FEW), where(group, names=_MANY)

@@ -60,7 +60,7 @@ def _mix(parameters: SummaryParameters, filters: int, interfaces: int | None) ->
 
 
 def _disjoint(parameters: SummaryParameters, context: ExperimentContext) -> Iterator[Row]:
-    """Yield times without a common name while the filters, the attributes of a message, or the names grow."""
+    """Yield times without a common name, for growing numbers of filters, attributes of a message, or names."""
     middle = parameters.filters[len(parameters.filters) // 2]
     base = replace(_mix(parameters, middle, parameters.interfaces[-1]), AN=(10, 10))
     cases = [("filters", filters, replace(base, F=filters)) for filters in parameters.filters]
@@ -86,7 +86,7 @@ def _single(data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
 
 
 def _scan(oracle: Oracle, data: BenchInput, parameters: SummaryParameters) -> Iterator[Row]:
-    """Yield the times of a scan, of another message each turn."""
+    """Yield the times of a scan, with a different message each turn."""
     for turn, members in enumerate(data.members[: parameters.turns]):
         spent = cpu_seconds_of(lambda: oracle.candidates(members), _PASSES)  # noqa: B023
         yield {"method": _SCAN, "turn": turn, "us": spent * 1e6}
@@ -118,7 +118,7 @@ def _metrics(rows: Rows, _: SummaryParameters) -> Metrics:
 
 
 def _growth(rows: list[Row]) -> Metrics:
-    """Return how the time grows, over the growth of attributes × log(names)."""
+    """Return the growth of the time relative to the growth of attributes × log(names)."""
     expected: dict[str, Callable[[float], float]] = {"filters": lambda _: 1, "attributes": float, "names": log}
     growing = []
     for (grown,), group in grouped(where(rows, method=COUNTING.name), "grown").items():
@@ -146,7 +146,7 @@ def _savings(rows: list[Row]) -> Metrics:
 
 
 def _factors(rows: list[Row]) -> Metrics:
-    """Return the factors of the time without the short-circuit."""
+    """Return the ratios of the time without the short-circuit to the time with it."""
     factors = [
         {"interfaces": interfaces, "filters": filters, "matching": group[0]["matching"] / interfaces}
         | ratio(group, _OFF.name, COUNTING.name)

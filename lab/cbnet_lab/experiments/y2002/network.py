@@ -1,4 +1,4 @@
-"""Matching time of a network of routers against one central server [2002 §5.4].
+"""Matching time of a network of routers compared with one central server [2002 §5.4].
 
     destinations   0 1 … 19 │ 20 … 39 │ …        each has one filter
     routers            ○         ○               of 20 interfaces, in levels; all but the root have a parent
@@ -26,7 +26,7 @@ from cbnet_lab.experiments.timing import PIVOT, SELECTIVE, TimedComparison, Time
 from cbnet_lab.workload import Forwarding2002
 
 _DESTINATIONS = 1_000_000
-_ROUTERS = (20, 10)  # interfaces: the paper's, and those for which its number of hops is right
+_ROUTERS = (20, 10)  # interfaces: the paper's number, and the one for which its number of hops is right
 _METHODS = (SELECTIVE, PIVOT)
 _SERVER, _ROUTER, _ALL = "one server", "router", "one router, all filters"
 
@@ -41,7 +41,7 @@ class RouterNetworkParameters(TimedParameters):
 
     @property
     def levels(self) -> int:
-        """Levels of routers, so that all destinations find an interface."""
+        """The number of levels of routers needed to give every destination an interface."""
         return next(level for level in range(1, 64) if self.interfaces**level >= self.destinations)
 
 
@@ -60,14 +60,14 @@ def _run(parameters: RouterNetworkParameters, context: ExperimentContext) -> Res
 
 
 def farthest(interfaces: int, destinations: int) -> int:
-    """Return the most routers between two destinations, in a tree of routers that is filled level by level.
+    """Return the maximum number of routers between two destinations, in a tree of routers filled level by level.
 
     The root has children at all its interfaces, other routers at all but one; the last children are destinations.
     """
     edges: list[tuple[int, int]] = []
     leaves, first = interfaces, 0  # interfaces without a router, and the first router that has one
     taken = [0]  # interfaces of each router that lead to a router
-    while leaves < destinations:  # one more router takes one interface, and has the others
+    while leaves < destinations:  # one more router takes one interface, and adds its others
         edges.append((first, len(taken)))
         taken[first] += 1
         taken.append(1)
@@ -110,7 +110,7 @@ def _metrics(rows: Rows, parameters: RouterNetworkParameters) -> Metrics:
 
 
 def _latencies(rows: Rows, parameters: RouterNetworkParameters) -> list[Row]:
-    """Return the times at one server, of the paper's hops (2 log_I H, rounded up), and along a path, by method."""
+    """Return the times at one server, for the paper's hops (2 log_I H, rounded up), and along a path, by method."""
     hops = ceil(round(2 * log(parameters.destinations) / log(parameters.interfaces), 6))
     latencies = []
     for (method,), group in grouped(rows["times"], "method").items():

@@ -17,7 +17,7 @@ from cbnet_lab.workload import Forwarding2002
 
 _ROUNDS = 10
 _PAPER_SHARE = 131 / 200
-_BLOCK = 5  # rounds; from one to the next, chance may let the benefit rise
+_BLOCK = 5  # rounds; between single rounds the benefit may rise by chance
 
 
 @dataclass(frozen=True)

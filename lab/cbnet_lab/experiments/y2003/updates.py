@@ -50,7 +50,7 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> Results:
 
 
 def _seconds(rate: int, parameters: UpdatesParameters) -> float:
-    """Return the duration of a run: at a low rate no longer than the changes that the benchmark prepares last."""
+    """Return the duration of a run; at a low rate, at most as long as the benchmark's prepared changes last."""
     return min(parameters.seconds, _AT_LOW_RATES) if rate < _LOW else parameters.seconds
 
 

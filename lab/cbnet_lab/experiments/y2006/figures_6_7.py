@@ -1,7 +1,7 @@
 """Figures 6 and 7 of [2006]: the disjunction advantage of predicates of the language.
 
 Both figures show one Monte Carlo simulation: Figure 6 with Zipf-distributed names, Figure 7 with uniform names.
-The rules of the paper decide, not ours, which are shown beside.
+The verdicts follow the rules of the paper; our rules are shown alongside.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _run(parameters: Figures6And7Parameters, context: ExperimentContext) -> Resu
 
 
 def _metrics(rows: Rows, _: Figures6And7Parameters) -> Metrics:
-    """Return the metrics of the scenarios that were run; those that a run is too small for are None."""
+    """Return the metrics of the scenarios that were run; metrics that need a larger run are None."""
     curves = advantage_curves(rows["advantages"])
     steps = [
         points[10 * count]["p50"] < row["p50"]

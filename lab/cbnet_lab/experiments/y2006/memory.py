@@ -40,7 +40,7 @@ class MemoryParameters2006:
     names: int = 50
     filters: int = 3
     sources: int = 50  # of paths in the Internet graph of --topology
-    receivers: int = 1000  # there, for the tables of PSF
+    receivers: int = 1000  # in that graph, for the tables of PSF
 
 
 def _run(parameters: MemoryParameters2006, context: ExperimentContext) -> Results:
@@ -115,7 +115,7 @@ def _printed(network: Network) -> float:
 
 
 def _placed(network: Network) -> Row:
-    """Return the receivers in PSF's tables and their words, source by source, against distances found without trees."""
+    """Return the receivers in PSF's tables and their words, by source, compared with distances found without trees."""
     lengths = distances(network.graph, network.senders)[:, network.receivers]  # all edges have length 1
     words = network.unreduced_words
     row = {"placed": 0, "hops": int(lengths.sum()), "words": 0, "words_by_hops": int((lengths @ words).sum())}

@@ -7,7 +7,7 @@ last one of `specific_advantages(["zipf-500"], max_predicates=100)` by the pairw
     scenario  rule      predicates  min    p5     p50    p95    max    sets
     zipf-500  pairwise  100         0.485  0.551  0.813  0.974  0.993  100
 
-A set of predicates is drawn once, and α is taken of its first one, two, five and so on. Each set has its own random
+A set of predicates is drawn once, and α is computed for its first one, two, five and so on. Each set has its own random
 stream, so results do not depend on the number of processes, nor on whether the sets are drawn on Spark.
 """
 

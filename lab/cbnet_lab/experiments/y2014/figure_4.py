@@ -2,8 +2,8 @@
 
 Roots are selected several times, by AS class. For each pair of nodes the extra hops are averaged over the trees of a
 selection, or the worst tree is taken. The paper's boxes are over all pairs of ASes, and its 2.5 cannot be a maximum of
-whole hops, so it must be an average over the selections: that population decides. Beside it are boxes over the pairs of
-all selections, and over the means of sources.
+whole hops, so it must be an average over the selections: that population decides. Boxes over the pairs of all
+selections, and over the means of sources, are shown alongside.
 """
 
 from __future__ import annotations

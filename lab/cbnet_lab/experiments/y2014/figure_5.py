@@ -1,7 +1,7 @@
 """Figure 5 of [2014 §4.1]: trees that an interface has to distinguish, out of k.
 
 Two trees are equal at an interface if they have the same destinations behind it. The result depends on which of several
-shortest paths a tree takes, which is not in the paper: both rules are shown.
+shortest paths a tree takes, which the paper does not specify: both rules are shown.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The tables of a router for all trees are folded into one, on Spark and, for comp
 trees are grouped as well. On small networks every decision of the folded table is compared with those of the separate
 tables.
 
-That the table stays manageable follows in the paper from Table 1 and Figure 5: an interface needs a handful of trees,
-so many trees cost at most a handful of times one. That factor decides, not a chosen size of memory.
+The paper concludes from Table 1 and Figure 5 that the table stays manageable: an interface needs a handful of trees, so
+many trees cost at most a handful of times as much as one. That factor decides the verdict, not a chosen memory size.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A population of user clusters has subscriptions and offers at the nodes of the g
 interface of the router are reduced to minimal ones. The share that is kept falls as the population grows, so several
 sizes are measured; the last one is compared with the paper.
 
-"Original" descriptors have two readings: all sets of the users, and those that a user announces after dropping the
-redundant ones among its own. Both are shown where the table has them.
+"Original" descriptors have two readings: all sets of the users, and the sets that a user announces after dropping its
+own redundant ones. Both are shown where the table has them.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _interfaces(trees: list[Row]) -> Metrics:
     middle, theirs = float(np.median(counts)), _paper_row()["interfaces"]
     return {
         "least": counts[0], "most": counts[-1], "trees": len(trees), "median": middle,
-        # the paper's number, if some tree has as few and some tree as many
+        # the paper's number, if it is between the fewest and the most of all trees
         "reached": theirs if counts[0] <= theirs <= counts[-1] else middle,
         "chosen": where(trees, chosen=True)[0]["interfaces"],
     }  # fmt: skip
@@ -227,7 +227,7 @@ def _share(row: Mapping[str, Any]) -> float:
 
 
 def _grids(tables: Tables, parameters: Table1Parameters) -> list[Grid]:
-    """Return Table 1 beside the paper's."""
+    """Return our Table 1 next to the paper's."""
     clusters = max(parameters.clusters)
     last = _of_clusters(tables["interfaces"].to_pylist(), clusters)
     lines: list[list[Cell | str]] = []

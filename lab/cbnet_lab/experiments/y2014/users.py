@@ -61,8 +61,8 @@ def derive_trace(context: ExperimentContext, app: str, topics: int = 400) -> Der
 def models(context: ExperimentContext) -> dict[str, UserModel]:
     """Return a model of each application: fitted to its trace, or the default one.
 
-    Blogs, less than a hundredth of all descriptors, have the default one; so has the Web, as the vocabulary of a trace
-    whose rare tags were removed hardly grows. Its default follows the sizes of published crawls.
+    Blogs, less than a hundredth of all descriptors, have the default model; so has the Web, because the vocabulary of a
+    trace whose rare tags were removed hardly grows. Its default follows the sizes of published crawls.
     """
     from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
     from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights

@@ -1,34 +1,35 @@
-"""The checker: what was promised to publishers, subscribers and requesters, and is not so.
+"""The checker: violations of the guarantees to publishers, subscribers and requesters.
 
-lost          a message with the receipt "stored" was never received for a durable subscription that matches, and that
-              all routers had confirmed when it was published, or is not in a log; or the receipt counts fewer
-              subscriptions than these; or a plain subscriber did not receive a message, though nothing failed
-unkept        a plain subscriber did not receive a message that was published after its subscription was confirmed by
-              all routers that can be reached, though nothing has changed since
-gap           a message of a log, at or after the start of a subscription from the past that matches, was not received
-              there, and its client was not told; or a plain subscriber did not receive a message with a receipt, and
-              was never told, though neither it nor its router failed
-spurious      a message was received that nobody published, that does not match, or before it was published or before
-              the start of a subscription; or, in a settled network, for a subscription that has ended or that cannot be
-              reached; or a plain subscriber was told of a loss before anything failed
+lost          a message with the receipt "stored" was never received for a matching durable subscription that all
+              routers had confirmed when it was published, or is missing from a log; or the receipt counts fewer
+              subscriptions than these; or a plain subscriber did not receive a message, although nothing failed
+unkept        a plain subscriber did not receive a message published after all reachable routers had confirmed its
+              subscription, although nothing has changed since
+gap           a subscription from the past did not receive a matching message at or after its start in the log, and the
+              loss was not reported to its client; or a plain subscriber did not receive a message with a receipt, and
+              no loss was reported to it, although neither it nor its router failed
+spurious      a received message was never published, does not match, or arrived before it was published or before the
+              start of the subscription; or, in a settled network, was for a subscription that has ended or cannot be
+              reached; or a loss was reported to a plain subscriber before anything failed
 altered       a message differs from the one that was published
-stored twice  one message has two offsets of a subscription or a log, or one offset two messages
-repeated      a message was received again, though it was acknowledged in time, or before the time was over, and
-              neither its home nor a client of the subscription had a fault in between; or at all, if the
-              subscription is not durable
-order         a later message of a publisher has a lower offset, or reached a client first, and was not sent again;
-              or messages of a log came in another order; or those for a plain subscriber, though nothing failed
-refused       a message was refused though no disk was full, all routers had confirmed all homes, and no clock jumped
-unanswered    a publisher got no answer in time; or the answer is that homes are silent, though all was mended in time
-              and no clock jumped; or a subscription from the past never began
-no reply      a request has no reply, though the network has settled and a holder can be reached
+stored twice  one message has two offsets in a subscription or a log, or two messages have one offset
+repeated      a message was received again although it was acknowledged in time, or before the time to acknowledge it
+              had expired, and neither its home nor a client of the subscription had a fault in between; or at all, if
+              the subscription is not durable
+order         a later message of a publisher has a lower offset, or reached a client first without a redelivery; or
+              messages of a log arrived out of order; or messages for a plain subscriber, although nothing failed
+refused       a message was refused although no disk was full, all routers had confirmed all homes, and no clock jumped
+unanswered    a publisher got no answer in time; or the answer reports silent homes, although all faults were repaired
+              in time and no clock jumped; or a subscription from the past never started
+no reply      a request got no reply, although the network has settled and a holder can be reached
 wrong reply   a reply does not match the request, or nobody waits for it
 endless       a request did not end
 unsettled     the network did not settle in time after the last change
 waiting       messages were left at the end, or the record has no end
-              and any part of the state that was compared and differs, by its name: tables, packets, …
 
-A function of the events alone, so that it can be tested with records written by hand.
+A compared part of the state that differs is a violation under its own name: tables, packets, …
+
+The findings depend on the events alone, so the checker can be tested with records written by hand.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from cbnet_lab.faults.check.log import LogCheck, ReplayCheck
 from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription
 from cbnet_lab.faults.check.requests import RequestCheck
 
-GRACE = 1.0  # seconds after its timeout for which a publisher waits for an answer
+GRACE = 1.0  # seconds for which a publisher waits for an answer after its timeout
 
 
 class Checker:
@@ -61,9 +62,9 @@ class Checker:
         self._published: dict[Identity, record.PublishEvent] = {}
         self._receipts: dict[Identity, record.ReceiptEvent] = {}
         self._full: set[str] = set()  # routers whose disk is full
-        self._freed = -inf  # time when the last one was
-        self._jumped = -inf  # time when a clock did
-        self._changes: list[record.FaultEvent] = []  # since the network had settled
+        self._freed = -inf  # time when a disk was last full
+        self._jumped = -inf  # time of the last clock jump
+        self._changes: list[record.FaultEvent] = []  # since the network last settled
         self.changed = 0.0  # time of the last change
         self.is_over = False
 
@@ -73,7 +74,7 @@ class Checker:
         return self._state.is_settled
 
     def add(self, *events: record.Event) -> None:
-        """Check events."""
+        """Add and check events, in order of time."""
         for event in events:
             self._advance(event.at)
             self._add(event)
@@ -220,10 +221,11 @@ class Checker:
             self.findings.violate("refused", f"{text}: {event.reason}")
 
     def _may_refuse(self, publish: record.PublishEvent) -> bool:
-        """Return whether a disk was full, a home was not known to all routers, or a clock has jumped since.
+        """Return whether a message may be refused.
 
-        One router may have stored later messages there before another, which knows the home, sends this one; or by
-        its clock the timeout of this one had expired.
+        It may if a disk was full, a home was not known to all routers, or a clock has jumped since it was published.
+        One router may have stored later messages at the home before another router, which knows the home, sends this
+        one; or the timeout of this message had expired by the clock of a router.
         """
         was_full = bool(self._full) or self._freed >= publish.at - self._begin.recovery
         matching = (each for each in self._durable.values() if each.matches(publish.message))
@@ -263,7 +265,7 @@ class Checker:
         for each in due:
             if (publish.publisher, publish.number) not in stored[each.name] and not each.is_told:
                 self.findings.violate("lost", f"{each.name}: {text}, stored at {receipt.at:.2f}")
-        least = sum(not each.is_past for each in due)  # the others may still get messages over the log
+        least = sum(not each.is_past for each in due)  # the others may still receive messages from the log
         if not least <= receipt.subscriptions <= sum(each.since <= receipt.at for each in matching):
             self.findings.violate("lost", f"{text}: stored by {receipt.subscriptions} subscriptions, not by {least}")
 
@@ -281,9 +283,9 @@ class Checker:
 
 
 def settled_checker(predicates: Mapping[str, str], recovery: float = 0.0) -> Checker:
-    """Return the checker of a run in a settled network; predicates: of plain subscriptions, by client.
+    """Return the checker of a run in a settled network; predicates: of the plain subscriptions, by client.
 
-    Messages may take any time to arrive.
+    Deliveries have no deadline.
     """
     checker = Checker(record.BeginEvent(0.0, 0, 0.0, recovery, delay=inf))
     for name, text in predicates.items():
@@ -293,7 +295,7 @@ def settled_checker(predicates: Mapping[str, str], recovery: float = 0.0) -> Che
 
 
 def check_record(events: Iterable[record.Event]) -> Findings:
-    """Return the findings in a record, which begins with `BeginEvent`."""
+    """Return the findings of a record, which must begin with a `BeginEvent`."""
     iterator = iter(events)
     begin = next(iterator, None)
     if not isinstance(begin, record.BeginEvent):

@@ -16,7 +16,7 @@ class _Stored:
 
     identity: Identity
     received: float
-    acknowledged: float = inf  # since
+    acknowledged: float = inf  # time of the acknowledgement
 
 
 class DurableCheck(SubscriptionCheck):
@@ -26,17 +26,17 @@ class DurableCheck(SubscriptionCheck):
         super().__init__(first, findings)
         self._slack = slack
         self._ack_wait = first.ack_wait - slack
-        self.is_past = first.age is not None  # whether it begins in the past
-        self.start: int | None = None  # offset in the log of its home where it begins, if that is known
-        self.is_told = False  # whether clients know that messages are missing
+        self.is_past = first.age is not None  # whether it starts in the past
+        self.start: int | None = None  # offset in the log of its home where it starts, if known
+        self.is_told = False  # whether missing messages were reported to clients
         self._offsets: dict[int, _Stored] = {}
-        self._faults = -inf  # time of the last one, of its home or a client
+        self._faults = -inf  # time of the last fault of its home or a client
         self._home_faults = -inf
         self._highest: dict[tuple[str, str], tuple[int, float]] = {}  # by client and publisher: offset, time
 
     @property
     def messages(self) -> dict[int, Identity]:
-        """The messages that were received, by offset."""
+        """The messages received, by offset."""
         return {offset: stored.identity for offset, stored in self._offsets.items()}
 
     def fault(self, event: record.FaultEvent) -> None:
@@ -47,10 +47,10 @@ class DurableCheck(SubscriptionCheck):
         if event.of == self.home:
             self._home_faults = event.at
             if self.confirmed == inf and not self._offsets:
-                self.start = None  # it may not have been on disk, and begin elsewhere when it is made again
+                self.start = None  # it may not be on disk yet, and may start elsewhere when created again
 
     def lost(self, event: record.LostEvent) -> None:
-        """Handle a report of missing messages; without a number, no stored message may be missing."""
+        """Handle a report of missing messages; a report without a number excuses no missing stored message."""
         self.is_told |= event.messages > 0
 
     def receive(self, event: record.ReceiveEvent, publish: record.PublishEvent | None) -> None:
@@ -80,7 +80,7 @@ class DurableCheck(SubscriptionCheck):
         return is_late and now - stored.received >= self._ack_wait
 
     def _check_order(self, event: record.ReceiveEvent, text: str) -> None:
-        """Check that a client receives the messages of a publisher in order, unless this one was sent before."""
+        """Check that a client receives the messages of a publisher in order, unless this is a redelivery."""
         key = event.client, event.publisher
         offset, at = self._highest.get(key, (0, -inf))
         if event.offset > offset:

@@ -1,4 +1,4 @@
-"""The findings of the checker: counts, recoveries, and the promises that were broken."""
+"""The findings of the checker: counts, recovery times, and broken promises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 Identity: TypeAlias = tuple[str, int]  # publisher and number
 
 
-COUNTS: Final = {  # by name: what is counted
+COUNTS: Final = {  # by name: its description
     "published": "messages published",
     "settled": "while the network had settled",
     "received": "received",
@@ -35,13 +35,13 @@ COUNTS: Final = {  # by name: what is counted
 
 @dataclass
 class Findings:
-    """Counts of a run, and the violations of what was promised, by kind."""
+    """Counts of a run, and the broken promises by kind."""
 
     counts: Counter[str] = field(default_factory=Counter)  # of COUNTS
     faults: Counter[str] = field(default_factory=Counter)  # by kind
-    ends: Counter[str] = field(default_factory=Counter)  # of faults, by kind
-    missed: list[tuple[float, int, bool]] = field(default_factory=list)  # time of a message, deliveries, were promised
-    recoveries: dict[str, list[float]] = field(default_factory=dict)  # seconds from a change, by kind, to the settling
+    ends: Counter[str] = field(default_factory=Counter)  # ended faults, by kind
+    missed: list[tuple[float, int, bool]] = field(default_factory=list)  # time, missed deliveries, whether promised
+    recoveries: dict[str, list[float]] = field(default_factory=dict)  # by kind of change: seconds until settled
     violations: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -54,7 +54,7 @@ class Findings:
         self.violations.setdefault(kind, []).append(text)
 
     def number(self, *kinds: str) -> int:
-        """Return the number of violations of some kinds."""
+        """Return the number of violations of these kinds."""
         return sum(len(self.violations.get(kind, ())) for kind in kinds)
 
     def texts(self) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""The check of the log of a router, its own history, and of the subscriptions that begin there.
+"""Check of the log of a router, its own history, and of the subscriptions that start in it.
 
-log             1  2  3  4  5  6  7        of what the router has at the end, and of what replays received
-replay at 3           3  .  5  6  7        4 does not match; nothing else may be missing, unless that was reported
-durable at 3          1     2  3  4        with offsets of its own, in the order of the log
+log             1  2  3  4  5  6  7        the router's messages at the end, and the messages received by replays
+replay at 3           3  .  5  6  7        4 does not match; nothing else may be missing, unless the loss was reported
+durable at 3          1     2  3  4        with its own offsets, in the order of the log
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ Published: TypeAlias = Mapping[Identity, record.PublishEvent]
 
 
 class ReplayCheck(SubscriptionCheck):
-    """The check of a subscription that begins in the past, and is not durable: nothing ever comes twice."""
+    """The check of a subscription that starts in the past and is not durable: no message is delivered twice."""
 
     def __init__(self, first: record.SubscribeEvent, findings: Findings) -> None:
         super().__init__(first, findings)
         self.age = 0.0 if first.age is None else first.age
-        self.start: int | None = None  # offset where it begins
+        self.start: int | None = None  # offset where it starts
         self.began = inf
         self.messages: dict[int, Identity] = {}  # by offset
-        self._last = 0  # offset
-        self._told: set[int] = set()  # offsets after which something is missing
+        self._last = 0  # offset of the last message
+        self._told: set[int] = set()  # offsets after which a loss was reported
 
     def replay(self, event: record.ReplayEvent) -> None:
-        """Handle the start; it is resumed after interruptions."""
+        """Handle the start of the replay; ignore its resumption after an interruption."""
         if self.start is None:
             self.start, self.began = event.offset, event.at
 
     def lost(self, _: record.LostEvent) -> None:
-        """Handle a report of messages missing after the last one."""
+        """Handle a report of messages missing after the last received one."""
         self._told.add(self._last)
 
     def receive(self, event: record.ReceiveEvent, publish: record.PublishEvent | None) -> None:
@@ -75,13 +75,13 @@ class LogCheck:
         self._messages: dict[int, Identity] = {offset: (name, number) for offset, name, number in kept.messages}
 
     def add(self, replay: ReplayCheck) -> None:
-        """Add what a subscription received."""
+        """Add the messages that a replay received."""
         for offset, identity in replay.messages.items():
             if self._messages.setdefault(offset, identity) != identity:
                 self._findings.violate("stored twice", f"{replay.name}: offset {offset} has another message")
 
     def check(self, stored: Iterable[Identity]) -> None:
-        """Check the order, and that no matching message with a receipt is missing, unless the log has dropped some."""
+        """Check the order, and that no matching message with a receipt is missing, unless the log dropped messages."""
         self._findings.check_offsets(f"log of {self._router}", self._messages)
         known = set(self._messages.values())
         for identity in stored if self._first <= 1 else ():
@@ -91,7 +91,7 @@ class LogCheck:
                 self._findings.violate("lost", f"log of {self._router}: {identity[0]} {identity[1]}")
 
     def check_replay(self, own: ReplayCheck) -> None:
-        """Check that a subscription received all from its start on."""
+        """Check that a replay received all matching messages from its start on."""
         if own.start is None:
             self._findings.violate("unanswered", f"{own.name} never began")
             return
@@ -105,7 +105,7 @@ class LogCheck:
                 self._missing(own, offset)
 
     def check_durable(self, own: DurableCheck) -> None:
-        """Check that a durable subscription has all from its start on, in the order of the log."""
+        """Check that a durable subscription has all matching messages from its start on, in the order of the log."""
         places = {identity: offset for offset, identity in self._messages.items()}
         last, received = 0, set()
         for _, identity in sorted(own.messages.items()):
@@ -125,7 +125,7 @@ class LogCheck:
                 self._missing(own, offset)
 
     def _wanted(self, own: SubscriptionCheck, start: int) -> Iterator[tuple[int, record.PublishEvent]]:
-        """Yield the messages from an offset on that a subscription wants."""
+        """Yield the messages from an offset on that match a subscription."""
         for offset, identity in sorted(self._messages.items()):
             publish = self._published.get(identity)
             if offset >= start and publish is not None and own.matches(publish.message):

@@ -1,12 +1,12 @@
-"""The check of plain subscriptions, for which nothing is stored: what must arrive, once, in order and unaltered.
+"""Check of plain subscriptions, for which nothing is stored: promised messages arrive once, in order and unaltered.
 
-    settled ──► published ──► received by all that match, and that the publisher reaches       else lost
+    settled ──► published ──► received by all matching subscriptions that can be reached       else lost
     confirmed ──► published ──► received by the subscription                                   else unkept
         └──────── no change ────────┘
 
-A promise ends with the next change, for messages that may be in flight then. Messages may be missed during changes; if
-they have a receipt, the loss is reported to clients that stay connected to a router without faults. At no time may a
-message be received twice, or by a subscription that does not match.
+A promise ends with the next change, also for messages that may be in flight at that time. Messages may be missed during
+changes; the loss of a message with a receipt is reported to clients that stay connected to a router without faults. A
+message must never be received twice, or by a subscription that does not match.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ from cbnet_lab.faults import record
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.subscription import SubscriptionCheck, matches
 
-LOST, UNKEPT = "lost", "unkept"  # what the loss of a message is that was promised
+LOST, UNKEPT = "lost", "unkept"  # kinds of violation by a lost message that was promised
 
 
 class NetworkState:
-    """Whether the network is without faults: before the first one, and when it has settled or recovered since."""
+    """Whether the network is free of faults: before the first one, and once it has settled or recovered."""
 
     def __init__(self, begin: record.BeginEvent) -> None:
         self.begin = begin
         self.is_settled = False
         self.first_fault = inf
-        self.recovered = inf  # time, after the heal
+        self.recovered = inf  # time by which it recovers after the heal
 
     def is_change(self, event: record.FaultEvent) -> bool:
         """Return whether messages may be missed after a fault."""
         return event.kind not in self.begin.harmless
 
     def is_calm(self, at: float) -> bool:
-        """Return whether nothing is failing."""
+        """Return whether the network is free of faults at a time."""
         return self.is_settled or at < self.first_fault
 
 
 class PlainSubscription(SubscriptionCheck):
-    """A subscription of one client, which it may replace by another."""
+    """A subscription of one client, which may replace it by another."""
 
     def __init__(self, first: record.SubscribeEvent, findings: Findings) -> None:
         super().__init__(first, findings)
-        self.promise = ""  # LOST or UNKEPT, if it receives all that matches from now on
-        self.received: dict[Identity, float] = {}  # first time
+        self.promise = ""  # LOST or UNKEPT, if it must receive all matching messages from now on
+        self.received: dict[Identity, float] = {}  # by message: time of its first delivery
         self.is_told = False
         self.failed = inf  # time of the first fault of its router or client since it was confirmed
         self._ever = [first.predicate]
-        self._faults: dict[str, float] = {}  # time of the last one, of its router and of publishers
-        self._last: dict[str, int] = {}  # number, by publisher
+        self._faults: dict[str, float] = {}  # by router or client: time of its last fault
+        self._last: dict[str, int] = {}  # by publisher: highest number received
 
     def replace(self, event: record.SubscribeEvent) -> None:
-        """Handle another predicate; messages for the last one may be in flight."""
+        """Handle a new predicate; messages for the previous one may be in flight."""
         self.since, self.predicate, self.promise, self.is_live = event.at, event.predicate, "", True
         self._ever.append(event.predicate)
 
@@ -92,9 +92,9 @@ class PlainSubscription(SubscriptionCheck):
         return any(matches(each, encoded) for each in reversed(self._ever))
 
     def _may_repeat(self, publish: record.PublishEvent) -> bool:
-        """Return whether its router has restarted, and the publisher may have sent a message over two routers.
+        """Return whether its router restarted, and the publisher may have sent the message through two routers.
 
-        The router does not know that the message was delivered, and for the client it is another one.
+        The restarted router does not know that the message was delivered, and to the client it is a different message.
         """
         if publish.timeout is None:
             return False
@@ -107,10 +107,10 @@ class _Message:
     """A message, and the subscriptions that should receive it."""
 
     publish: record.PublishEvent
-    is_calm: bool  # since it was published
+    is_calm: bool  # whether the network has been free of faults since it was published
     is_settled: bool
-    sent: float  # time: inf until there is a receipt, if it waits for one
-    due: dict[str, str] = field(default_factory=dict)  # by subscription: the kind of promise, or none
+    sent: float  # time of publishing; if it waits for a receipt, time of the receipt, inf until then
+    due: dict[str, str] = field(default_factory=dict)  # by subscription: the kind of promise, or empty
 
 
 class PlainCheck:
@@ -125,7 +125,7 @@ class PlainCheck:
         self._deadlines: list[tuple[float, Identity]] = []  # a heap
 
     def subscribe(self, event: record.SubscribeEvent) -> None:
-        """Handle a subscription, or one that replaces another of the same name."""
+        """Handle a subscription, which may replace another of the same name."""
         own = self.subscriptions.get(event.subscription)
         if own is None:
             own = self.subscriptions[event.subscription] = PlainSubscription(event, self._findings)
@@ -147,7 +147,7 @@ class PlainCheck:
                 message.due[own.name] = ""
 
     def confirm(self, own: PlainSubscription, event: record.ConfirmEvent) -> None:
-        """Handle a confirmation: a promise, if all routers that can be reached have confirmed."""
+        """Handle a confirmation: it is a promise if all reachable routers have confirmed."""
         if event.reached is None:
             if event.routers == self._state.begin.routers and event.at < self._state.first_fault:
                 own.promise = LOST
@@ -155,7 +155,7 @@ class PlainCheck:
             own.promise = own.promise or UNKEPT
 
     def settle(self) -> None:
-        """Handle that the network has settled."""
+        """Start promises, since the network has settled."""
         for own in self.subscriptions.values():
             own.promise = LOST if own.is_live else ""
 
@@ -174,7 +174,7 @@ class PlainCheck:
         return own.is_live and not own.is_away and is_reached and own.matches(event.message)
 
     def receipt(self, event: record.ReceiptEvent) -> None:
-        """Handle a receipt: a message that is not stored may be missed."""
+        """Handle a receipt; a message that is not stored may be missed."""
         message = self._open.get((event.publisher, event.number))
         if message is None:
             return

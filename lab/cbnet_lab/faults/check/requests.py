@@ -1,7 +1,7 @@
-"""The check of requests.
+"""Check of requests.
 
-A request must end: with a reply that matches it, with the answer that there is no holder, or with a timeout; unless the
-requester has lost its connection. In a settled network a request with a reachable holder must end with a reply.
+A request must end with a matching reply, with the answer that there is no holder, or with a timeout, unless the
+requester has lost its connection. In a settled network, a request with a reachable holder must end with a reply.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class RequestCheck:
         self._findings = findings
         self._offers: dict[str, tuple[str, SubscriptionCheck]] = {}  # by name, with the client
         self._open: dict[int, RequestEvent] = {}
-        self._promised: set[int] = set()  # numbers of those that must have a reply
+        self._promised: set[int] = set()  # numbers of the requests that must get a reply
 
     def offer(self, event: SubscribeEvent) -> None:
         """Handle an offer."""
@@ -59,7 +59,7 @@ class RequestCheck:
             self._promised.clear()
 
     def advance(self, now: float) -> None:
-        """Find the requests that should have ended; clients that stall have some slack."""
+        """Report the requests that should have ended; the slack allows for stalled clients."""
         while self._open:
             number, request = next(iter(self._open.items()))
             if now - request.at <= request.timeout + self._state.begin.slack:

@@ -1,4 +1,4 @@
-"""What the check of every kind of subscription has in common."""
+"""The common base of the checks of all kinds of subscriptions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cbnet.language.syntax.parser import parse
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.record import FaultEvent, PublishEvent, ReceiveEvent, SubscribeEvent
 
-_AWAY = ("leave", "leave silently")  # faults of a client that is not connected until their end
+_AWAY = ("leave", "leave silently")  # faults that disconnect a client until they end
 _parse = cache(parse)
 
 
 class SubscriptionCheck:
-    """A predicate, a home, and clients."""
+    """A subscription: its predicate, home and clients."""
 
     def __init__(self, first: SubscribeEvent, findings: Findings) -> None:
         self.name = first.subscription
@@ -26,7 +26,7 @@ class SubscriptionCheck:
         self.since = first.at
         self.confirmed = inf  # time when all routers had confirmed it
         self.findings = findings
-        self.parts = {first.home}  # whose faults may be seen
+        self.parts = {first.home}  # routers and clients whose faults affect it
         self.is_live = True
         self.is_away = False
         self.predicate = first.predicate
@@ -37,11 +37,11 @@ class SubscriptionCheck:
             self.is_away = not event.is_end
 
     def matches(self, message: dict[str, Any]) -> bool:
-        """Return whether it wants a message."""
+        """Return whether it matches a message."""
         return matches(self.predicate, msgspec.json.encode(message))
 
     def is_due(self, event: ReceiveEvent, publish: PublishEvent | None) -> bool:
-        """Return whether a message that was received was published, and matches."""
+        """Return whether a received message was published and matches; otherwise add a violation."""
         if publish is not None and self.matches(publish.message):
             return True
         cause = "was not published" if publish is None else "does not match"
@@ -49,7 +49,7 @@ class SubscriptionCheck:
         return False
 
     def text(self, event: ReceiveEvent) -> str:
-        """Return the description of a message that was received."""
+        """Return the description of a received message."""
         return f"{self.name}, offset {event.offset}: {event.publisher} {event.number}, at {event.at:.2f}"
 
 

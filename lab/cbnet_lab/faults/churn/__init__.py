@@ -1,1 +1,1 @@
-"""The churn trial: clients with very many filters come and vanish beside a prober."""
+"""The churn trial: clients with very many filters connect and vanish while a prober measures."""

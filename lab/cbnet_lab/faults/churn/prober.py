@@ -1,7 +1,7 @@
-"""Prober of the churn trial: a process that pings routers, sends messages through them, and connects again and again.
+"""Prober of the churn trial: a process that pings routers, sends messages through them, and connects repeatedly.
 
-Everything is sent at fixed times, whether or not the answer to what was sent before has come, so that a stall counts
-for all of it. A ping and a message carry the time when they were due.
+Probes are sent at fixed times, whether or not earlier ones have been answered, so that a stall counts for all of them.
+A ping and a message carry the time when they were due.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class LongestWaits:
     ping_ms: float = 0.0
     message_ms: float = 0.0
     connect_ms: float = 0.0
-    late_ms: float = 0.0  # delays of the prober itself by the machine: a bound of the error of the others
+    late_ms: float = 0.0  # delays of the prober itself, caused by the machine: an error bound for the others
 
     def add(self, name: str, seconds: float) -> None:
-        """Keep a wait if it is the longest."""
+        """Record a wait if it is the longest so far."""
         setattr(self, name, max(getattr(self, name), 1000 * seconds))
 
     @property
@@ -46,7 +46,7 @@ class LongestWaits:
 
 
 class Probed(NamedTuple):
-    """The longest waits of a phase, and the numbers and times of the messages that were sent and received."""
+    """The longest waits of a phase, and the numbers and times of the messages sent and received."""
 
     waits: LongestWaits
     sent: list[tuple[int, float]]
@@ -95,7 +95,7 @@ class Prober:
                 self.probed.waits.add("message_ms", now - int.from_bytes(frame.payload[8:]) / 1e9)
 
     def _connect(self, port: int) -> None:
-        """Connect new clients, each of which leaves when its first ping is answered."""
+        """Connect new clients in turn, each of which disconnects when its first ping is answered."""
         while True:
             began = time.monotonic()
             RouterClient(RawLink(port), "probe").link.close()
@@ -104,9 +104,9 @@ class Prober:
 
 
 def probe(pipe: Connection, ports: Sequence[int]) -> None:
-    """Probe routers until the pipe closes; answer each message with what was probed since the last.
+    """Probe routers until the pipe closes; answer each request with the results since the last one.
 
-    A message is whether to go on probing, or only to receive.
+    A request is a bool: whether to continue probing, or only to receive.
     """
     prober, is_probing, due = Prober(ports), True, time.monotonic()
     prober.selector.register(pipe, EVENT_READ, None)
@@ -115,7 +115,7 @@ def probe(pipe: Connection, ports: Sequence[int]) -> None:
         if now >= due and is_probing:
             prober.probed.waits.add("late_ms", now - due)
             prober.send(due)
-            due = max(due + _INTERVAL, now - _INTERVAL)  # a prober that was not run does not make up for it
+            due = max(due + _INTERVAL, now - _INTERVAL)  # a prober that was not scheduled does not catch up
         for key, _ in prober.selector.select(max(0.0, due - time.monotonic()) if is_probing else _CONNECT_INTERVAL):
             if key.data is not None:
                 prober.receive(key.data)

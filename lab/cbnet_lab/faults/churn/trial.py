@@ -1,11 +1,11 @@
-"""The churn trial: how long other clients wait while clients with very many filters subscribe, unsubscribe and vanish.
+"""The churn trial: waits of other clients while clients with very many filters subscribe, unsubscribe and vanish.
 
     publisher, ping ─► router a ── router b ◄─ subscriber, ping, new clients          the prober
                                        ▲
-                                       ├───── clients that hold filters, and those that come and go
+                                       ├───── clients that stay, and clients that come and go
                                        └───── router c, in some phases
 
-Each phase ends when both routers hold the filters that they must, so what is done in the background counts in it.
+Each phase ends when both routers hold the required filters, so it includes the work done in the background.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from cbnet_lab.faults.plans import ChurnPlan
 from cbnet_lab.faults.record import CompareEvent
 
 _CROWD, _CROWD_FILTERS = 20, 1_000  # clients that vanish together, and the filters of each
-_COVERED = 4_000  # filters below one that is unsubscribed
+_COVERED = 4_000  # filters covered by one that is unsubscribed
 _HOLDERS = 10
-_LEAST_HELD = 1_000  # filters of clients that stay: of fewer, a filter may cover far from half
+_LEAST_HELD = 1_000  # minimum filters of clients that stay: with fewer, a filter may cover far from half of them
 _THIRD = "c"  # the router that runs in some phases
 _PER_SUBSCRIPTION = 50  # filters of clients with very many
-_START, _TIMEOUT = 60.0, 3600.0  # seconds, for routers to start, and of a phase
-_MAX_BACKLOG = 200  # messages on their way at the end of a phase: those of a second
+_START, _TIMEOUT = 60.0, 3600.0  # timeouts for routers to start and for a phase to end, in seconds
+_MAX_BACKLOG = 200  # messages in flight at the end of a phase: as many as are sent in a second
 _POLL = 0.05  # seconds
-_DRAIN = 10.0  # seconds for the last messages
+_DRAIN = 10.0  # timeout for the last messages, in seconds
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def run(plan: ChurnPlan, report: Report) -> Iterator[PhaseResult]:
             f"the clients that come and go have {passing:,} filters, and those that stay need {_LEAST_HELD:,} more",
             hint=f"use --filters {passing + _LEAST_HELD}, or more",
         )
-    # Silence is no failure here: clients wait, and are sent nothing, while others subscribe to very many filters.
+    # Silence is not a failure here: clients receive nothing while others subscribe to very many filters.
     settings = [Settings(name, heartbeat=40_000.0, dead=80_000.0, silence=90_000.0) for name in "abc"]
     with ProcessNetwork(settings, [("b", "a"), (_THIRD, "b")]) as network:
         network.wait(_START)
@@ -96,10 +96,10 @@ class _Trial:
     def __init__(self, plan: ChurnPlan, network: ProcessNetwork, prober: WorkerProcess, report: Report) -> None:
         self._plan, self._network, self._prober, self._report = plan, network, prober, report
         self._watchers = {name: self._client(name, "watcher") for name in "ab"}
-        self._announced = 0  # filters, by router b to router a, at the end of the last phase
+        self._announced = 0  # filters announced by router b to router a at the end of the last phase
         self._checker = settled_checker(PROBES)
         self._texts = random_filters(plan.filters, [], plan.seed)
-        self._backlog = 0  # messages on their way
+        self._backlog = 0  # messages in flight
         self._take()
         self._clients: list[RouterClient] = []
         self._crowd: list[RouterClient] = []
@@ -120,7 +120,7 @@ class _Trial:
         yield self._phase(f"subscribe to a filter that covers {_COVERED:,}", self._cover)
         yield self._phase("unsubscribe it", lambda: self._clients[-1].unsubscribe([_COVERED + 1]))
         before = self._announced
-        random = before - _COVERED  # filters, of which about half are covered
+        random = before - _COVERED  # random filters, about half of which are covered
         half = range(int(0.4 * random) + _COVERED, int(0.6 * random) + _COVERED)
         cover_half = lambda: self._clients.append(self._new("covering half", ['dest < "N"']))  # noqa: E731
         yield self._phase("subscribe to a filter that covers half of all", cover_half, half)
@@ -135,7 +135,7 @@ class _Trial:
     def _phase(
         self, name: str, act: Callable[[], None], announced: range | None = None, *, is_last: bool = False
     ) -> PhaseResult:
-        """Return the result of a phase; announced: how many filters router b may announce to router a at its end."""
+        """Run a phase; return its result. announced: allowed number of filters announced by b to a at its end."""
         self._report(name)
         self._take()
         cpu, began = cpu_meter([self._network.pids[name] for name in "ab"]), time.monotonic()
@@ -153,7 +153,7 @@ class _Trial:
         return PhaseResult(name, seconds, used, waits, "; ".join(problems) or None)
 
     def _take(self, *, is_last: bool = False) -> LongestWaits:
-        """Check what was probed since the last call, and return the waits; is_last: probe no more, and only receive."""
+        """Check the probes since the last call, and return the waits; is_last: stop probing, and only receive."""
         probed: Probed = self._prober.call(not is_last)
         self._backlog += len(probed.sent) - len(probed.received)
         self._checker.add(*probed.events())
@@ -169,7 +169,7 @@ class _Trial:
 
     @property
     def _held(self) -> int:
-        """The filters that router b must hold: of the prober and of all clients."""
+        """The number of filters that router b must hold: of the prober and of all clients."""
         return len(PROBES) + sum(client.filters for client in (*self._clients, *self._crowd))
 
     def _client(self, router: str, name: str) -> RouterClient:
@@ -215,7 +215,7 @@ class _Trial:
 
 
 def _wait_until_held(watchers: Mapping[str, RouterClient], filters: int, timeout: float) -> int:
-    """Wait until router b holds so many filters of clients, all announced filters have arrived, and nothing changes.
+    """Wait until router b holds `filters` filters of clients, all announced filters have arrived, and nothing changes.
 
     Return the number of filters that router b has announced to router a; raise a CbnetError after the timeout.
     """

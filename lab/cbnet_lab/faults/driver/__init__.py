@@ -1,1 +1,1 @@
-"""The driver of faults: schedules as data, carried out in networks in memory and of real processes."""
+"""The driver of faults: schedules as data, carried out in simulated networks and networks of real processes."""

@@ -1,6 +1,6 @@
-"""Schedules of faults, and their driver, which begins and ends each fault and records it.
+"""Schedules of faults, and the driver that begins, ends and records each fault.
 
-A schedule is data: what breaks, when, and for how long; random ones follow from a seed.
+A schedule is data: what fails, when, and for how long; random schedules are determined by a seed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from cbnet_lab.faults.record import FaultEvent
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a router, a client, or a link such as r1-r2; it ends after a duration, or never if that is 0."""
+    """A fault of a router, a client, or a link such as r1-r2; it ends after `duration`, or never if that is 0."""
 
     at: float  # seconds from the beginning
     kind: str
     of: str
     duration: float = 0.0
-    size: float = 0.0  # seconds by which a clock jumps, or that a write takes
+    size: float = 0.0  # clock jump, or duration of a write, in seconds
 
     @property
     def end(self) -> float:
@@ -31,7 +31,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultRate:
-    """How often a kind of fault happens to one of some parts, and how long it lasts on average."""
+    """The rate and mean duration of one kind of fault, which affects a random part each time."""
 
     kind: str
     parts: Sequence[str]
@@ -41,7 +41,7 @@ class FaultRate:
 
 
 def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, last: float) -> list[Fault]:
-    """Return faults between two times, in order; those of one part do not overlap, except slow disks."""
+    """Return random faults between two times, in order; faults of one part do not overlap, except slow disks."""
     faults: list[Fault] = []
     for rate in rates:
         at = first + random.expovariate(rate.per_second) if rate.parts else last
@@ -50,9 +50,9 @@ def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, la
             faults.append(Fault(at, rate.kind, random.choice(rate.parts), duration, random.choice(rate.sizes)))
             at += random.expovariate(rate.per_second)
     schedule: list[Fault] = []
-    busy: dict[tuple[str, bool], float] = {}  # by part: until when
+    busy: dict[tuple[str, bool], float] = {}  # by part: end of its last fault
     for fault in sorted(faults, key=lambda each: each.at):
-        part = fault.of, fault.kind == "slow disk"  # meanwhile its router may be killed
+        part = fault.of, fault.kind == "slow disk"  # a router may be killed while its disk is slow
         if busy.get(part, 0.0) <= fault.at:
             schedule.append(fault)
             busy[part] = fault.end
@@ -60,20 +60,20 @@ def random_schedule(random: Random, rates: Sequence[FaultRate], first: float, la
 
 
 class FaultyNetwork(Protocol):
-    """A network whose parts can be broken and mended."""
+    """A network whose parts can be broken and repaired."""
 
     @property
     def now(self) -> float:
         """The time, in seconds."""
 
     def wait(self, until: float) -> None:
-        """Let the network run until some time."""
+        """Run the network until a point in time."""
 
     def begin(self, fault: Fault) -> bool:
         """Break a part; return whether that was possible."""
 
     def end(self, fault: Fault) -> None:
-        """Mend a part."""
+        """Repair a part."""
 
 
 class FaultDriver:
@@ -87,7 +87,7 @@ class FaultDriver:
     def run(self, schedule: Sequence[Fault], until: float) -> None:
         """Carry out a schedule that begins now; return after `until` seconds.
 
-        A fault that has not ended then goes on.
+        Faults that have not ended by then continue.
         """
         start = self._network.now
         acts = [(each.at, self.begin, each) for each in schedule]
@@ -99,7 +99,7 @@ class FaultDriver:
         self._network.wait(start + until)
 
     def begin(self, fault: Fault) -> None:
-        """Begin a fault, if that is possible."""
+        """Begin a fault, if possible."""
         event = FaultEvent(self._network.now, fault.of, fault.kind)
         if self._network.begin(fault):
             self._record(event)

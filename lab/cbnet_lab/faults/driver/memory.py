@@ -8,24 +8,24 @@ from cbnet.network.simulation.memory_client import MemoryClient
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet_lab.faults.driver.driver import Fault
 
-_DISK_DELAY = 0.01  # seconds, of a disk that is not slow
+_DISK_DELAY = 0.01  # of a disk that is not slow, in seconds
 _SEPARATOR = ","  # of the routers in one part of a partition
 
 Act = Callable[[Fault], bool]
 
 
 class MemoryFaults:
-    """Breaks and mends parts of a network.
+    """Breaks and repairs parts of a network.
 
-    kill, silent kill                         a router; its neighbours do not notice a silent one at once
+    kill, silent kill                         a router; its neighbours do not notice a silent kill at once
     cut, half-noticed cut, silent cut         a link, noticed by both ends, one or none
     partition                                 all links between some routers, such as 1,2,5, and the others
     clock jump, full disk, slow disk          of a router
-    leave, leave silently, stall, slow        a client disconnects, or reads nothing: until it is dropped, or for less
+    leave, leave silently, stall, slow        a client disconnects, or stops reading: until it is dropped, or for less
     """
 
     def __init__(self, memory: MemoryNetwork, clients: Mapping[str, MemoryClient], acts: Mapping[str, Act]) -> None:
-        """Initialise; acts: further kinds, such as subscriptions that change."""
+        """Initialise; acts: further kinds of faults, such as changes of subscriptions."""
         self._memory = memory
         self._clients = clients
         self._acts = acts
@@ -37,7 +37,7 @@ class MemoryFaults:
         return self._memory.now
 
     def wait(self, until: float) -> None:
-        """Let simulated time pass."""
+        """Advance the simulated time."""
         self._memory.run(max(0.0, until - self._memory.now))
 
     def begin(self, fault: Fault) -> bool:
@@ -65,7 +65,7 @@ class MemoryFaults:
         return True
 
     def end(self, fault: Fault) -> None:
-        """Mend a part."""
+        """Repair a part."""
         match fault.kind:
             case "kill" | "silent kill":
                 self._memory.start(fault.of)

@@ -15,7 +15,7 @@ from cbnet_lab.faults.driver.driver import Fault
 from cbnet_lab.faults.driver.relay import Relay
 from cbnet_lab.faults.driver.torn_write import tear
 
-_DELAY = 0.2  # seconds, of a slow link
+_DELAY = 0.2  # of a slow link, in seconds
 _NO_LIMIT = resource.RLIM_INFINITY
 
 
@@ -26,10 +26,10 @@ def ends(link: str) -> tuple[str, str]:
 
 
 class ProcessFaults(ExitStack):
-    """Breaks and mends parts of a network, which runs until the end of the `with` block."""
+    """Breaks and repairs parts of a network, which runs until the end of the `with` block."""
 
     def __init__(self, network: ProcessNetwork, links: Sequence[str] = (), seed: int = 0) -> None:
-        """Initialise; links: those that can be broken, such as r0-r1."""
+        """Initialise; links: the links that can fail, such as r0-r1."""
         super().__init__()
         self.network = network
         self.callback(network.close)
@@ -41,7 +41,7 @@ class ProcessFaults(ExitStack):
         self._random = Random(f"torn {seed}")
 
     def start(self, seconds: float) -> None:
-        """Start all routers; wait up to some time until they are connected."""
+        """Start all routers; wait at most `seconds` until they are connected."""
         self.network.start(*self.network.settings)
         self.network.wait(seconds)
 
@@ -51,7 +51,7 @@ class ProcessFaults(ExitStack):
         return time.monotonic()
 
     def wait(self, until: float) -> None:
-        """Sleep until some time."""
+        """Sleep until a point in time."""
         time.sleep(max(0.0, until - self.now))
 
     def begin(self, fault: Fault) -> bool:
@@ -74,7 +74,7 @@ class ProcessFaults(ExitStack):
         return True
 
     def end(self, fault: Fault) -> None:
-        """Mend a part."""
+        """Repair a part."""
         match fault.kind:
             case "kill" | "torn write":
                 if fault.kind == "torn write" and self.network.journals is not None:
@@ -88,5 +88,5 @@ class ProcessFaults(ExitStack):
                 self._limit_files(fault.of, _NO_LIMIT)
 
     def _limit_files(self, router: str, size: int) -> None:
-        """Make writes of a process beyond this size fail, like a full disk."""
+        """Limit the file size of a process: writes beyond it fail, as on a full disk."""
         resource.prlimit(self.network.pids[router], resource.RLIMIT_FSIZE, (size, _NO_LIMIT))

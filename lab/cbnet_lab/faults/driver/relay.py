@@ -3,7 +3,7 @@
     router a ──► relay ──► router b
 
 `cut` closes connections and refuses new ones; `silence` keeps them open but forwards nothing, like an unplugged
-cable; `slow` delays all data; `repair` forwards again.
+cable; `slow` delays all data; `repair` resumes forwarding.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Relay:
         self._is_flowing.clear()
 
     def slow(self, seconds: float) -> None:
-        """Delay everything by some time; up to 64 KiB are forwarded at once, so it limits the throughput, too."""
+        """Delay all data; at most 64 KiB are forwarded at a time, so this also limits the throughput."""
         self._delay = seconds
 
     def repair(self) -> None:
-        """Forward again, without delay; silenced connections are closed, and their withheld data is lost."""
+        """Resume forwarding, without delay; silenced connections are closed, and their withheld data is lost."""
         self._delay = 0.0
         if not self._is_flowing.is_set():
             self.cut()

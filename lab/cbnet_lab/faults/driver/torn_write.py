@@ -1,9 +1,9 @@
-"""Torn writes at the end of a SQLite log, as a machine leaves them that fails while it writes a transaction.
+"""Torn writes at the end of a SQLite log, as left by a machine that fails while writing a transaction.
 
     │ header │ frame │ frame, commit │ frame │ frame, commit │ torn: part of a frame, or garbage
 
-The log ends after the last frame that is a commit, and before which all checksums are right; what was synced is before
-this place, and is left alone. https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+The log ends after the last commit frame before which all checksums are correct. Synced data lies before this point, and
+is left alone. https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _checksum(order: str, data: bytes, sums: tuple[int, int]) -> tuple[int, int]
 
 
 def tear(path: Path, random: Random) -> int:
-    """Write garbage, or a frame whose checksum is wrong, after the last transaction; return how many bytes."""
+    """Write garbage, or a frame with a wrong checksum, after the last transaction; return the number of bytes."""
     if not path.exists():
         return 0
     log = path.read_bytes()
@@ -54,6 +54,6 @@ def tear(path: Path, random: Random) -> int:
         return 0
     torn = random.randbytes(random.randint(1, _MAX_TORN))
     if random.random() < 0.5:
-        torn = log[_HEADER:end][-random.randint(1, end - _HEADER) :][:_MAX_TORN]  # has the right salts
+        torn = log[_HEADER:end][-random.randint(1, end - _HEADER) :][:_MAX_TORN]  # with the right salts
     path.write_bytes(log[:end] + torn)
     return len(torn)

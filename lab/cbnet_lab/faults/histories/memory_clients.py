@@ -22,11 +22,11 @@ from cbnet_lab.faults.histories.plan import KEYS, PlannedSubscription
 if TYPE_CHECKING:
     from cbnet_lab.faults.histories.memory_history import MemoryHistory
 
-AGAIN = "subscribe again"  # what waits is delivered again
+AGAIN = "subscribe again"  # unacknowledged messages are delivered again
 _ACK_WAIT = 3.0  # seconds
-_CONFIRM = 8.0  # timeout of a confirmation, in seconds
+_CONFIRM = 8.0  # timeout for a confirmation, in seconds
 _WINDOWS = (1, 5, 100)
-_ACKNOWLEDGED = {"durable": 0.9, "replay": 0.8}  # of all messages, at once
+_ACKNOWLEDGED = {"durable": 0.9, "replay": 0.8}  # share of messages acknowledged at once
 _BURSTS = (1, 1, 2, 10)  # messages
 _TIMEOUTS = (3.0, 10.0, 30.0)  # seconds
 _RATE = 6.0  # bursts per second, of all publishers
@@ -56,7 +56,7 @@ class MemoryPublisher(DurableMemoryClient):
             self.publish_later()
 
     def publish_burst(self) -> None:
-        """Publish some messages."""
+        """Publish a burst of messages."""
         random = self._history.random
         for _ in range(random.choice(_BURSTS)):
             if self.publisher.is_full:
@@ -80,7 +80,7 @@ class MemorySubscriber(DurableMemoryClient):
         history.clients[name] = self
 
     def begin(self) -> None:
-        """Begin the subscription."""
+        """Start the subscription."""
         planned, window = self._planned, self._history.random.choice(_WINDOWS)
         age = None if planned.age == record.FIRST else planned.age
         start = None if planned.age is None else HistoryStart(age=age)
@@ -95,7 +95,7 @@ class MemorySubscriber(DurableMemoryClient):
             )
 
     def _answered(self, frame: Frame) -> None:
-        """Record a frame that is no message; subscribe again until all routers have confirmed."""
+        """Record a frame other than a message; subscribe again until all routers have confirmed."""
         now, name = self._memory.now, self._planned.name
         if isinstance(frame, Replaying):
             self._history.record(record.ReplayEvent(now, self.name, name, frame.first))

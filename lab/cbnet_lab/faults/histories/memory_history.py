@@ -1,7 +1,7 @@
 """A random history in simulated time: durable publishers and subscribers of a small network, under faults.
 
-In some histories subscriptions begin in the past, or there are plain subscribers. Some publishers try to pass for
-others. Then all is mended, and the rest is delivered. All of it follows from the seed.
+Some histories have subscriptions that start in the past, or plain subscribers. Some publishers impersonate others. At
+the end all faults are repaired, and the remaining messages are delivered. The seed determines all of it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from cbnet_lab.faults.histories.memory_clients import AGAIN, MemoryPublisher, Me
 from cbnet_lab.faults.histories.plan import HistoryPlan
 from cbnet_lab.faults.record import BeginEvent, EndEvent, Event, HealEvent, KeptEvent, sender
 
-_QUIET = 90.0  # seconds without faults at the end, at most
-_STEP = 5.0  # seconds; the last one is without anything left to do
-_SLACK = 0.5  # seconds: a tick, and the way to a client and back
-_RECOVERY = 15.0  # seconds: a link is dead after some, then dialled again, and messages are sent again
+_QUIET = 90.0  # maximum time without faults at the end, in seconds
+_STEP = 5.0  # seconds; in the last one nothing is left to do
+_SLACK = 0.5  # seconds: a tick, and the round trip to a client
+_RECOVERY = 15.0  # seconds: a dead link is detected, then dialled again, and messages are resent
 _CONFIRM = 8.0  # seconds for subscriptions to be confirmed
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
 _LOG_LIMITS = (1_000_000, 10)  # messages
@@ -41,7 +41,7 @@ class MemoryHistory:
     """One random run."""
 
     def __init__(self, seed: int, routing: Routing, *, disk: NewDisk = MemoryDisk) -> None:
-        """Build the network of a seed; disk: creates the disks."""
+        """Build the network of a seed; disk: a factory of disks."""
         self.events: list[Event] = []
         self.record = self.events.append
         self._plan = plan = HistoryPlan.in_memory(seed)
@@ -61,8 +61,8 @@ class MemoryHistory:
         self._subscribers = [MemorySubscriber(self, each, name) for each in plan.subscriptions for name in each.clients]
         acts = {"move": self._move, "impersonate": self._impersonate}
         self._driver = FaultDriver(MemoryFaults(memory, self.clients, acts), self.record)
-        self.is_over = False  # there are no more faults
-        self._taken: set[int] = set()  # incarnations for which publishers try to pass
+        self.is_over = False  # whether all faults are over
+        self._taken: set[int] = set()  # incarnations that publishers impersonate
 
     def run(self) -> list[Event]:
         """Run to the end; return the record."""
@@ -87,7 +87,7 @@ class MemoryHistory:
         return True
 
     def _impersonate(self, fault: Fault) -> bool:
-        """Add a publisher that uses the number of another, as subscribers see it."""
+        """Add a publisher that uses the incarnation of another, as seen by subscribers."""
         incarnations = {
             message.incarnation for each in self._subscribers for message in each.stored[-10:]
         } - self._taken
@@ -103,14 +103,14 @@ class MemoryHistory:
     # --- the end
 
     def _heal(self) -> None:
-        """End all faults, and let the rest be delivered."""
+        """End all faults, and wait until the remaining messages are delivered."""
         memory, self.is_over = self.memory, True
         self._driver.end_all()
         for disk in (host.disk for host in memory.hosts.values() if host.disk is not None):
             disk.delay = _DISK_DELAYS[0]
         self.record(HealEvent(memory.now))
         if self._plan.has_plain:
-            memory.run(_RECOVERY)  # since then, plain subscribers miss nothing
+            memory.run(_RECOVERY)  # from then on, plain subscribers must not miss messages
             for publisher in self.publishers:
                 publisher.publish_burst()
         end = memory.now + _QUIET

@@ -1,4 +1,4 @@
-"""The plan of a history: network, clients and faults, all of them by the seed."""
+"""The plan of a history: network, clients and faults, all determined by the seed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 from cbnet_lab.faults.record import FIRST, SubscribeEvent, SubscriptionKind
 
 PREDICATES: Final = ("k >= 0", "k in (0, 2, 4)", "k < 2")
-LOGS: Final = {  # predicates of logs: what can be subscribed to from there
+LOGS: Final = {  # predicate of a log -> predicates of subscriptions that it can serve
     "k >= 0": ("k >= 0", "k in (0, 2, 4)", "k >= 0 and k < 2"),
     "k < 4": ("k < 4", "k in (0, 2)", "k < 2"),
 }
-KEYS: Final = 5  # k is below
+KEYS: Final = 5  # k is below this number
 _AGES = (FIRST, FIRST, 0.0, 0.5, 4.0)  # seconds
-_MAX_PAST = 6  # subscriptions that begin in the past
+_MAX_PAST = 6  # subscriptions that start in the past
 
-# Processes: routers that have just started answer after 3 s.
+# Processes: newly started routers answer after 3 s.
 _FIRST, _PROCESS_SECONDS = 4.0, 18.0
 _ROUTER_FAULTS = ("kill", "torn write", "stop", "full disk")
 _LINK_FAULTS = ("cut", "silent cut", "slow link")
 PROCESS_FAULTS: Final = (*_ROUTER_FAULTS, *_LINK_FAULTS, "leave")
 
-# In memory: many short histories find more than few long ones.
+# In memory: many short histories find more violations than a few long ones.
 _MEMORY_SECONDS = (3.0, 6.0, 12.0, 40.0)
-_REPLAYED, _PLAIN = 0.35, 0.35  # of all histories: with subscriptions from the past, with plain subscribers
+_REPLAYED, _PLAIN = 0.35, 0.35  # shares of histories with subscriptions from the past, and with plain subscribers
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class PlannedSubscription:
     predicate: str
     clients: Sequence[str]
     kind: SubscriptionKind = "durable"
-    age: float | None = None  # of the first message, if it begins in the past
+    age: float | None = None  # of the first message, if it starts in the past
     at: float = 0.0  # seconds from the beginning
 
     def event(self, at: float, client: str, ack_wait: float) -> SubscribeEvent:
-        """Return the event of a client that subscribes."""
+        """Return the event that records the subscription of a client."""
         return SubscribeEvent(at, client, self.name, self.home, self.predicate, ack_wait, self.kind, self.age)
 
 
 @dataclass(frozen=True)
 class HistoryPlan:
-    """Everything that the seed decides."""
+    """Everything that the seed determines."""
 
     routers: Sequence[str]
     links: Sequence[tuple[str, str]]
@@ -57,7 +57,7 @@ class HistoryPlan:
     publishers: Mapping[str, Sequence[str]]  # by name: the routers to which it connects, in turn
     faults: Sequence[Fault]
     seconds: float = _PROCESS_SECONDS
-    logs: Mapping[str, str] = field(default_factory=dict)  # by router: the predicate of what it keeps
+    logs: Mapping[str, str] = field(default_factory=dict)  # by router: the predicate of its log
 
     @property
     def homes(self) -> list[str]:
@@ -103,7 +103,7 @@ class HistoryPlan:
         random = Random(f"memory {seed}")
         seconds = random.choice(_MEMORY_SECONDS)
         routers, links = _network(random, (1, 2, 3, 3, 4, 5), extra=2)
-        is_early = random.random() < 0.8  # else subscriptions are made under faults
+        is_early = random.random() < 0.8  # otherwise subscriptions are made under faults
         subscriptions = _durable(random, routers, 3, 0.0 if is_early else seconds)
         logs: dict[str, str] = {}
         if random.random() < _REPLAYED:
@@ -132,7 +132,7 @@ class HistoryPlan:
 
 
 def _network(random: Random, sizes: Sequence[int], extra: int) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return a random connected network with some links more than a tree."""
+    """Return a random connected network: a tree, and at most `extra` more links."""
     routers = [f"r{n}" for n in range(random.choice(sizes))]
     links = [(routers[random.randrange(n)], routers[n]) for n in range(1, len(routers))]
     for _ in range(random.randint(0, extra) if len(routers) > 2 else 0):

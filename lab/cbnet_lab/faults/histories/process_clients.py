@@ -1,4 +1,4 @@
-"""Publishers and subscribers of a history over real processes, each in a thread, which record what they do and see."""
+"""Publishers and subscribers of a history over real processes, each in a thread, with all they do recorded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HistoryLog(list[record.Event]):
 
 
 class HistoryClient:
-    """A client; its `run` returns when it is over."""
+    """A client; its `run` returns once `is_over` is set."""
 
     def __init__(self, log: HistoryLog, name: str, addresses: Sequence[str], seed: int) -> None:
         self.log = log
@@ -61,7 +61,7 @@ class HistoryClient:
 
 
 class HistorySubscriber(HistoryClient):
-    """A client of a durable subscription, or of one that begins with the log; it leaves and returns."""
+    """A client of a durable subscription, or of one that starts with the log; it leaves and returns."""
 
     def __init__(self, log: HistoryLog, name: str, address: str, planned: PlannedSubscription, seed: int) -> None:
         super().__init__(log, name, [address], seed)
@@ -69,11 +69,11 @@ class HistorySubscriber(HistoryClient):
         self.is_durable = planned.kind == "durable"
         self.confirmed = threading.Event()
         self.is_away = threading.Event()
-        self.is_patient = threading.Event()  # acknowledges everything
-        self.last = 0  # offset that it has received
+        self.is_patient = threading.Event()  # set: acknowledge every message
+        self.last = 0  # offset of the last message received
 
     def run(self) -> None:
-        """Receive messages until it is over."""
+        """Receive messages until `is_over` is set."""
         while not self.is_over.is_set():
             if self.is_away.is_set():
                 time.sleep(_POLL)
@@ -119,7 +119,7 @@ class HistoryPublisher(HistoryClient):
     """A durable publisher."""
 
     def run(self) -> None:
-        """Publish until it is over, and wait for all receipts."""
+        """Publish until `is_over` is set, and wait for all receipts."""
         first = 1
         with self.connect() as client:
             while not self.is_over.is_set():
@@ -140,7 +140,7 @@ class HistoryPublisher(HistoryClient):
 
 
 def _receipts(publish: Callable[[], list[Receipt]], count: int) -> list[Receipt]:
-    """Publish messages; return their receipts, even if they are not stored."""
+    """Publish messages; return their receipts, including those of messages that are not stored."""
     try:
         return publish()
     except NotStored as error:

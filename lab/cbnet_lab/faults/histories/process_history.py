@@ -1,7 +1,7 @@
 """A history over real processes: routers with SQLite journals, relays on their links, and clients over TCP.
 
-The seed decides the network, the clients and the faults, each with its time; how processes are scheduled is up to
-the machine, so a history cannot be repeated exactly.
+The seed determines the network, the clients, the faults and their times; the scheduling of processes depends on the
+machine, so a history cannot be repeated exactly.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from cbnet_lab.faults.record import BeginEvent, EndEvent, Event, HealEvent, Kept
 _QUICK: Final[dict[str, Any]] = {"heartbeat": 0.5, "dead": 2.5, "retry": 0.5}
 _SLACK = 4.0  # seconds: all processes may share a busy processor
 _RECOVERY = 20.0  # seconds
-_START = 60.0  # seconds for routers and clients to start
-_AFTER = 1.0  # seconds for which messages are published when all is mended
-_END = 60.0  # seconds for clients to end
-_IDLE = 2.0  # seconds after the last message of a log
+_START = 60.0  # timeout for routers and clients to start, in seconds
+_AFTER = 1.0  # seconds of publishing after all faults are repaired
+_END = 60.0  # timeout for clients to end, in seconds
+_IDLE = 2.0  # seconds without a message after which a log has been read completely
 _MAX_CLIENTS = 100
 _POLL = 0.2  # seconds
-_DRAIN = 90.0  # seconds for the rest to be delivered
+_DRAIN = 90.0  # timeout for the remaining deliveries, in seconds
 
 
 def run_process_history(seed: int, routing: Routing) -> list[Event]:
@@ -51,7 +51,7 @@ def run_process_history(seed: int, routing: Routing) -> list[Event]:
 
 
 class _ProcessHistory(ProcessFaults):
-    """The course of one history; clients are among the parts that fail."""
+    """One running history; clients are among the parts that fail."""
 
     def __init__(self, plan: HistoryPlan, network: ProcessNetwork, seed: int) -> None:
         super().__init__(network, plan.link_names, seed)
@@ -88,7 +88,7 @@ class _ProcessHistory(ProcessFaults):
         else:
             super().end(fault)
 
-    # --- the course
+    # --- the run
 
     def run(self) -> list[Event]:
         """Run to the end; return the events."""
@@ -124,7 +124,7 @@ class _ProcessHistory(ProcessFaults):
         return running
 
     def _drain(self) -> dict[str, int]:
-        """Wait until all is delivered and acknowledged; return how many messages of each subscription are not."""
+        """Wait until all messages are acknowledged; return the number that are not, by subscription."""
         end = self.now + _DRAIN
         while any((waiting := self._waiting()).values()) and self.now < end:
             time.sleep(_POLL)
@@ -144,7 +144,7 @@ class _ProcessHistory(ProcessFaults):
         return KeptEvent(self.now, router, predicate, reader.history.first, messages)
 
     def _wait_for_readers(self, kept: KeptEvent) -> None:
-        """Wait until the readers of a log have its last message that matches: one may have been away until now."""
+        """Wait until the readers of a log have its last matching message: a reader may have been away until now."""
         contents = {(each.publisher, each.number): each for each in self._log if isinstance(each, PublishEvent)}
         sent = [(offset, encode(contents[name, number].message)) for offset, name, number in kept.messages]
         readers = [
@@ -165,7 +165,7 @@ class _ProcessHistory(ProcessFaults):
 
 
 def _end(clients: Iterable[HistoryClient], running: Iterable[Future[None]]) -> None:
-    """End clients; raise the error of one that failed."""
+    """End clients; raise the error of a client that failed."""
     for client in clients:
         client.is_over.set()
     for future in running:

@@ -19,10 +19,10 @@ from cbnet.errors import CbnetError
 from cbnet.network.protocol.addresses import Address
 from cbnet_lab.bench.result_table import HIDDEN
 
-_SMALL: Final = 4_096  # bytes that the kernel keeps for a client that never reads
+_SMALL: Final = 4_096  # receive buffer of a client that never reads, in bytes
 _INTERVAL: Final = 0.1  # seconds between two health checks
-_TIMEOUT: Final = 10.0  # seconds of a health check
-_CONFIRM: Final = 30.0  # seconds for a subscription to be confirmed
+_TIMEOUT: Final = 10.0  # timeout of a health check, in seconds
+_CONFIRM: Final = 30.0  # timeout for the confirmation of a subscription, in seconds
 _UPGRADE: Final = (
     "GET /ws HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -32,7 +32,7 @@ _UPGRADE: Final = (
 def event_stream(http: Address, predicate: str) -> Iterator[dict[str, Any]]:
     """Subscribe with `GET /subscribe`; yield the data of events until the connection ends.
 
-    Lines of the chunked encoding, between events, are passed over.
+    Lines of the chunked encoding, between events, are skipped.
     """
     with socket.create_connection(http, timeout=_CONFIRM) as link, link.makefile("rb") as lines:
         link.sendall(f"GET /subscribe?predicate={quote(predicate)} HTTP/1.1\r\nHost: {http}\r\n\r\n".encode())
@@ -66,7 +66,7 @@ def stalled_client(http: Address) -> socket.socket:
 
 
 def url(http: Address) -> str:
-    """Return the address of WebSockets."""
+    """Return the WebSocket URL."""
     return f"ws://{http}/ws"
 
 
@@ -76,7 +76,7 @@ def send(link: ClientConnection, **members: Any) -> None:
 
 
 def answer(link: ClientConnection, op: str) -> None:
-    """Wait for an answer, which must have this op."""
+    """Wait for an answer with this op; raise an error for any other."""
     members = msgspec.json.decode(link.recv())
     if members["op"] != op:
         raise CbnetError(f"the router answered {members} instead of {op}")
@@ -89,7 +89,7 @@ class RouterWatch:
     pid: int = field(metadata=HIDDEN)
     http: Address = field(metadata=HIDDEN)
     memory_before_mb: float = 0.0
-    memory_connected_mb: float = 0.0  # when all have subscribed
+    memory_connected_mb: float = 0.0  # with all subscribers connected
     memory_peak_mb: float = 0.0
     health_checks: int = 0
     slowest_health_ms: float = 0.0
@@ -104,13 +104,13 @@ class RouterWatch:
         return float(psutil.Process(self.pid).memory_info().rss / 1e6)
 
     def run(self, is_over: Event) -> None:
-        """Sample until it is over."""
+        """Sample until `is_over` is set."""
         while not is_over.wait(_INTERVAL):
             self.memory_peak_mb = max(self.memory_peak_mb, self.memory_mb)
             began = time.monotonic()
             self.health_checks += 1
             try:
                 urlopen(f"http://{self.http}/healthz", timeout=_TIMEOUT).close()
-            except OSError:  # also an answer that is not 200
+            except OSError:  # including a response other than 200
                 self.failures += 1
             self.slowest_health_ms = max(self.slowest_health_ms, 1000 * (time.monotonic() - began))

@@ -1,4 +1,4 @@
-"""The traffic of a HTTP trial, trades for subscribers of every kind of predicate, and the record of it."""
+"""The traffic of an HTTP trial, trades for subscribers with every kind of predicate, and its record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS: Final = (
 )
 _PADDING = "." * 200
 _PUBLISHER = "publisher"
-_DELIVERIES = {  # that are wrong, by the kind of violation
+_DELIVERIES = {  # wrong deliveries, by kind of violation
     "lost": "missing", "repeated": "duplicate", "spurious": "spurious", "altered": "altered", "order": "out of order",
     "loss reported": "reported as lost",
 }  # fmt: skip
@@ -69,7 +69,7 @@ def _content(random: Random) -> dict[str, Any]:
 
 
 class HttpRecord:
-    """Messages by number, and what reached which subscriber."""
+    """Messages by number, and their deliveries to each subscriber."""
 
     def __init__(self, traffic: Traffic) -> None:
         self._contents = traffic.contents

@@ -1,4 +1,4 @@
-"""The HTTP trial: one router process, many HTTP subscribers under load, and one of them that never reads.
+"""The HTTP trial: one router process, and many HTTP subscribers under load, one of which never reads.
 
                                         ┌─► event streams ─┐
     publisher, a WebSocket ─► router a ─┼─► WebSockets ────┴─► HttpRecord, checked
@@ -37,11 +37,11 @@ from cbnet_lab.faults.http.http_clients import RouterWatch
 from cbnet_lab.faults.http.http_record import HttpRecord, delivery_problems, http_traffic
 from cbnet_lab.faults.plans import HttpPlan
 
-CLOSED_WITHIN: Final = 60.0  # seconds; the router needs 30 if bytes wait for the client, 40 by pings if they do not
+CLOSED_WITHIN: Final = 60.0  # seconds; the router closes it after 30 if bytes are queued, otherwise after 40 by pings
 _WINDOW: Final = 5_000  # deliveries in flight
 _QUIET: Final = 20.0  # seconds without a delivery, after which the others count as missing
 _SETTLE: Final = 0.5  # seconds after the last expected delivery, to catch surplus ones
-_STATUS: Final = 1.0  # seconds between two requests for the number of clients
+_STATUS: Final = 1.0  # interval of requests for the number of clients, in seconds
 _POLL: Final = 0.02  # seconds
 _ROUTER: Final = "a"
 
@@ -173,7 +173,7 @@ class _Trial:
         self._arrived.put((number, None))
 
     def _publish(self, publisher: ClientConnection) -> None:
-        """Publish all messages, each after the answer to the one before."""
+        """Publish all messages, each after the answer to the previous one."""
         pace = Pace(Order(0, self._plan.messages, window=_WINDOW), self._deliveries, self._log.count)
         for number in range(self._plan.messages):
             while (seconds := pace.wait(number)) > 0:
@@ -195,7 +195,7 @@ class _Trial:
         wait_until_quiet(receive, expected, settle=0.0, quiet=_QUIET)
 
     def _receive(self, seconds: float) -> None:
-        """Record what has arrived, and what arrives in some seconds."""
+        """Record what has arrived, and what arrives within `seconds`."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -208,7 +208,7 @@ class _Trial:
                 self._log.receive(number, members)
 
     def _wait_for_close(self, observer: Client, others: int) -> None:
-        """Wait until the router has no more clients than without the one that never reads."""
+        """Wait until the router has closed the client that never reads, according to its number of clients."""
         while not self._is_over.wait(_STATUS) and self._closed_at is None:
             if observer.status().clients <= others - self._log.ended:
                 self._closed_at = time.monotonic()

@@ -1,1 +1,1 @@
-"""Events and rules as users have them."""
+"""Events and rules modelled on those of users."""

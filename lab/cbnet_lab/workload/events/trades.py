@@ -1,6 +1,6 @@
 """Trades: generated rows of a stock exchange, for benchmarks of files.
 
-Symbols, venues and customers have Zipf's distribution; the price of a symbol moves around a level of its own.
+Symbols, venues and customers are Zipf-distributed; the price of each symbol moves around its own level.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _START = 1_767_225_600_000_000  # µs of 2026-01-01
 
 
 def trades(first: int, count: int, seed: int) -> pa.Table:
-    """Return rows; the same seed and first row give the same ones."""
+    """Return `count` rows; the same seed and first row give the same rows."""
     rng = np.random.default_rng([seed, first])
     symbols = _zipf(rng, count, _SYMBOLS)
     level = np.random.default_rng(seed).lognormal(4, 1, _SYMBOLS)

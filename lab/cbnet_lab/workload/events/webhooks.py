@@ -1,7 +1,7 @@
 """Webhooks of a shop, of a code host and of a cluster, and rules over them as EventBridge patterns.
 
-The events are nested and repeat: orders have items, pull requests have labels, machines have tags. The rules use
-every operator of the dialect; most name a type and one or two rare values, as alerting rules do.
+The events are nested and have repeated elements: orders have items, pull requests have labels, machines have tags. The
+rules use every operator of the dialect; most name a type and one or two rare values, as alerting rules do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Filters of several sources, and their reduced union for each target, kept up to date [2003 §3, 2014 §3.2].
 
-Live routers use it: their tables are those that `Interests` computes for a network at rest. Folding needs no tags of
-trees here, since a filter is in the match table once, for the set of its sources (`match_slots`); the paper's tags are
-in `multitree.folding`.
+Used by live routers, whose tables equal those that `Interests` computes for a quiet network. Folding needs no tree tags
+here, since a filter occurs in the match table once, for the set of its sources (`match_slots`); the paper's tree tags
+are in `multitree.folding`.
 """

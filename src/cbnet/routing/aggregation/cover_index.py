@@ -1,14 +1,14 @@
-"""Index of filters for the covering relation: the rows that dominate a filter, and those that it dominates.
+"""Index of filters for the covering relation: the rows that dominate a filter, and the rows that it dominates.
 
-A filter dominates another one if it covers it and, if both cover each other, comes first in the canonical order: fewer
+A filter dominates another if it covers it and, if they cover each other, comes first in the canonical order: fewer
 parts, then smaller bytes. That is the order of the encoded filters, which begin with the number of their parts.
 
     x > 5        dominates   x > 7 and #a,  x in (6, 8)
     x = 6        dominates   x >= 6 and x <= 6, which covers it too
 
-The kernel finds the rows that cover another, nearly all of them surely; about the others `FilterAnalysis` decides. The
-answers are exact, but if more than MAX_FAILED such decisions about the dominators of one filter are negative, the rest
-is left out: then the filter is announced although it is covered.
+The kernel finds the rows that cover another: nearly all with certainty, the others as candidates that `FilterAnalysis`
+decides. The answers are exact, with one exception: after MAX_FAILED negative decisions about the dominators of one
+filter the remaining candidates are skipped, and the filter may be announced although it is covered.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from cbnet.language.relations.string_range import StringRange, after
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.values import Value, ValueType, value_type
 
-MAX_FAILED = 2000  # comparisons of one filter: some 40 ms
-_FEW = 32  # rows that usually suffice
+MAX_FAILED = 2000  # failed comparisons per filter: some 40 ms
+_FEW = 32  # dominators to look up first; they usually suffice
 _NO_LIMIT = (1 << 32) - 1
-_NO, _YES = 0, 1  # of the kernel; anything else: possibly
-_MIXED, _OUTCOMES, _NOT_NULL, _ANY = range(4, 8)  # its kinds, after those of ValueType
+_NO, _YES = 0, 1  # answers of the kernel; any other value means undecided
+_MIXED, _OUTCOMES, _NOT_NULL, _ANY = range(4, 8)  # kinds of ranges in the kernel, after those of ValueType
 _POINT, _FINITE, _EXCLUDED, _LOOSE, _WITHOUT_NULL, _INEXACT_LOW, _INEXACT_HIGH, _ONE_EXCLUDED, _UNBOUNDED = (
     1 << bit for bit in range(9)
 )
@@ -44,12 +44,12 @@ _BITS: dict[Value, int] = {True: Outcome.TRUE, False: Outcome.FALSE, None: Outco
 
 
 class CoverIndex:
-    """Rows of filters, of which those that no message can match are left out."""
+    """Rows of filters; filters that no message can match are left out."""
 
     def __init__(self, filters: Sequence[bytes] | FilterRows) -> None:
         self._filters = filters  # by row
         self._rows = CoverRows()
-        self.candidates = 0  # rows that were compared in the last search for dominated ones
+        self.candidates = 0  # rows compared in the last search for dominated rows
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -63,7 +63,7 @@ class CoverIndex:
             self.analyse(row)
 
     def analyse(self, row: int) -> None:
-        """Add a row, for which the kernel would give the same if it can read the filter."""
+        """Add a row, analysed in Python; the result is that of the kernel if the kernel can read the filter."""
         filter = filter_from_bytes(self._filters[row])
         attributes = _attributes(filter)
         if attributes is not None:
@@ -79,13 +79,13 @@ class CoverIndex:
         return self._rows.describe(row)
 
     def dominates(self, wide: int, row: int) -> bool:
-        """Return whether a row, which may be absent, dominates another."""
+        """Return whether the row `wide`, which may be absent, dominates `row`."""
         if wide == row or wide not in self._rows or not self._covers(wide, row):
             return False
         return self._filters[wide] < self._filters[row] or not self._covers(row, wide)
 
     def dominators(self, row: int) -> Iterable[int]:
-        """Return the rows that dominate another; some of them perhaps twice."""
+        """Return the rows that dominate a row, possibly with repetitions."""
         sure, possible = self._rows.wide(row, _FEW)
         return self._dominating(row, sure, possible) if sure or possible else ()
 
@@ -100,13 +100,13 @@ class CoverIndex:
                 yield wide
 
     def covering(self, row: int) -> Iterator[int]:
-        """Yield the rows that cover another."""
+        """Yield the rows that cover a row."""
         sure, possible = self._rows.wide(row, 0)
         yield from sure
         yield from self._decided(row, possible)
 
     def dominated(self, row: int, limit: int = _NO_LIMIT) -> Iterable[int] | None:
-        """Return the rows that another one dominates.
+        """Return the rows that a row dominates.
 
         None if there are more than `limit` candidates: `dominated_among` finds them in slices.
         """
@@ -119,7 +119,7 @@ class CoverIndex:
         return self._dominated(row, sure, possible) if sure or possible else ()
 
     def dominated_among(self, row: int, start: int, end: int, limit: int) -> tuple[Iterable[int], int]:
-        """Return rows from `start` to `end` that another one dominates, at most `limit`, and the next row to visit."""
+        """Return at most `limit` rows from `start` to `end` that a row dominates, and the next row to visit."""
         sure, possible, stop = self._rows.narrow_among(row, start, end, limit)
         return self._dominated(row, sure, possible), stop
 
@@ -130,7 +130,7 @@ class CoverIndex:
                 yield narrow
 
     def _decided(self, row: int, possible: list[int]) -> Iterator[int]:
-        """Yield the rows that cover another, of those that do possibly."""
+        """Yield the rows that cover a row, from undecided candidates."""
         failed = 0
         for wide in possible:
             if self._implies(wide, row):
@@ -148,18 +148,18 @@ class CoverIndex:
         return _analysis(self._filters[narrow]).implies(_analysis(self._filters[wide]).filter)
 
 
-@lru_cache(maxsize=1024)  # a few MB: filters that need it are few, and compared many times
+@lru_cache(maxsize=1024)  # a few MB: few filters need it, but each is compared many times
 def _analysis(filter: bytes) -> FilterAnalysis:
     return FilterAnalysis(filter_from_bytes(filter))
 
 
 def _symbol(kind: str, name: str) -> int:
-    """Return the symbol of a name, a test or a tag: 64 bits, keyed by the interpreter, so nobody can choose it."""
+    """Return the symbol of a name, a test or a tag: a 64-bit hash, randomised so that nobody can choose collisions."""
     return hash((kind, name)) & _WORD
 
 
 def _attributes(filter: Filter) -> list[tuple[int, CoverRange]] | None:
-    """Return the symbol and the range of each attribute and test, in order; None if one of them is empty."""
+    """Return the symbol and the range of each attribute and test, in order; None if a range is empty."""
     found: list[tuple[int, CoverRange]] = []
     for name, constraints in by_name(filter.constraints).items():
         attribute = _range(constraints)
@@ -228,7 +228,7 @@ def _number_range(numbers: NumberRange) -> CoverRange:
 
 
 def _inexact(low: float, high: float) -> int:
-    """Return the flags of ends that are not floats: large ints."""
+    """Return the flags of bounds that no float represents exactly: large ints."""
     return (_INEXACT_LOW if float(low) != low else 0) | (_INEXACT_HIGH if float(high) != high else 0)
 
 
@@ -248,7 +248,7 @@ def _string_range(strings: StringRange, constraints: Sequence[Constraint]) -> Co
 
 
 def _excluded(values: Collection[Value], *, is_bounded: bool) -> int:
-    """Return the flags of a range without some values."""
+    """Return the flags of a range from which values are excluded."""
     flags = (_EXCLUDED if values else 0) | (_ONE_EXCLUDED if len(values) == 1 else 0)
     return flags | (0 if is_bounded else _UNBOUNDED)
 
@@ -258,7 +258,7 @@ def _only_hash(kind: ValueType, values: Collection[Value]) -> int:
 
 
 def _listed(values: Sequence[Value]) -> CoverRange:
-    """Return the range of one value, or of several."""
+    """Return the range that consists of these values."""
     kinds = {value_type(value) for value in values}
     members, flags = _bloom(values), 0 if None in values else _WITHOUT_NULL
     if len(kinds) > 1:

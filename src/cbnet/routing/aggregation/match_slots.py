@@ -2,11 +2,11 @@
 
     slot 4    {north, south}     filters that exactly these sources have
     slot 7    {north}
-    slot 9    {north}            of a source that was removed, {north, east}
+    slot 9    {north}            was {north, east} until east was removed
 
-When a source is removed, or begins with the content of another, only the sets change and no filter moves; so several
-slots may have one set. A live table never frees an interface: its interfaces are numbers, the slots, and a released
-one is taken by the next holder.
+When a source is removed, or is added with the content of another, only the sets change and no filter moves; so several
+slots may have the same set. A live table never frees an interface. Its interfaces are therefore numbers, the slots, and
+a released slot is assigned to the next holder.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Holder = TypeVar("Holder")
 
 
 class Slots(Generic[Holder]):
-    """Numbers from 0 on, each for one holder at a time."""
+    """Numbers from 0 on, each assigned to one holder at a time."""
 
     def __init__(self) -> None:
         self._numbers: dict[Holder, int] = {}
         self._holders: list[Holder | None] = []
         self._free: list[int] = []
-        self.on_changed: Callable[[int], None] = lambda _: None  # called with a number that stands for something else
+        self.on_changed: Callable[[int], None] = lambda _: None  # called with a number whose meaning has changed
 
     def holder(self, slot: int) -> Holder:
-        """Return the holder of a number that is taken."""
+        """Return the holder of a number that is in use."""
         holder = self._holders[slot]
         assert holder is not None
         return holder
 
     def take(self, holder: Holder) -> int:
-        """Return the number of a holder; if it has none, assign a free one."""
+        """Return the number of a holder, assigning a free one if it has none."""
         slot = self._numbers.get(holder)
         if slot is None:
             slot = self._free.pop() if self._free else self._append()
@@ -46,7 +46,7 @@ class Slots(Generic[Holder]):
         return slot
 
     def release(self, holder: Holder) -> int:
-        """Free the number of a holder and return it."""
+        """Release the number of a holder and return it."""
         slot = self._numbers.pop(holder)
         self._holders[slot] = None
         self._free.append(slot)
@@ -73,7 +73,7 @@ class MatchSlots:
         self._by_sources: dict[int, int] = {}  # a slot for each set
 
     def add(self, filters: Collection[EncodedFilter], sources: int) -> int:
-        """Add filters that these sources have; return their slot, none if there are no sources."""
+        """Add filters of these sources; return their slot, or NO_SLOT if there are no sources."""
         if not sources:
             return NO_SLOT
         slot = self._by_sources.get(sources)
@@ -84,7 +84,7 @@ class MatchSlots:
         return slot
 
     def fill(self, filters: Iterable[tuple[Filter, int]]) -> list[int]:
-        """Add very many filters with their sources, which no slot has yet; return the slot of each."""
+        """Add very many filters that are in no slot yet, each with its sources; return the slot of each."""
         slots: list[int] = []
 
         def with_slots() -> Iterator[tuple[int, Filter]]:
@@ -112,14 +112,14 @@ class MatchSlots:
         return self._sources[slot]
 
     def matched(self, slots: Iterable[int]) -> int:
-        """Return the sources that have filters in some slots; those of other holders are ignored."""
+        """Return the sources that have filters in any of these slots; slots of other holders are ignored."""
         found, get = 0, self._sources.get
         for slot in slots:
             found |= get(slot, 0)
         return found
 
     def relabel(self, change: Callable[[int], int]) -> None:
-        """Change the sets of sources; every slot keeps some."""
+        """Apply a change to the set of sources of every slot; no set becomes empty."""
         for slot, sources in list(self._sources.items()):
             changed = change(sources)
             if changed == sources:
@@ -145,7 +145,7 @@ class MatchSlots:
         del self._sources[slot], self._sizes[slot]
 
     def _forget(self, slot: int) -> None:
-        """Add no more filters to a slot."""
+        """Stop adding filters to a slot."""
         sources = self._sources[slot]
         if self._by_sources.get(sources) == slot:
             del self._by_sources[sources]

@@ -6,15 +6,16 @@ A filter is announced to a target if a source of the target has it and no other 
     a new filter      is compared once for all targets; where it is announced, filters that it dominates are withdrawn
     a removed filter  frees filters that it dominated only where it was announced itself
 
-A target with at most one source that has filters, and that is reduced already, needs no comparisons: all filters of
-it are announced. Only the filters of other targets are in the index.
+A target needs no comparisons if at most one of its sources has filters and that source is already reduced: all filters
+are announced. Only the filters of other targets are in the index.
 
-The filters of a stream are reduced, so those that no other source of a target has need not be compared with each other
-there: they are *trusted*. For a moment they are not reduced, as a stream announces a wide filter before it withdraws
-those that it covers, and the other way round. A filter that another source has as well would stay, so it is compared.
+The filters of a stream are reduced. Those that no other source of a target has are therefore *trusted*: they are not
+compared with each other there. They may be unreduced for a moment, because a stream announces a wide filter before it
+withdraws the filters that it covers, and vice versa. A filter that another source has as well would outlive the
+withdrawal, so it is compared.
 
-What concerns very many filters is done in slices: a target is opened by a `Fill`, and `union_rows` announces and
-withdraws what a filter dominates. When no work is left, no announced filter is dominated, and each has a source.
+Work on very many filters is done in slices: a `Fill` opens a target, and `union_rows` announces and withdraws the
+filters that another one dominates. When no work is left, no announced filter is dominated, and each has a source.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from cbnet.routing.aggregation.union_work import Fill, RowQueue
 
 
 class ReducedUnions:
-    """The targets of the filters of some sources; targets are bits of an int."""
+    """The reduced union of the sources of each target; targets are bits of an int."""
 
     def __init__(self, store: SourceFilters, slice: int) -> None:
-        """Initialise; slice: filters that are announced, or withdrawn, at a time."""
+        """Initialise; slice: filters to announce or withdraw at a time."""
         self.rows = UnionRows(store, slice)
         self.targets: dict[Hashable, UnionTarget] = {}
         self._store = store
         self._fills: dict[int, Fill] = {}  # by the bit of the target
-        self._indexing = 0  # bits of the targets whose rows are being added to the index, to be compared then
-        self._closed = 0  # bits of closed targets that rows may still have: they mean nothing, and are not free yet
-        self._tidying = self._tidied = 0  # some of these bits, and the number of the first rows that do not have them
+        self._indexing = 0  # bits of the targets whose rows are being indexed, before they are compared
+        self._closed = 0  # bits of closed targets that rows may still have: meaningless, but not free yet
+        self._tidying = self._tidied = 0  # closed bits that are being erased, and the number of leading rows done
 
     # --- targets
 
     def open(self, name: Hashable, sources: int) -> None:
-        """Open a target; its content is complete when it `is_ready`, and then nothing is pending."""
+        """Open a target; once it `is_ready`, its content is complete and nothing is pending."""
         used = self.rows.open | self._closed
-        target = UnionTarget((used + 1) & ~used, sources)  # the lowest bit that is free
+        target = UnionTarget((used + 1) & ~used, sources)  # the lowest free bit
         self.targets[name] = target
         self.rows.add(target)
         for group in self._store.groups.values():
@@ -64,7 +65,7 @@ class ReducedUnions:
         return bit not in self._fills and not self.rows.waits(bit)
 
     def close(self, name: Hashable) -> None:
-        """Close a target; `tidy` removes what is left of it."""
+        """Close a target; `tidy` removes its traces."""
         bit = self.targets.pop(name).bit
         for group in self._carried(bit):
             group.carriers ^= bit
@@ -75,7 +76,7 @@ class ReducedUnions:
 
     @property
     def is_untidy(self) -> bool:
-        """Whether rows have traces of closed targets, or are in the index although no target needs it."""
+        """Whether rows still have bits of closed targets, or are indexed although no target needs the index."""
         return self._closed != 0 or self._has_unused_index
 
     @property
@@ -84,7 +85,7 @@ class ReducedUnions:
         return not is_used and len(self.rows.index) > 0
 
     def tidy(self) -> None:
-        """Remove from some rows what is not needed any more."""
+        """Remove bits of closed targets and unused index entries from the next rows."""
         if not self._tidied:
             self._tidying = self._closed
         is_unused, size = self._has_unused_index, len(self._store.announced)
@@ -100,11 +101,11 @@ class ReducedUnions:
             self.rows.forget_unused()
 
     def carriers(self, sources: int) -> int:
-        """Return the targets that use one of some sources."""
+        """Return the targets that use any of these sources."""
         return sum(bit for bit, target in self.rows.targets.items() if target.sources & sources)
 
     def announced_rows(self, bit: int) -> Iterator[int]:
-        """Yield the rows that are announced to a target."""
+        """Yield the rows announced to a target."""
         announced = self._store.announced
         return (row for row in range(len(announced)) if announced[row] & bit)
 
@@ -113,9 +114,9 @@ class ReducedUnions:
         return sum(len(group.rows) for group in self._carried(bit))
 
     def announced(self, bit: int, filter: bytes) -> bytes | None:
-        """Return the filter that is announced to a target and is, or covers, another one.
+        """Return a filter announced to a target that equals or covers the given one; None if there is none.
 
-        Of a target that needs no comparisons, only the filter itself is found.
+        For a target that needs no comparisons, only the filter itself is found.
         """
         row, announced = self._store.find(filter), self._store.announced
         if row is not None and announced[row] & bit:
@@ -133,16 +134,16 @@ class ReducedUnions:
     # --- changes of rows: first all `gain` and `lose`, then `UnionRows.settle`
 
     def prepare(self, non_empty: int) -> None:
-        """Begin to compare the filters of targets where it is needed, and stop where it is not."""
+        """Start comparing the filters of targets that need it, and stop for targets that do not."""
         for bit, target in self.rows.targets.items():
             if self._needs_comparison(target, non_empty):
                 if not bit & (self.rows.compared | self._indexing):
                     self._begin_index(target, is_opening=bit in self._fills)
             elif not self.has_work and target.size == self.carried(bit):
-                self.rows.compared &= ~bit  # all that it has is announced, and nothing else
+                self.rows.compared &= ~bit  # exactly its own filters are announced
 
     def gain(self, row: int, bit: int) -> int:
-        """Give a filter to a source; return the targets for which it must be compared."""
+        """Add a filter to a source; return the targets for which it must be compared."""
         store, compared = self._store, self.rows.compared
         group = store.group_of[row]
         before, trusted = group.carriers, self._trusting(group.sources, group.carriers & compared & self.carriers(bit))
@@ -154,9 +155,9 @@ class ReducedUnions:
         return after & ~before & compared | trusted
 
     def gain_new(self, filters: Sequence[bytes], tests: Sequence[EncodedFilter], bit: int) -> dict[int, int]:
-        """Give new filters to a source; return the rows that must be compared, and for which targets.
+        """Add new filters to a source; return the rows to compare, each with the targets to compare it for.
 
-        tests: of the filters, if the source is matched.
+        tests: the encoded filters, if the source is matched.
         """
         rows, compared = self._store.insert_all(filters, tests, bit, self.carriers), self.rows.compared
         carriers = self._store.group_of[rows[0]].carriers
@@ -167,7 +168,7 @@ class ReducedUnions:
         return dict.fromkeys(rows, carriers & compared) if carriers & compared else {}
 
     def lose(self, row: int, bit: int) -> int:
-        """Remove a filter from a source; return the targets for which it may free others."""
+        """Remove a filter from a source; return the targets where this may free other filters."""
         store, compared = self._store, self.rows.compared
         before = store.group_of[row].carriers
         store.switch(row, bit, self.carriers)
@@ -179,11 +180,11 @@ class ReducedUnions:
 
     @property
     def has_work(self) -> bool:
-        """Whether filters are to be announced or withdrawn."""
+        """Whether filters remain to be announced or withdrawn."""
         return self.rows.has_sweeps or bool(self._fills)
 
     def work(self) -> None:
-        """Announce and withdraw some filters."""
+        """Announce and withdraw the next filters."""
         if self.rows.has_sweeps:
             self.rows.sweep()
         elif self._fills:
@@ -192,13 +193,13 @@ class ReducedUnions:
             self.prepare(self._store.non_empty)
 
     def _begin_index(self, target: UnionTarget, *, is_opening: bool) -> None:
-        """Add the rows of a target to the index, and compare them then; until then all of them are announced."""
+        """Index the rows of a target, and compare them afterwards; until then all of them are announced."""
         self._indexing |= target.bit
         groups = [group for group in self._carried(target.bit) if not group.carriers & self.rows.compared]
         self._begin(Fill(target.bit, is_opening, indexed=RowQueue(group.rows for group in groups)))
 
     def _begin(self, fill: Fill) -> None:
-        """Begin to fill a target; if it has few rows, do all of it."""
+        """Start to fill a target; if it has few rows, finish at once."""
         self._fills[fill.bit] = fill
         self.rows.filling |= fill.bit
         if self.carried(fill.bit) <= self.rows.slice:
@@ -206,7 +207,7 @@ class ReducedUnions:
                 self._advance(fill)
 
     def _advance(self, fill: Fill) -> None:
-        """Visit some rows of a target."""
+        """Visit the next rows of a target."""
         bit, count = fill.bit, self.rows.slice
         announced, group_of = self._store.announced, self._store.group_of
         self.rows.begin_slice()
@@ -239,7 +240,7 @@ class ReducedUnions:
                 self.rows.targets[bit].complete()
 
     def _begin_content(self, fill: Fill) -> None:
-        """Begin with the content of a similar target, or with all filters of a source that is reduced."""
+        """Start with the content of a similar target, or with all filters of a reduced source."""
         target = self.rows.targets[fill.bit]
         similar = self._most_similar(target) if fill.is_opening else 0
         if similar:
@@ -256,7 +257,7 @@ class ReducedUnions:
                 fill.plain = RowQueue(group.rows for group in self._carried(target.bit) if group.sources & fill.whole)
 
     def _begin_comparison(self, fill: Fill) -> None:
-        """Compare all rows but those that only one reduced source has, which are all announced."""
+        """Compare all rows except those that only the source `whole` has: they are all announced."""
         self._indexing &= ~fill.bit
         self.rows.compared |= fill.bit
         sources = self.rows.targets[fill.bit].sources
@@ -265,7 +266,7 @@ class ReducedUnions:
         fill.is_first = fill.is_opening and not fill.whole
 
     def _largest_reduced(self, target: UnionTarget) -> int:
-        """Return the source of a target with the most filters, of those that are reduced; 0 if there is none."""
+        """Return the reduced source of a target that has the most filters; 0 if there is none."""
         sizes: dict[int, int] = {}
         for group in self._carried(target.bit):
             reduced = group.sources & target.sources & self._store.reduced
@@ -276,7 +277,7 @@ class ReducedUnions:
         return max(sizes, key=lambda bit: sizes[bit], default=0)
 
     def _most_similar(self, target: UnionTarget) -> int:
-        """Return the other target that has the most similar filters; 0 if the empty set is as similar."""
+        """Return the other target with the most similar filters; 0 if none is more similar than the empty set."""
         groups = [(group.carriers, len(group.rows)) for group in self._store.groups.values()]
         best, least = 0, self.carried(target.bit)
         for bit in self.rows.targets:
@@ -287,14 +288,14 @@ class ReducedUnions:
         return best
 
     def _differs(self, group: Group, target: UnionTarget, similar: int) -> bool:
-        """Return whether rows must be compared for a target though another one has been copied."""
+        """Return whether rows must be compared for a target although a similar one has been copied."""
         if not group.carriers & similar:
             return True
         there = group.sources & self.rows.targets[similar].sources
         return self._is_trusted(there) and group.sources & target.sources != there
 
     def _trusting(self, sources: int, bits: int) -> int:
-        """Return those of some targets that do not compare the rows of these sources with each other."""
+        """Return the targets among `bits` that do not compare the rows of these sources with each other."""
         targets = self.rows.targets
         return sum(bit for bit in targets if bit & bits and self._is_trusted(sources & targets[bit].sources))
 

@@ -1,12 +1,12 @@
-"""Filters of several sources, each held once.
+"""Filters of several sources, each stored once.
 
     row    filter      group           slot in the match table
     0      x > 5       {own, north}    slot of {north}
     1      x > 7       {north}         slot of {north}
     2      #a          {own}           none: own subscriptions are matched one by one
 
-A group has all filters that exactly its sources have. So a source that begins with the content of another, or is
-removed, changes groups and not filters. Columns, not an object per row: a router may hold a million filters.
+A group holds all filters that belong to exactly its sources. So adding a source with the content of another, or
+removing one, changes groups and not filters. Rows are columns, not objects: a router may hold a million filters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cbnet.routing.aggregation.match_slots import NO_SLOT, MatchSlots
 
 
 class Group:
-    """Rows that have the same sources."""
+    """Rows with the same sources."""
 
     __slots__ = ("bytes", "carriers", "rows", "sources")
 
@@ -42,7 +42,7 @@ class SourceFilters:
         self.groups: dict[int, Group] = {}
         self.reduced = 0  # sources whose filters do not cover each other
         self.non_empty = 0
-        self.leaving: list[int] = []  # sources that were removed, and of which some filters are still here
+        self.leaving: list[int] = []  # removed sources, some of whose filters are still stored
         self._bits: dict[Hashable, int] = {}
         self._counts: dict[int, int] = {}
         self._matched = 0
@@ -57,11 +57,11 @@ class SourceFilters:
     # --- sources
 
     def add_source(self, source: Hashable, base: Hashable | None, *, is_matched: bool, is_reduced: bool) -> None:
-        """Add a source: empty, or of the kind and with the content of another one."""
+        """Add a source: empty, or with the kind and the content of `base`."""
         if source in self._bits:
             raise ValueError(f"{source!r} is a source already")
         used = sum(self._bits.values()) + sum(self.leaving)
-        bit = (used + 1) & ~used  # the lowest one that is free
+        bit = (used + 1) & ~used  # the lowest free bit
         like = self._bits[base] if base is not None else 0
         if (self._matched & like) if like else is_matched:
             self._matched |= bit
@@ -75,7 +75,7 @@ class SourceFilters:
                 self._slots.relabel(lambda sources: sources | bit if sources & like else sources)
 
     def remove_source(self, source: Hashable) -> None:
-        """Remove a source; some of its filters stay, and match, until `remove_some` has removed them."""
+        """Remove a source; its filters stay, and match, until `remove_some` has removed them."""
         bit = self._bits.pop(source)
         del self._counts[bit]
         self.reduced &= ~bit
@@ -83,9 +83,9 @@ class SourceFilters:
         self.leaving.append(bit)
 
     def remove_some(self, count: int) -> Iterator[int]:
-        """Remove some filters of the first source that leaves; yield the rows that have no source now.
+        """Remove filters of the first leaving source; yield the rows that have no source any more.
 
-        count: steps, each as long as for one filter.
+        count: maximum number of steps; a step takes as long as the removal of one filter.
         """
         bit = self.leaving[0]
         matched = self._matched & ~bit
@@ -108,14 +108,14 @@ class SourceFilters:
             self.leaving.remove(bit)
 
     def _take_from(self, group: Group, rows: Sequence[int], bit: int) -> Iterator[int]:
-        """Remove the last rows of a group from a source that leaves; yield those without a source."""
+        """Remove the last rows of a group from a leaving source; yield those that have no source any more."""
         sources = group.sources & ~bit
         if not sources & self._matched:
             self._unmatch(rows)
         for row in reversed(rows):
             self._leave(row, group)
             if sources:
-                self._join(row, self._group(sources, lambda _: group.carriers))  # no target uses a source that leaves
+                self._join(row, self._group(sources, lambda _: group.carriers))  # no target uses a leaving source
             else:
                 self.group_of[row] = self._nowhere
                 yield row
@@ -143,14 +143,14 @@ class SourceFilters:
             yield from group.rows
 
     def total(self, bits: int) -> tuple[int, int]:
-        """Return the number of different filters of some sources, and of their bytes."""
+        """Return the number of distinct filters of the sources, and their total size in bytes."""
         groups = self._groups_of(bits)
         return sum(len(each.rows) for each in groups), sum(each.bytes for each in groups)
 
     # --- rows
 
     def find(self, filter: bytes) -> int | None:
-        """Return the row of a filter."""
+        """Return the row of a filter; None if it is absent."""
         row = self.filters.find(filter)
         return row if row >= 0 else None
 
@@ -179,7 +179,7 @@ class SourceFilters:
         self._slot_of[row] = NO_SLOT
 
     def fill(self, contents: Mapping[bytes, int]) -> None:
-        """Give filters to sources that are matched and empty, before any target is open.
+        """Add filters to sources that are matched and empty, before any target is open.
 
         contents: the bits of the sources of each filter.
         """
@@ -207,9 +207,9 @@ class SourceFilters:
     def insert_all(
         self, filters: Sequence[bytes], tests: Sequence[EncodedFilter], bit: int, carriers: Callable[[int], int]
     ) -> list[int]:
-        """Give new filters to a source; return their rows.
+        """Add new filters to a source; return their rows.
 
-        tests: of the filters, if the source is matched. carriers: returns the targets of a new group.
+        tests: the encoded filters, if the source is matched. carriers: returns the targets of a new group.
         """
         rows = [self.insert(filter) for filter in filters]
         slot = self._slots.add(tests, bit & self._matched)
@@ -221,7 +221,7 @@ class SourceFilters:
         return rows
 
     def switch(self, row: int, bit: int, carriers: Callable[[int], int]) -> None:
-        """Give a filter to a source, or take it away. carriers: returns the targets of a new group."""
+        """Add a filter to a source, or remove it if present. carriers: returns the targets of a new group."""
         old = self.group_of[row]
         sources = old.sources ^ bit
         group = self._group(sources, carriers)
@@ -234,7 +234,7 @@ class SourceFilters:
             self._slot_of[row] = self._slots.add(tests, sources & self._matched)
 
     def _group(self, sources: int, carriers: Callable[[int], int]) -> Group:
-        """Return the group of some sources, or make it."""
+        """Return the group of these sources, creating it if it is absent."""
         group = self.groups.get(sources, self._nowhere)
         if sources and not group.sources:
             group = self.groups[sources] = Group(sources, carriers(sources))
@@ -271,7 +271,7 @@ class SourceFilters:
             group.bytes += len(self.filters[row])
 
     def _relabel(self, changes: list[tuple[Group, int]]) -> None:
-        """Change the sources of groups; of two that become equal, the smaller one joins the other."""
+        """Change the sources of groups; if two become equal, merge the smaller into the larger."""
         for group, _ in changes:
             del self.groups[group.sources]
         for group, sources in changes:

@@ -1,10 +1,10 @@
-"""Rows of reduced unions: which filters are announced to which targets, and why others are not.
+"""Rows of reduced unions: which filters are announced to which targets.
 
 A row is *carried* for a target if a source of the target has its filter; it is announced if no carried row dominates it
-(`cover_index`). A row that dominates very many others is announced at once, and a `Sweep` withdraws these in slices. If
-it is not carried any more, it stays announced until a sweep has announced all that only it dominated.
+(`cover_index`). A row that dominates very many others is announced at once, and a `Sweep` withdraws them in slices.
+When such a row is no longer carried, it stays announced until a sweep has announced all rows that only it dominated.
 
-Invariant: a carried row is announced, or dominated by one that is; not for a target that is being opened.
+Invariant: a carried row is announced, or dominated by an announced row, except for a target that is being opened.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from cbnet.routing.aggregation.source_filters import SourceFilters
 from cbnet.routing.aggregation.union_target import UnionTarget
 from cbnet.routing.aggregation.union_work import Sweep
 
-_FEW = 32  # rows that may always be visited at once
-_LEAST = 8  # a sweep takes as long as to announce so many rows, or longer
-SCANNED = 20  # rows that are compared with one filter in the time in which one of them is announced
+_FEW = 32  # rows that may be visited at once even if the slice is used up
+_LEAST = 8  # minimum cost of a sweep, as the number of rows that could be announced in the same time
+SCANNED = 20  # rows that can be compared with one filter in the time of announcing one row
 
 
 class UnionRows:
     """The rows of the filters of some sources; targets are bits of an int."""
 
     def __init__(self, store: SourceFilters, slice: int) -> None:
-        """Initialise; slice: rows that are announced, or withdrawn, at a time."""
+        """Initialise; slice: rows to announce or withdraw at a time."""
         self.index = CoverIndex(store.filters)
         self.targets: dict[int, UnionTarget] = {}  # by bit
         self.open = 0  # their bits
         self.compared = 0  # bits of the targets whose rows are compared with each other
-        self.filling = 0  # of those that are being opened, or begin to be compared
+        self.filling = 0  # bits of the targets that are being opened, or whose comparison is starting
         self.slice = slice
         self._store = store
-        self._sweeps: dict[int, Sweep] = {}  # by row, in the order in which they are done
-        self._left = 0  # dominated rows that may still be visited at once
-        self._last_dominator = 0  # the row that was found last: of many rows in turn, it often dominates the next, too
-        self._masks: dict[int, int] = {}  # so that rows share the ints
+        self._sweeps: dict[int, Sweep] = {}  # by row, in the order of execution
+        self._left = 0  # dominated rows that may still be visited in this slice
+        self._last_dominator = 0  # the last dominator found: it often dominates the next row, too
+        self._masks: dict[int, int] = {}  # interned, so that rows share the ints
 
     # --- changes
 
     def settle(self, gained: Mapping[int, int], freed: Mapping[int, int]) -> None:
-        """Announce the gained filters that nothing dominates, and those that only lost filters dominated."""
+        """Announce the gained filters that nothing dominates, and the filters that only lost ones dominated."""
         self._left = self.slice
         for row, bits in gained.items():
             self.place(row, bits)
@@ -65,14 +65,14 @@ class UnionRows:
         self._store.delete(row)
 
     def place(self, row: int, bits: int, *, is_first: bool = False) -> None:
-        """Announce a row where nothing dominates it, and withdraw what it dominates there."""
+        """Announce a row to the targets where nothing dominates it, and withdraw the rows that it dominates there."""
         free = self._undominated(row, bits)
         self.toggle(row, (free ^ self._store.announced[row]) & bits)
         if free and not is_first:
             self._hide(row, free)
 
     def toggle(self, row: int, bits: int) -> None:
-        """Announce a row to targets, or withdraw it."""
+        """Announce a row to each of these targets, or withdraw it if it is announced."""
         if not bits:
             return
         announced, filter = self._store.announced, self._store.filters[row]
@@ -83,11 +83,11 @@ class UnionRows:
             self.targets[bit].note(row, filter, is_announced=bool(mask & bit))
 
     def share(self, mask: int) -> int:
-        """Return an int that rows with the same bits share."""
+        """Return the int that all rows with these bits share."""
         return self._masks.setdefault(mask, mask)
 
     def index_row(self, row: int) -> None:
-        """Add a row to the index, unless it is there."""
+        """Add a row to the index if it is absent."""
         if row not in self.index:
             self.index.add(row)
 
@@ -95,26 +95,26 @@ class UnionRows:
 
     @property
     def has_sweeps(self) -> bool:
-        """Whether rows that others dominate are to be announced or withdrawn."""
+        """Whether dominated rows remain to be announced or withdrawn."""
         return bool(self._sweeps)
 
     def sweep(self) -> None:
-        """Announce or withdraw some of these."""
+        """Announce or withdraw the next dominated rows."""
         self.begin_slice()
         while self._sweeps and self._left:
             self._advance(next(iter(self._sweeps.values())))
 
     def begin_slice(self) -> None:
-        """Allow as many dominated rows to be visited at once as a slice has."""
+        """Begin a slice: reset the number of dominated rows that may be visited in it."""
         self._left = self.slice
 
     def waits(self, bit: int) -> bool:
-        """Return whether rows of a target are not announced yet, though nothing that is announced dominates them."""
+        """Return whether rows of a target are yet to be announced, although no announced row dominates them."""
         announced = self._store.announced
         return any(each.reviving & bit and not announced[each.row] & bit for each in self._sweeps.values())
 
     def copy(self, source: int, copy: int) -> None:
-        """Announce to a target what is announced to another: one pass in C, some 30 ms for a million rows."""
+        """Copy all announcements of one target to another: one pass in C, some 30 ms for a million rows."""
         masks = _CopiedMasks(source, copy)
         self._store.announced[:] = map(masks.__getitem__, self._store.announced)
         self.targets[copy].size = self.targets[source].size
@@ -123,12 +123,12 @@ class UnionRows:
             sweep.reviving |= copy if sweep.reviving & source else 0
 
     def add(self, target: UnionTarget) -> None:
-        """Add a target, to which nothing is announced yet."""
+        """Add a target to which nothing is announced yet."""
         self.targets[target.bit] = target
         self.open |= target.bit
 
     def close(self, bit: int) -> None:
-        """Forget a target; rows keep its bit until `erase`."""
+        """Remove a target; rows keep its bit until `erase`."""
         del self.targets[bit]
         self.open &= ~bit
         self.compared &= ~bit
@@ -145,32 +145,32 @@ class UnionRows:
             self.release(row)
 
     def forget_unused(self) -> None:
-        """Free what no row needs any more."""
+        """Free the interned masks, and the index if it is empty."""
         self._masks.clear()
         if not len(self.index):
             self.index = CoverIndex(self._store.filters)
 
     def unvisited(self, row: int) -> int:
-        """Return the targets for which a row that is not announced may have kept visited ones from being announced."""
+        """Return the targets where a row, without being announced, may have kept visited rows from being announced."""
         first = next(iter(self._sweeps.values()), None)
         is_below = first is None or not first.cursor or row < first.cursor
         return self.filling | (0 if first is None or is_below else first.reviving)
 
     def _begin_sweep(self, row: int, hiding: int, reviving: int) -> None:
-        """Visit all rows that a row dominates, after what is being done."""
+        """Queue a sweep over all rows that a row dominates, after the sweeps in progress."""
         sweep = self._sweeps.pop(row, None) or Sweep(row)
         sweep.is_partial |= bool(sweep.hiding & reviving)
         sweep.hiding, sweep.reviving, sweep.cursor = sweep.hiding | hiding, sweep.reviving | reviving, 0
         self._sweeps[row] = sweep
 
     def _restart(self, bits: int) -> None:
-        """Visit all rows again, if the first sweep has visited some."""
+        """Restart the first sweep if it has visited rows and announces rows to any of these targets."""
         first = next(iter(self._sweeps.values()), None)
         if first is not None and first.cursor and first.reviving & bits:
             self._begin_sweep(first.row, 0, 0)
 
     def _advance(self, sweep: Sweep) -> None:
-        """Visit some of the rows that a row dominates."""
+        """Visit the next rows that the row of a sweep dominates."""
         self._left = max(0, self._left - _LEAST)
         row, announced, group_of = sweep.row, self._store.announced, self._store.group_of
         carriers = group_of[row].carriers
@@ -196,7 +196,7 @@ class UnionRows:
             self.release(row)
 
     def _hide(self, row: int, bits: int) -> None:
-        """Withdraw what a row dominates."""
+        """Withdraw the rows that a row dominates."""
         announced = self._store.announced
         found = self._found(row)
         if found is None:
@@ -206,7 +206,7 @@ class UnionRows:
             self.toggle(narrow, announced[narrow] & bits)
 
     def _free(self, row: int, bits: int, uncovered: dict[int, int]) -> None:
-        """Note the rows that are not announced, and that a lost one dominated; if very many, announce them later."""
+        """Record in `uncovered` the unannounced rows that a lost row dominated; queue a sweep if they are very many."""
         if row not in self.index:
             return
         announced, group_of = self._store.announced, self._store.group_of
@@ -221,7 +221,7 @@ class UnionRows:
                 uncovered[narrow] = uncovered.get(narrow, 0) | hidden
 
     def _found(self, row: int) -> Iterable[int] | None:
-        """Return the rows that a row dominates; None if they are too many for now."""
+        """Return the rows that a row dominates; None if there are too many for this slice."""
         found = self.index.dominated(row, max(self._left, min(_FEW, self.slice)))
         self._left = max(0, self._left - self.index.candidates)
         return found
@@ -233,7 +233,7 @@ class UnionRows:
             self._hide(row, free)
 
     def _undominated(self, row: int, bits: int) -> int:
-        """Return those of some targets in which no filter dominates a row."""
+        """Return the targets among `bits` in which no filter dominates a row."""
         if row not in self.index:  # no message can match it
             return 0
         group_of = self._store.group_of
@@ -248,7 +248,7 @@ class UnionRows:
 
 
 class _CopiedMasks(dict[int, int]):
-    """The bits of rows, by those before: one bit is that of another now."""
+    """New masks of rows by their old masks: the bit `copy` takes the value of the bit `source`."""
 
     def __init__(self, source: int, copy: int) -> None:
         self._source, self._copy = source, copy

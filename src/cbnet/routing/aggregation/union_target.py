@@ -1,12 +1,12 @@
-"""Targets of reduced unions: their sources, and the filters announced or withdrawn since the last time.
+"""Targets of reduced unions: their sources, and the changes that are not sent yet.
 
-A neighbour that gets very many filters gets them in slices, by a cursor over the rows:
+Very many filters are sent to a neighbour in slices, by a cursor over the rows:
 
-    rows    0 … cursor     announced: a change is noted, and sent after the last slice
-            cursor …       not announced yet: a change is ignored, the cursor will see the result
+    rows    0 … cursor     sent: a change is recorded, and sent after the last slice
+            cursor …       not sent yet: a change is ignored, because the cursor will see its result
 
-The first slice may refer to what another target had at that moment (`former`). Then rows above the cursor stand for
-what the neighbour has from there; a filter that is deleted meanwhile is noted in `gone`.
+The first slice may refer to the content of another target at that moment (`former`). Rows above the cursor then stand
+for the part of that content that the neighbour has; a filter deleted in the meantime is recorded in `gone`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ALL = sys.maxsize  # a cursor that has passed all rows
 
 
 class UnionTarget:
-    """A set of sources, and the filters announced or withdrawn since the last time."""
+    """A set of sources, and the announced or withdrawn filters that are not sent yet."""
 
     __slots__ = ("base", "bit", "cursor", "former", "gone", "pending", "size", "sources")
 
@@ -26,24 +26,24 @@ class UnionTarget:
         self.bit = bit
         self.sources = sources  # bits
         self.size = 0
-        self.pending: dict[bytes, bool] = {}  # whether it was announced
-        self.cursor = 0  # rows from here on are not announced yet
+        self.pending: dict[bytes, bool] = {}  # by filter: whether it was announced or withdrawn
+        self.cursor = 0  # rows from here on are not sent yet
         self.base = 0  # the bit of the target whose content the neighbour has
-        self.former: list[int] = []  # the announced bits of each row when this was so
-        self.gone: list[bytes] = []  # filters of it that were deleted above the cursor
+        self.former: list[int] = []  # the announced bits of each row when the neighbour had that content
+        self.gone: list[bytes] = []  # filters of that content that were deleted above the cursor
 
     def note(self, row: int, filter: bytes, *, is_announced: bool) -> None:
-        """Note that a row was announced or withdrawn."""
+        """Record that a row was announced or withdrawn."""
         self.size += 1 if is_announced else -1
         if row < self.cursor and self.pending.pop(filter, None) is None:
             self.pending[filter] = is_announced
 
     def complete(self) -> None:
-        """Note all changes from now on."""
+        """Record all changes from now on."""
         self.cursor, self.base, self.former, self.gone = ALL, 0, [], []
 
     def begin(self, base: int, former: list[int]) -> None:
-        """Begin to announce; base: the bit of a target whose content the neighbour has, 0 for none."""
+        """Start to send the content; base: the bit of a target whose content the neighbour has, 0 for none."""
         self.cursor, self.base, self.former, self.gone = 0, base, former, []
         self.pending.clear()
 
@@ -52,7 +52,7 @@ class UnionTarget:
         return row < len(self.former) and bool(self.former[row] & self.base)
 
     def forget_row(self, row: int, filter: bytes) -> None:
-        """Note that a row above the cursor may get another filter."""
+        """Record the filter of a deleted row above the cursor, which may be reused for another filter."""
         if self.base and row >= self.cursor and self.had(row):
             self.gone.append(filter)
             self.former[row] = 0

@@ -1,7 +1,8 @@
-"""Work on reduced unions that is done in slices, so that a router with very many filters never stalls.
+"""Work on reduced unions, done in slices so that a router with very many filters never stalls.
 
-A `Sweep` withdraws very many filters that an announced one dominates; or, if this one has no source any more, announces
-them again and withdraws it last. A `Fill` opens a target, or begins to compare its filters.
+A `Sweep` withdraws very many filters that an announced one dominates. If the dominating filter has no source any more,
+the sweep announces them again, and withdraws that filter last. A `Fill` opens a target, or starts to compare its
+filters.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 
 
 class RowQueue:
-    """Rows to be visited, in the order in which they were added."""
+    """Rows to visit, in the order in which they were added."""
 
     def __init__(self, parts: Iterable[array[int]] = ()) -> None:
         self._parts = [part[:] for part in parts if part]
@@ -45,22 +46,22 @@ class Sweep:
     """
 
     row: int
-    hiding: int = 0  # bits of the targets where it is announced, and the dominated ones are withdrawn
-    reviving: int = 0  # where it has no source any more, and they are announced
-    cursor: int = 0  # rows below were visited
-    is_partial: bool = False  # whether it lost its sources before all that it dominates was withdrawn
+    hiding: int = 0  # bits of the targets where the row is announced and the dominated rows are withdrawn
+    reviving: int = 0  # bits of the targets where the row has no source any more and the dominated rows are announced
+    cursor: int = 0  # rows below it have been visited
+    is_partial: bool = False  # whether the row lost its sources before all dominated rows were withdrawn
 
 
 @dataclass
 class Fill:
-    """What is to be done before the content of a target is exact."""
+    """The work that remains before the content of a target is exact."""
 
     bit: int
-    is_opening: bool  # nobody has been told anything yet
+    is_opening: bool  # whether the target is new: nothing has been sent yet
     is_indexed: bool = False
     indexed: RowQueue = field(default_factory=RowQueue)  # rows to add to the index
-    whole: int = 0  # bit of a reduced source whose filters are all announced, until they are compared with others
-    plain: RowQueue = field(default_factory=RowQueue)  # rows to announce, whatever else is announced
+    whole: int = 0  # bit of a reduced source; all its filters are announced until they are compared with others
+    plain: RowQueue = field(default_factory=RowQueue)  # rows to announce without comparison
     compared: RowQueue = field(default_factory=RowQueue)  # rows to compare
-    former: RowQueue = field(default_factory=RowQueue)  # rows of a similar target that are perhaps not in this one
-    is_first: bool = False  # whether the compared rows are all that is announced
+    former: RowQueue = field(default_factory=RowQueue)  # rows of the copied target that may not belong to this one
+    is_first: bool = False  # whether nothing but the compared rows is announced

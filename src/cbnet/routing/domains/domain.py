@@ -36,7 +36,7 @@ class DomainReceivers:
         self.inside = [receivers[domains[receivers] == domain] for domain in range(count)]
 
     def of(self, domains: Sequence[int]) -> tuple[int, ...]:
-        """Return the receivers of some domains."""
+        """Return the receivers of these domains."""
         return tuple(x for domain in domains for x in self.inside[domain].tolist())
 
 
@@ -72,7 +72,7 @@ class Domain:
         return int(np.searchsorted(self.members, u))
 
     def local_ids(self, nodes: Sequence[int]) -> Ids:
-        """Return the local ids of some nodes."""
+        """Return the local ids of these nodes."""
         return np.searchsorted(self.members, np.array(nodes, dtype=np.int32)).astype(np.int32)
 
     def behind(self, u: int, between: int, inside: int) -> dict[int, ReceiversBehind]:

@@ -4,15 +4,15 @@ A tree between domains grows from a root node. Every other domain is entered by 
 paths from the root reach first; both ends of the link are gateways:
 
     ┌──────────────┐      ┌─────────────┐
-    │ root ─── g ──┼──────┼─ h ──── x   │      h is the nearest to the root in its domain, the smallest id of equally
-    │          │   │      │             │      near ones; g precedes it on the path from the root
+    │ root ─── g ──┼──────┼─ h ──── x   │      h is the node of its domain nearest to the root (in a tie, the one with
+    │          │   │      │             │      the smallest id); g precedes it on the path from the root
     └──────────┼───┘      └─────────────┘
 
     The domains form a tree: g is nearer to the root than h, and the nearest node in g's domain is at least as near as
-    g. So the links to parents lead from every domain to one with a nearer entry, and finally to that of the root.
+    g. So the links to parents lead from every domain to one with a nearer entry, and finally to the root's domain.
 
-The distances are those of the whole graph. A network of the gateways alone has the same distances, if its links are
-those between domains and, inside a domain, the shortest paths between gateways: every path consists of such parts.
+Distances are measured in the whole graph. A network of the gateways alone has the same distances if its links are the
+links between domains and, inside a domain, the shortest paths between gateways: every path consists of such parts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DomainTree:
     """A tree between domains."""
 
     def __init__(self, tree: Tree, domains: Ids) -> None:
-        """Find the exits; tree: that of the root over the whole graph; domains: int32[n], the domain of each node."""
+        """Find the exits; tree: the root's, over the whole graph; domains: int32[n], the domain of each node."""
         self.tree = tree
         order = np.lexsort((np.arange(len(domains)), tree.distances))
         _, first = np.unique(domains[order], return_index=True)

@@ -1,17 +1,17 @@
-"""The domains scheme: parts of a network with trees of their own, and gateways that change trees [2014 §3.1].
+"""The domains scheme: parts of a network with their own trees, and gateways that switch trees [2014 §3.1].
 
     source ─ tree in A ─► gateway ║ gateway ─ tree in B ─► gateway ║ gateway ─ tree in C ─►
              ⟨τ, a, last hop⟩     ║           ⟨τ, b, last hop⟩     ║
 
 A message is committed to a tree τ between domains (`domain_tree`) and to a tree inside the domain of its source. The
 gateway where it enters another domain commits it to the tree of that domain with the shortest total path length from
-there. All links that may then be used, inside domains and between them, form one tree over all nodes: so every
+there. All links that it may then use, inside domains and between them, form one tree over all nodes, so every
 interested node is reached once.
 
-Inside its domain a router knows the predicates of the receivers. Of the outside it knows the summaries of its gateways
-(`summary`), which cover the predicates beyond them. The summary `all` is one word, whatever the predicates outside; the
-cost is that every message reaches the gateways, which match the predicates themselves. No spurious packet crosses a
-border.
+Inside its domain a router knows the predicates of the receivers. About the outside it knows the summaries of its
+gateways (`summary`), which cover the predicates beyond them. The summary `all` is one word, whatever the predicates
+outside; the cost is that every message reaches the gateways, which match the predicates themselves. No spurious packet
+crosses a border.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cbnet.routing.scheme import Scheme, SchemeRouter
 from cbnet.topology import shortest_path_trees
 from cbnet.topology.trees.domains import grow_domains, validate_domains
 
-_ANY = Message()  # a gateway commits all messages that enter by it to the same tree
+_ANY = Message()  # a gateway commits all messages that enter through it to the same tree
 
 
 class DomainsHeader(NamedTuple):
@@ -69,12 +69,12 @@ class DomainsRouter(SchemeRouter):
         return header._replace(inside=self._inside(header), last_hop=self.u)
 
     def fwd(self, header: Header, message: Message) -> list[int]:
-        """Return the neighbours that match, inside the domain and outside, without the last hop."""
+        """Return the neighbours that match, inside and outside the domain, except the last hop."""
         tables = self.inner(header.between, self._inside(header)), self.border(header.between)
         return [w for table in tables for w in table.match(message) if w != header.last_hop]
 
     def _inside(self, header: DomainsHeader) -> int:
-        """Return the tree inside: that of the header, or at a gateway its own for messages from other domains."""
+        """Return the tree inside: the header's, or at a gateway its own choice for messages from other domains."""
         if self._scheme.domains[header.last_hop] == self._number:
             return header.inside
         return self._scheme.entry_tree[self._number].tree(self._domain.local_id(self.u), _ANY)
@@ -96,7 +96,7 @@ class DomainsRouter(SchemeRouter):
         return self._border[between]
 
     def state(self) -> RouterState:
-        """Return the size of the tables, of the own identifier, and of a gateway's choice of a tree."""
+        """Return the size of the tables, of the router's own identifier, and of a gateway's choice of a tree."""
         inside = len(self._domain.trees)
         for between in range(len(self._scheme.between)):
             self.border(between)
@@ -157,7 +157,7 @@ class Domains(Scheme):
 
     @property
     def gateways(self) -> list[int]:
-        """The routers with a link to another domain on any tree, ascending."""
+        """The routers that have a link to another domain on any tree, ascending."""
         return sorted(u for part in self.parts for u in part.gateways)
 
     def _new_router(self, u: int) -> SchemeRouter:

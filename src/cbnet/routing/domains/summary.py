@@ -1,4 +1,4 @@
-"""Summaries of the predicates outside a domain, which gateways announce inside: predicates that cover them.
+"""Summaries of the predicates outside a domain: wider predicates that gateways announce inside.
 
 A wider predicate is smaller, but lets more spurious messages reach the gateway, which always matches the predicates
 themselves before it forwards to another domain.
@@ -46,7 +46,7 @@ SUMMARIES = tuple(_SUMMARIES)
 
 
 def summary(name: str) -> Summary:
-    """Return the summary with a name."""
+    """Return a summary by name."""
     if name not in _SUMMARIES:
         raise InputError(f"unknown summary {name!r}", hint="use one of " + ", ".join(SUMMARIES))
     return _SUMMARIES[name]

@@ -71,7 +71,7 @@ class FlowTree(CommitPolicy):
 
 
 class ShortestTree(CommitPolicy):
-    """The tree with the least total path length from the source; of several, the first."""
+    """The tree with the least total path length from the source; the first in case of a tie."""
 
     name = "least"
 
@@ -103,7 +103,7 @@ COMMIT_POLICIES = tuple(_POLICIES)
 
 
 def commit_policy(name: str) -> type[CommitPolicy]:
-    """Return the policy with a name."""
+    """Return a policy by name."""
     if name not in _POLICIES:
         raise InputError(f"unknown commit policy {name!r}", hint="use one of " + ", ".join(COMMIT_POLICIES))
     return _POLICIES[name]

@@ -27,12 +27,12 @@ from cbnet.matching import Table
 
 Key = TypeVar("Key")
 
-TREE_TAG = "tree "  # with its number from 1, the tag of a tree in a folded table
+TREE_TAG = "tree "  # prefix of a tree's tag in a folded table, before its number from 1
 _KINDS = (MessageKind.NOTIFICATION, MessageKind.REQUEST)
 
 
 def fold(tables: Mapping[str, Mapping[Key, Predicate]]) -> dict[Key, Predicate]:
-    """Return one table for several, which are keyed by tags that must not occur in their filters.
+    """Return one table for several tables, keyed by tags that must not occur in their filters.
 
     A message m matches an interface in the table of tag t if and only if m with the tag t, and no other
     of these tags, matches it in the folded table.
@@ -78,7 +78,7 @@ class FoldedFib:
         tree_tags, kind_tags = unused_tags(TREE_TAG, len(tables), predicates), unused_tags("kind ", 2, predicates)
         by_kind = {kind: fold(dict(zip(tree_tags, own, strict=True))) for kind, own in by_role.items() if any(own)}
         self.tree_tags = tree_tags
-        self.kind_tags = dict(zip(by_kind, kind_tags, strict=False))  # of kinds with registrations only
+        self.kind_tags = dict(zip(by_kind, kind_tags, strict=False))  # only for kinds with registrations
         self.entries: dict[int, Predicate] = fold({self.kind_tags[kind]: table for kind, table in by_kind.items()})
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class FoldedFib:
         """Return the neighbours that a message on a tree matches."""
         if kind not in self.kind_tags:
             return []
-        others = message.tags.difference(self.tree_tags, self.kind_tags.values())  # reserved for the table
+        others = message.tags.difference(self.tree_tags, self.kind_tags.values())  # these are reserved for the table
         return self._table.match(Message(message.attributes, others | {self.tree_tags[tree], self.kind_tags[kind]}))
 
     @cached_property

@@ -2,9 +2,9 @@
 
 | policy  | neighbour                                                    |
 |---------|--------------------------------------------------------------|
-| nearest | toward the nearest holder: its tables list that one first    |
+| nearest | toward the nearest holder, which the tables list first       |
 | random  | a random one                                                 |
-| least   | the one that this router has sent the fewest requests        |
+| least   | the one to which this router has sent the fewest requests    |
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RandomHolder(HolderChoice):
 
 
 class LeastLoadedHolder(HolderChoice):
-    """The neighbour that got the fewest requests."""
+    """The neighbour that received the fewest requests."""
 
     name = "least"
 
@@ -61,7 +61,7 @@ class LeastLoadedHolder(HolderChoice):
         self.sent: Counter[int] = Counter()
 
     def choose(self, neighbours: Sequence[int]) -> int:
-        """Return the neighbour with the fewest requests, of several the first, and count the request."""
+        """Return the neighbour with the fewest requests, the first in case of a tie, and count the request."""
         chosen = min(neighbours, key=self.sent.__getitem__)
         self.sent[chosen] += 1
         return chosen
@@ -72,7 +72,7 @@ HOLDER_CHOICES = tuple(_HOLDER_CHOICES)
 
 
 def holder_choice(name: str) -> type[HolderChoice]:
-    """Return the policy with a name."""
+    """Return a policy by name."""
     if name not in _HOLDER_CHOICES:
         raise InputError(f"unknown choice {name!r}", hint="use one of " + ", ".join(HOLDER_CHOICES))
     return _HOLDER_CHOICES[name]

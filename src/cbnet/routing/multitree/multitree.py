@@ -86,7 +86,7 @@ class MultiTreeRouter(SchemeRouter):
         return ReplyHeader(header.tree, header.requester)
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
-        """Return the header with this node as the last hop; that of a reply unchanged."""
+        """Return the header with this node as the last hop; the header of a reply is unchanged."""
         return header if isinstance(header, ReplyHeader) else header._replace(last_hop=self.u)
 
     def fwd(self, header: Header, message: Message) -> list[int]:
@@ -118,7 +118,7 @@ class MultiTreeRouter(SchemeRouter):
         return FoldedFib([self.fib(tree) for tree in range(len(self._scheme.trees))])
 
     def state(self) -> RouterState:
-        """Return the size of the tables and of the own identifier, and of locators if there are offers."""
+        """Return the size of the tables and of the router's own identifier, and of locators if there are offers."""
         trees = self._scheme.trees if self._scheme.offers.predicates else ()
         intervals = sum(locators.identifiers(tree, self.u) for tree in trees)
         own = RouterState(identifiers=1 + intervals, flags=self._scheme.classes.bits(self.u))
@@ -142,7 +142,8 @@ class MultiTree(Scheme):
     ) -> None:
         """Build the trees from their roots, by default the node with the most neighbours.
 
-        The network has the subscriptions, `offers` those of nodes. `commit` and `choice` name policies with a `seed`.
+        The network holds the subscriptions, `offers` the offers of nodes. `commit` and `choice` name policies, with a
+        `seed`.
         """
         super().__init__(network)
         self.roots = [int(np.argmax(network.graph.degrees))] if roots is None else list(roots)

@@ -1,7 +1,7 @@
 """Equal tables of a router, stored once: tree grouping [2014 §3.2.2].
 
-`grouping` finds indistinguishable trees for all routers of a network at once. Here a router compares its own tables, by
-the receivers behind each neighbour, or by the disjunction of those that it knows only as a summary.
+`grouping` finds indistinguishable trees for all routers of a network at once. Here a router compares its own tables by
+the receivers behind each neighbour, or by the disjunction of the receivers that it knows only as a summary.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class TreeInterests:
         return HolderTable(self.interests, {w: [(x, distance[x]) for x in nodes] for w, nodes in behind.items()})
 
     def unreduced(self) -> RouterState:
-        """Return the size of the tables of all routers without the reduced words; not for tables by distance."""
+        """Return the size of the tables of all routers, without reduced words; not supported for tables by distance."""
         first = self.classes.is_first()
         counts, words = np.zeros((2, len(self.trees[0].parents)), dtype=np.int64)
         counts[self.nodes] = 1

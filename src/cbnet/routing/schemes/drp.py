@@ -7,11 +7,11 @@ groups the others by next hop, and sends each neighbour its own group:
     fwd(W, m) = the next hops of u toward the members of W
     hdr(W, w) = the members of W whose next hop is w
 
-This is the optimisation that the paper proposes. In its plain form all neighbours get the same header, the partition
-H_W: a list of (w, group). A node without a group of its own in it is the origin.
+This is the optimisation that the paper proposes. In the plain form all neighbours get the same header, the partition
+H_W: a list of (w, group). A node that has no group of its own in it is the origin.
 
 Errata: the paper maps H_W to W instead of its subsets, and swaps u and w in its condition: w belongs to the group of
-unicast_v(w). Nor does it remove u from its group.
+unicast_v(w). It also does not remove u from its group.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PartitionRouter(DrpRouter):
         return self._partition(super().init(message))
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
-        """Return the partition of this node's own group; the header of a new message unchanged."""
+        """Return the partition of this node's own group; the header of a new message is unchanged."""
         own = dict(header).get(self.u)
         return header if own is None else self._partition(own)
 

@@ -6,9 +6,10 @@ are indistinguishable from v. Comparing the sizes of the subtrees of the childre
 
     R_u(v) = 1   iff   |T_v/w| = |T_u/w| for every child w of u in T_v
 
-Proof. If x is below w in T_v, the path from v to x passes u and follows T_u from there, through w. So T_v/w is a subset
-of T_u/w, and equal if as large. Let them be equal for the children, y be below the child w in T_v, and x below y in
-T_u. Then x is in T_u/w = T_v/w, so the path from v to x passes u and follows T_u, through y: x is below y in T_v.
+Proof. If x is below w in T_v, the path from v to x passes through u and follows T_u from there, through w. So T_v/w is
+a subset of T_u/w, and equal to it if it has the same size. Suppose they are equal for all children. Let y be below the
+child w in T_v, and x below y in T_u. Then x is in T_u/w = T_v/w, so the path from v to x passes through u and follows
+T_u, through y: x is below y in T_v.
 The class of v has the same nodes below u, hence below each of its children.
 """
 

@@ -61,9 +61,9 @@ class IpsRouter(SourceRouter):
         return {v: smallest.setdefault(self._class_of(v), v) for v in sorted(arriving)}
 
     def state(self) -> RouterState:
-        """Return the size of I_u, F_u and R_u, and of the own identifier at a sender.
+        """Return the size of I_u, F_u and R_u, and of the router's own identifier at a sender.
 
-        I_u is stored where it is not the identity, and R_u, a bit for each class, unless all are 1.
+        I_u is stored where it is not the identity; R_u, one bit for each class, is stored unless all bits are 1.
         """
         mapped = self.representatives()
         classes = sorted(set(mapped.values()))

@@ -3,8 +3,8 @@
     links of the delivery tree     0→3   3→5   3→7          each sets k of the m bits
     filter in the header           0110 1001 0010 1100      m = k·links / ln 2, in whole bytes: half of the bits are set
 
-A router tests for each of its links whether all k bits are set. There are no false negatives; another link is a false
-positive with the probability `false_positive`, 2**-k at this size.
+A router tests for each of its links whether all k bits are set. There are no false negatives; any other link is a false
+positive with probability `false_positive`, 2**-k at this size.
 
 The id of a link includes the number of hops left when a packet takes it, so a link is on the tree at one hop only. A
 packet that a false positive brings back to the tree, in a loop or by a detour, meets ids that are not in the filter.
@@ -32,12 +32,12 @@ class DirectedLink(NamedTuple):
 
 
 def size(links: int, hashes: int) -> int:
-    """Return the bytes of a filter in which a number of links set half of the bits."""
+    """Return the size in bytes of a filter in which `links` links set half of the bits."""
     return ceil(hashes * links / (8 * log(2)))
 
 
 def build(links: Iterable[DirectedLink], hashes: int, size: int) -> bytes:
-    """Return the filter of some links, of `size` bytes."""
+    """Return the filter of these links, of `size` bytes."""
     filter = bytearray(size)
     for link in links:
         for draw in _draws(link)[:hashes]:
@@ -55,7 +55,7 @@ def contains(filter: bytes, link: DirectedLink, hashes: int) -> bool:
 
 
 def false_positive(links: int, hashes: int, size: int) -> float:
-    """Return the false-positive probability of a filter of `size` bytes with a number of links."""
+    """Return the false-positive probability of a filter of `size` bytes with `links` links."""
     if not size:
         return 0.0
     share = -expm1(links * hashes * log1p(-1 / (8 * size)))  # expected share of set bits

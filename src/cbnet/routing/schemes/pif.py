@@ -53,7 +53,7 @@ class PifRouter(SourceRouter):
         )
 
     def state(self) -> RouterState:
-        """Return the size of F*_u and of child_u, each source with its children; and of the own identifier."""
+        """Return the size of F*_u, of child_u (each source with its children), and of the router's own identifier."""
         neighbours = self.network.graph.neighbours(self.u)
         children = (self.network.sender_parents[:, neighbours] == self.u).sum(axis=1)
         own = int(self.network.is_sender(self.u))
@@ -73,9 +73,9 @@ class Pif(Scheme):
         return PifRouter(self.network, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return the state of all routers; given a sample, F* is reduced, and its neighbours are counted, there only.
+        """Return the state of all routers; given a sample, F* is reduced, and its neighbours are counted, only there.
 
-        The rest is exact: in a tree all nodes but one are children, and F*_u has every receiver but u itself.
+        The rest is exact: in a tree all nodes but one are children, and F*_u covers every receiver except u itself.
         """
         if sample is None:
             return super().state()

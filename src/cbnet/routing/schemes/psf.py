@@ -42,7 +42,7 @@ class PsfRouter(SourceRouter):
         return self._tables[v]
 
     def state(self) -> RouterState:
-        """Return the size of F_u, each source with its table, and of the own identifier at a sender."""
+        """Return the size of F_u, each source with its table, and of the router's own identifier at a sender."""
         sources = [v for v in self.network.senders if self.u in self.network.branches(v).at]
         own = int(self.network.is_sender(self.u))
         return RouterState(identifiers=own + len(sources)) + total(self.table(v).state() for v in sources)
@@ -61,7 +61,7 @@ class Psf(Scheme):
         return PsfRouter(self.network, u)
 
     def state(self, sample: Sequence[int] | None = None) -> RouterState:
-        """Return the state of all routers; given a sample, predicates are reduced there only."""
+        """Return the state of all routers; given a sample, predicates are reduced only there."""
         if sample is None:
             return super().state()
         network = self.network

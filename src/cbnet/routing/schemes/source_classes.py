@@ -23,7 +23,7 @@ def class_of(tree: Tree, u: int) -> bytes:
 
 
 def classes_at(graph: Graph, routers: Sequence[int], sources: Iterable[int]) -> dict[int, list[list[int]]]:
-    """Return the classes of sources at each of some routers; each tree is built once and not stored."""
+    """Return the classes of sources at each of these routers; each tree is built once and not stored."""
     at_routers: dict[int, dict[bytes, list[int]]] = {u: {} for u in routers}
     for tree in shortest_path_trees(graph, sources):
         for u, classes in at_routers.items():

@@ -8,8 +8,8 @@ As in DRP a sender knows the predicates of all receivers, and routers use only t
 has no table: only the ids of its links. A message follows the shortest-path tree of its source, as in PSF.
 
 The cost is false positives: packets to nodes off the tree, or to nodes on it by another path. Nothing loops: a packet
-starts with as many hops left as the tree is deep, and each hop takes one. The id of a link is valid at one hop only, so
-a packet that comes back to the tree does not follow it again, unless it comes at the very same hop.
+starts with as many hops left as the tree is deep, and each hop uses one. The id of a link is valid at one hop only, so
+a packet that returns to the tree does not follow it again, unless it arrives at exactly the same hop.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class TreeHeaderRouter(SchemeRouter):
         return FilterHeader(depth, self.u, self._scheme.link_filter(links))
 
     def hdr(self, header: Header, neighbour: int) -> Header:  # noqa: ARG002
-        """Return the header with one hop less, and this node as the last hop."""
+        """Return the header with one hop fewer left, and this node as the last hop."""
         return header._replace(left=header.left - 1, last_hop=self.u)
 
     def fwd(self, header: Header, message: Message) -> list[int]:  # noqa: ARG002
-        """Return the neighbours whose link is in the filter, without the last hop; none if no hop is left."""
+        """Return the neighbours whose link is in the filter, except the last hop; none if no hop is left."""
         left, last_hop, filter = header
         if not left:
             return []
@@ -105,7 +105,7 @@ class TreeHeader(Scheme):
         return list(links.values())
 
     def link_filter(self, links: list[DirectedLink]) -> bytes:
-        """Return the filter of some links."""
+        """Return the filter of these links."""
         size = link_filter.size(len(links), self.hashes) if self.bits is None else self.bits // 8
         return link_filter.build(links, self.hashes, size)
 

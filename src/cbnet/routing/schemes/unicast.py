@@ -32,7 +32,7 @@ class Unicast(ABC):
 
 
 class ShortestPaths(Unicast):
-    """Next hops on shortest paths, those of the tree of u at u: a table of receivers and next hops."""
+    """Next hops on shortest paths: at u, a table of receivers and their next hops in the tree of u."""
 
     name = "shortest"
 
@@ -65,7 +65,7 @@ class OneTree(Unicast):
         return tree.child_toward(u, x) if tree.is_below(u, x) else int(tree.parents[u])
 
     def identifiers(self, u: int) -> int:
-        """Return one for the own position, one for a parent, and three for each child stored."""
+        """Return one for the node's own position, one for a parent, and three for each child stored."""
         children = self.network.branches(self.tree.root).at.get(u, ())
         return 1 + int(u != self.tree.root) + 3 * len(children)
 
@@ -89,7 +89,7 @@ class ReplacedHops(Unicast):
         return self._unicast.next_hop(u, x) if hop is None else hop
 
     def identifiers(self, u: int) -> int:
-        """Return the number for the other unicast."""
+        """Return the number of identifiers of the other unicast."""
         return self._unicast.identifiers(u)
 
 
@@ -98,7 +98,7 @@ UNICASTS = tuple(_UNICASTS)
 
 
 def unicast(name: str, network: Network) -> Unicast:
-    """Return the unicast with a name."""
+    """Return a unicast by name."""
     if name not in _UNICASTS:
         raise InputError(f"unknown unicast {name!r}", hint="use one of " + ", ".join(UNICASTS))
     return _UNICASTS[name](network)

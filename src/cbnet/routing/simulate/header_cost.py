@@ -43,7 +43,7 @@ class Spread:
         self._back = np.lexsort((self._from, graph.targets))  # the row of each link in the other direction
 
     def packets(self, source: int, links: Sequence[DirectedLink], chance: float) -> float:
-        """Return the expected number of packets, if other links are taken with a probability."""
+        """Return the expected number of packets if every other link is taken with probability `chance`."""
         graph, total = self._graph, 0.0
         before: Counts = np.zeros(len(graph.targets))
         arrived: Counts = np.zeros(len(graph))
@@ -58,14 +58,14 @@ class Spread:
         return total
 
     def _row(self, link: DirectedLink) -> int:
-        """Return the row of a link among those of the graph."""
+        """Return the row of a link in the graph."""
         neighbours = self._graph.neighbours(link.u)
         return int(self._graph.offsets[link.u]) + int(np.searchsorted(neighbours, link.w))
 
 
 @dataclass(frozen=True)
 class HeaderCost:
-    """The cost of deliveries to a number of receivers; means over the messages."""
+    """The cost of deliveries to a number of receivers, as means over the messages."""
 
     receivers: int
     hashes: int
@@ -74,7 +74,7 @@ class HeaderCost:
     chance: float  # of a false positive per link
     expected: float  # packets beyond the links of the tree, predicted
     excess: float  # the same, measured
-    duplicates: float  # of these, packets to nodes that had the message already
+    duplicates: float  # of these, packets to nodes that already had the message
     missed: int  # total
 
 

@@ -3,7 +3,7 @@
     requester ──► … ──► holder        the request, from router to router by offers
     requester ◄── … ◄── holder        the reply, by the requester's locator: the same path on a tree
 
-A reply must match the request. One that does not is dropped at the router of the holder.
+A reply must match the request. A reply that does not is dropped at the router of the holder.
 """
 
 from __future__ import annotations

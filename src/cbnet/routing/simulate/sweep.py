@@ -26,8 +26,8 @@ class Totals:
     stretch_sum: float = 0.0
     stretch_max: float = 1.0
     cut: int = 0  # messages that reached the packet limit
-    ideal_checked: int = 0  # deliveries with few enough interested nodes for an exact search, if asked for
-    ideal: int = 0  # those of them that are ideal
+    ideal_checked: int = 0  # deliveries with few enough interested nodes for an exact search, if requested
+    ideal: int = 0  # ideal ones among them
 
     @property
     def stretch_mean(self) -> float:

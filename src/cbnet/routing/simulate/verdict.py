@@ -17,13 +17,13 @@ class Verdict:
     """The verdict on one delivery."""
 
     delivered: int  # interested nodes that were reached
-    missed: int  # interested nodes that were not
+    missed: int  # interested nodes that were not reached
     spurious: int  # packets that led to no interested node, directly or later
     duplicates: int  # packets to a node that was reached before, or to the source
     packets: int
     header_bytes: int
     stretches: tuple[float, ...]  # for each delivered node: path length over distance
-    late: int  # delivered, but not by a shortest path
+    late: int  # interested nodes that were reached, but not by a shortest path
     is_cut: bool  # whether the packet limit was reached
 
     @property

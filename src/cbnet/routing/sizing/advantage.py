@@ -3,7 +3,7 @@
 A router that stores the disjunction of n predicates needs α times the memory of storing each alone.
 
 - In the *specific* model [§4.2] predicates are those of the language, and their size is the number
-  of their constraints; a constraint repeated in a filter counts once. `Predicates` gives α of the first n of many.
+  of their constraints; a constraint repeated in a filter counts once. `Predicates` computes α of the first n of many.
 - In the *general* model [§4.1] predicates are sets of k out of a universe of messages, and their size
   is the number of their messages. `expected` is the closed form, `Universe` draws. `in_bits` converts α to the
   representation of [§2.4], in which a large set is a bitmap of the universe: M(p) = min(|M|, |p| log |M|).
@@ -54,7 +54,7 @@ class Predicates:
         return len(self._sizes)
 
     def advantages(self, counts: Sequence[int], rules: Rules = "full") -> list[float]:
-        """Return α of the first n predicates for each n of `counts`, which must rise; equal predicates all count."""
+        """Return α of the first n predicates for each n in `counts`, which must rise; duplicate predicates count."""
         if list(counts) != sorted(counts) or not 1 <= min(counts, default=1) <= max(counts, default=1) <= len(self):
             raise InputError(f"counts of predicates must rise from 1 to at most {len(self):,}, not {list(counts)}")
         rows = FilterRows(self._words, self._offsets, self._shapes, rules)
@@ -116,7 +116,7 @@ class Universe:
             raise InputError(f"a universe has at least one message, not {self.messages:,}")
 
     def advantages(self, size: int, counts: Sequence[int], reading: Reading, rng: Generator) -> list[float]:
-        """Return α of the first n random predicates of a size, for each n of `counts`."""
+        """Return α of the first n random predicates of a size, for each n in `counts`."""
         if not 1 <= size <= self.messages:
             raise InputError(f"a predicate cannot have {size:,} of {self.messages:,} messages")
         draw = self._draw(rng)
@@ -137,9 +137,9 @@ class Universe:
 
 
 def _zipf_ranks(points: NDArray[np.float64], sums: NDArray[np.float64]) -> Messages:
-    """Return for each point the rank of the first of the harmonic sums above it, as `searchsorted` would.
+    """Return for each point the rank of the first harmonic sum above it, as `searchsorted` would.
 
-    H(x) is close to ln x + 0.5772 + 1/2x, so the rank is estimated, never too high, and then raised:
+    H(x) is close to ln x + 0.5772 + 1/2x, so the rank is estimated, never too high, and then raised. This takes
     a tenth of the time of a binary search among 10^6 sums, which misses the cache at every step.
     """
     ranks: Messages = np.maximum(np.exp(points - np.euler_gamma) * (1 - 1e-9) - 0.6, 0.0).astype(np.int64)

@@ -59,7 +59,7 @@ class DescriptorFibs(Fibs):
         }
 
     def folded(self, u: int, trees: Sequence[int]) -> dict[int, FoldedSets]:
-        """Return the folded table of a router for some of the trees."""
+        """Return the folded table of a router for these trees."""
         behind = [self.sides[tree].behind(u) for tree in trees]
         neighbours = sorted({w for sides in behind for w in sides})
         nothing = np.empty(0, dtype=np.int64)

@@ -25,7 +25,7 @@ def random_descriptors(path: Path, nodes: int, seed: int) -> tuple[DescriptorSet
 
 
 def read_tags(path: Path) -> tuple[pa.ListArray, int]:
-    """Return the tags of each row that has some, and the number of rows without."""
+    """Return the tags of each row that has any, and the number of rows without tags."""
     texts = pc.utf8_trim_whitespace(_texts(path))
     tagged = texts.filter(pc.fill_null(pc.greater(pc.utf8_length(texts), 0), fill_value=False))
     if not len(tagged):

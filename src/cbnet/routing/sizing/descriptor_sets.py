@@ -53,21 +53,21 @@ class DescriptorSets:
         return self.distinct.sizes
 
     def present(self, rows: Numbers) -> Numbers:
-        """Return the distinct sets of some descriptors, ascending."""
+        """Return the distinct sets of these descriptors, ascending."""
         self._is_present[self.sets[rows]] = True
         present = np.flatnonzero(self._is_present)
         self._is_present[present] = False
         return present
 
     def minimal(self, sets: Numbers) -> Numbers:
-        """Return those of some distinct sets that contain no other of them, ascending."""
+        """Return the distinct sets that contain no other one of `sets`, ascending."""
         self._is_present[sets] = True
         by_size = self._by_size[self._is_present[self._by_size]]
         self._is_present[sets] = False
         return np.flatnonzero(minimal_masks(self._groups, self.distinct, self._masks, by_size))
 
     def has_subset(self, sets: Numbers, among: Numbers) -> Flags:
-        """Return whether each of some sets has a proper subset among others: bool[sets]."""
+        """Return for each set whether it has a proper subset in `among`: bool[sets]."""
         chosen, others = self.distinct.take(sets), self.distinct.take(among)
         masks = subset_masks(
             one_group(others), others, self._masks[: len(among)], one_group(chosen), chosen, chosen.sizes - 1
@@ -75,7 +75,7 @@ class DescriptorSets:
         return masks > 0
 
     def owner_positions(self, tree: Tree) -> TagSets:
-        """Return the positions of the owners of each set in the preorder of a tree, rising."""
+        """Return the positions of the owners of each set in the preorder of a tree, ascending."""
         bits = len(tree.preorder).bit_length()
         keys = np.unique(self.sets << bits | tree.positions[self.owners])
         offsets = np.searchsorted(keys >> bits, np.arange(len(self.distinct) + 1))

@@ -79,9 +79,9 @@ class EdgeCounts(NamedTuple):
 class SubsetOwners(NamedTuple):
     """The positions of the owners of the proper subsets of each query, relative to the query's own owners."""
 
-    tops: NDArray[Any]  # int32 or int64: of each owner of a query, the lowest common ancestor with one of these; NONE
-    firsts: NDArray[Any]  # of each query, the smallest of these positions; NONE
-    lasts: NDArray[Any]  # likewise, the largest
+    tops: NDArray[Any]  # int32 or int64: by owner of a query, the lowest common ancestor with one of these, or NONE
+    firsts: NDArray[Any]  # by query, the smallest of these positions, or NONE
+    lasts: NDArray[Any]  # by query, the largest of these positions, or NONE
 
     @classmethod
     def find(
@@ -151,11 +151,11 @@ def edge_marks(owners: TagSets, inner: SubsetOwners, ancestors: CommonAncestors)
 
 
 class _Places(NamedTuple):
-    """The positions of the marks of sets, beside those of their owners."""
+    """The positions of the marks of sets, in addition to those of their owners."""
 
     stops: Numbers  # int64[owners]: where the path up from an owner ends: -1 below; or NONE
     whole: Numbers  # int64[sets]: the lowest common ancestor of the owners of the set and of its subsets: +1 above
-    parts: Numbers  # int64[sets]: that of the owners of its subsets: -1 above; or NONE
+    parts: Numbers  # int64[sets]: the lowest common ancestor of the owners of its subsets: -1 above; or NONE
 
     @classmethod
     def of(cls, owners: TagSets, inner: SubsetOwners, ancestors: CommonAncestors) -> _Places:

@@ -1,6 +1,6 @@
 """Total entries of all routers of a network, per tree, grouped and folded.
 
-Building every table would take hours at 40,000 routers; `edge_counts` counts without tables. Folding is computed only
+Building every table would take hours for 40,000 routers; `edge_counts` counts without tables. Folding is computed only
 for links that all trees have with different destinations behind them. If the destinations are the same, one tree's
 entries are kept; if a tree lacks the link, nothing is saved.
 """

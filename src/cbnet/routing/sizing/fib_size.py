@@ -60,7 +60,7 @@ class Fibs(ABC):
 
     @abstractmethod
     def table(self, u: int, tree: int, neighbours: Collection[int]) -> Table[int]:
-        """Return the compiled table of some interfaces of a router on a tree."""
+        """Return the compiled table of a router's interfaces to these neighbours, on a tree."""
 
     @abstractmethod
     def entries(self, u: int) -> Entries:
@@ -72,7 +72,7 @@ class Fibs(ABC):
 
 
 def largest(sizes: dict[int, FibSize]) -> int:
-    """Return the interface with the most destinations; of several, the smallest."""
+    """Return the interface with the most destinations; the smallest in case of a tie."""
     return min(sizes, key=lambda w: (-sizes[w].destinations, w))
 
 
