@@ -202,7 +202,7 @@ async def neighbour(running):
     """Return a linked neighbour that receives everything."""
     interest = filter_to_bytes(parse_filter("x = 1"))
     raw = await linked(running, "b", 7)
-    side = running.router.version.trees[0].links["b"].heard
+    side = running.router.version.trees[0].links["b"].far_key
     opening = StreamChange(number=1, sequence=1, side=side, base=0, added=[0], removed=[], is_last=True)
     raw.send(Announce([interest], [], [opening], []))
     await wait_until_async(lambda: running.router.version.complete is not None)

@@ -56,7 +56,7 @@ class Alone:
 
     def announce(self, link, wants=(), offers=(), number=1, sequence=1, **changes):
         """Let a neighbour announce filters of its side, as the tree 0 of the newest version has it."""
-        side = self.tree_link(link).heard if sequence == 1 else b""
+        side = self.tree_link(link).far_key if sequence == 1 else b""
         said = {"number": number, "sequence": sequence, "side": side, "base": 0, "removed": [], "is_last": True}
         change = StreamChange(**{"added": list(range(len(wants) + len(offers))), **said, **changes})
         return self.say(link, Announce(encoded(*wants), encoded(*offers), [change], []))

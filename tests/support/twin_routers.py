@@ -160,7 +160,7 @@ class TwinStream:
         for tree in self.net.router.version.trees:
             if name in tree.links:
                 change = StreamChange(
-                    number + tree.number, 1, tree.links[name].heard, 0, list(range(len(filters))), [], True
+                    number + tree.number, 1, tree.links[name].far_key, 0, list(range(len(filters))), [], True
                 )
                 self.say(name, Announce(encoded(*filters), [], [change], []))
 

@@ -139,7 +139,7 @@ class GroundTruth:
         """Return whether every neighbour has all changes of every stream of the newest version."""
         running = self.running()
         for router in running.values():
-            for link in (each for each in router.version.links() if each.tells):
+            for link in (each for each in router.version.links() if each.announces):
                 sent = router.streams.to_side(link)
                 if sent is None or any(kind.has_pending(sent) for kind in router.streams.kinds):
                     return False

@@ -39,7 +39,7 @@ def forget_covered_filters(self, target):
 
 
 def use_no_other_side(self, link):
-    stream = self.from_side(link._replace(heard=link.matched))
+    stream = self.from_side(link._replace(far_key=link.matched))
     return [] if stream is None else [stream]
 
 
@@ -107,7 +107,7 @@ def test_broken_part_is_found(monkeypatch, run, part, name, broken, kinds):
     ("part", "broken", "first"),
     [
         (Aggregation, {"take": forget_covered_filters}, 94),
-        (StreamTable, {"_telling": use_no_other_side}, 93),  # what is not known of a new tree counts as not wanted
+        (StreamTable, {"_sources_behind": use_no_other_side}, 93),  # the unknown of a new tree counts as not wanted
         (Forwarder, {"_retry": lambda self, *_: self._dropped(DropReason.LINK_CLOSED)}, 202),
         (Announcer, {"_end": Announcer._release}, 132),  # the neighbour is not told that a stream has ended
         (Incoming, {"acknowledged": lambda self: self.sequence, "stampable": lambda self, *_: self.sequence}, 90),

@@ -90,7 +90,7 @@ class Acknowledgements:
                     links.setdefault(stream, set()).update(beyond)
         for tree, link, awaited in self._silent.unopened():
             for other in tree.links.values():
-                feeding = self._streams.from_side(other) if other is not link and other.hears else None
+                feeding = self._streams.from_side(other) if other is not link and other.receives else None
                 if feeding is not None:
                     links.setdefault(feeding, set()).update(awaited or [f"{self._context.name}→{link.neighbour}"])
         return links
@@ -140,16 +140,16 @@ class Acknowledgements:
         has_part = False
         for tree in self._versions.newest.trees:
             link = tree.links.get(stream.key.neighbour)
-            if link is None or not link.hears or (link.session, link.heard) != stream.key[1:]:
+            if link is None or not link.receives or (link.session, link.far_key) != stream.key[1:]:
                 continue
             has_part = True
-            if self._exports.is_telling and tree is self._exports.tree:
+            if self._exports.is_exporting and tree is self._exports.tree:
                 export = self._exports.current
                 if export is None:
                     return None
                 beyond.append(export)
             for other in tree.links.values():
-                if other is not link and other.tells:
+                if other is not link and other.announces:
                     fed = self._streams.to_side(other)
                     if fed is None or self._links.by_session(other.session) is None:
                         return None

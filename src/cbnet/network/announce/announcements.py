@@ -77,9 +77,9 @@ class Announcements:
             self.announcer.adopted()
         self.acknowledgements.consider_all()
 
-    def export(self, *, is_telling: bool) -> None:
+    def export(self, *, is_exporting: bool) -> None:
         """Export this domain's subscriptions and offers to the gateway, in full and then as changes; or stop."""
-        self.exports.restart(is_telling=is_telling)
+        self.exports.restart(is_exporting=is_exporting)
         self.announcer.links_changed()
         self.acknowledgements.consider_all()
 

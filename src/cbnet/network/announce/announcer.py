@@ -182,11 +182,11 @@ class Announcer:
             return
         for tree in version.trees:
             for link in self._openable(tree):
-                is_up = link.tells and self._links.by_session(link.session) is not None
+                is_up = link.announces and self._links.by_session(link.session) is not None
                 if is_up and self.retained.is_listed(link.session) and self._streams.to_side(link) is None:
                     self._open(tree, link)
         self._exports.open()
-        if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.hears):
+        if version.complete is None and all(self._streams.from_side(link) for link in version.links() if link.receives):
             version.complete = self._context.now
             self.retained.release_computed()
 
@@ -210,17 +210,17 @@ class Announcer:
 
     def _openable(self, tree: TreeView) -> Iterable[TreeLink]:
         """Return the links whose streams can be opened: all other links of the tree have announced their sides."""
-        missing = [link for link in tree.links.values() if link.hears and self._streams.from_side(link) is None]
+        missing = [link for link in tree.links.values() if link.receives and self._streams.from_side(link) is None]
         return missing if len(missing) == 1 else () if missing else tree.links.values()
 
     def _open(self, tree: TreeView, link: TreeLink) -> None:
-        feeds = [self._streams.from_side(each) for each in tree.links.values() if each is not link and each.hears]
+        feeds = [self._streams.from_side(each) for each in tree.links.values() if each is not link and each.receives]
         self._numbers += 1
-        key = StreamKey(link.neighbour, link.session, link.told)
+        key = StreamKey(link.neighbour, link.session, link.near_key)
         stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
         self._streams.add_outgoing(stream, OWN_SOURCES)
         self._reconsidered.update(dict.fromkeys(stream.feeds))  # their acknowledgement depends on it now
-        self._openings.add(stream, link.told)
+        self._openings.add(stream, link.near_key)
         self._may_send_parts = True
 
     def _sent_content(self, stream: Outgoing) -> Content:
@@ -242,11 +242,11 @@ class Announcer:
         self._has_lost = False
         self._versions.forget_earlier()
         self._streams.forget_branches()
-        needed = {self._streams.to_side(link) for link in version.links() if link.tells}
+        needed = {self._streams.to_side(link) for link in version.links() if link.announces}
         for stream in [each for each in self._streams.outgoing.values() if each not in needed]:
             self._end(stream)
-        heard = {self._streams.from_side(link) for link in version.links() if link.hears}
-        for lost in [each for each in self._streams.incoming.values() if each not in heard]:
+        received = {self._streams.from_side(link) for link in version.links() if link.receives}
+        for lost in [each for each in self._streams.incoming.values() if each not in received]:
             if self._links.by_session(lost.key.session) is None:
                 self._remove(lost)
 

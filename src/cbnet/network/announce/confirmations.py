@@ -128,7 +128,7 @@ class Confirmations:
             each.needs = self._needs(each)
             self._waiting[each] = None
         export = self._exports.current
-        exported = self._exports.is_telling if export is None else (export, export.acked)
+        exported = self._exports.is_exporting if export is None else (export, export.acked)
         state = (self._streams.generation, self._versions.newest.id, self._versions.is_outdated, exported)
         if state != self._state or self._entries > 2 * len(self._waiting) + _MIN_ENTRIES:
             self._state = state
@@ -175,7 +175,7 @@ class Confirmations:
                 return stream, needed
         version = self._versions.newest
         for link in version.links():
-            stream_to = self._streams.to_side(link) if link.tells else None
+            stream_to = self._streams.to_side(link) if link.announces else None
             if stream_to is not None:
                 needed = max(1, each.needs.get(stream_to, 0))
                 if not stream_to.is_stamped(version.id, needed):
@@ -192,7 +192,7 @@ class Confirmations:
         has_unopened = False
         for stream in (stream for stream, needed in needs.items() if not stream.has(needed)):
             missing.update(stream.waiting or [f"{me}→{stream.key.neighbour}"])
-        for link in (each for each in version.links() if each.tells):
+        for link in (each for each in version.links() if each.announces):
             announcing = self._streams.to_side(link)
             if announcing is None:
                 has_unopened = True
@@ -200,7 +200,7 @@ class Confirmations:
                 missing.update(announcing.waiting or [f"{me}→{link.neighbour}"])
         for _, unopened, awaited in self._silent.unopened() if has_unopened else ():
             missing.update(awaited or [f"{me}→{unopened.neighbour}"])
-        if to_domains and self._exports.is_telling:
+        if to_domains and self._exports.is_exporting:
             export = self._exports.current
             if export is None or not export.is_stamped(0, needs.get(export, 0)):
                 missing.add(f"{me}→{OTHER_DOMAINS}")

@@ -61,7 +61,7 @@ class Exports:
         self._sequence = 0
         self._current: Export | None = None
         self.on_change: Callable[[ExportChange], None] = lambda _: None
-        self.is_telling = False
+        self.is_exporting = False
 
     # --- lookup
 
@@ -82,16 +82,16 @@ class Exports:
     def _feeds(self) -> tuple[Incoming, ...] | None:
         """Return the streams that describe this domain; None if some have not arrived."""
         tree = self.tree
-        feeds = [] if tree is None else [self._streams.from_side(link) for link in tree.links.values() if link.hears]
+        feeds = [] if tree is None else [self._streams.from_side(link) for link in tree.links.values() if link.receives]
         found = tuple(each for each in feeds if each is not None)
         return found if len(found) == len(feeds) else None
 
     # --- changes
 
-    def restart(self, *, is_telling: bool) -> None:
+    def restart(self, *, is_exporting: bool) -> None:
         """Restart the export with its whole content, as the other domains have changed; or stop it."""
         self.close()
-        self.is_telling = is_telling
+        self.is_exporting = is_exporting
 
     def close(self) -> None:
         """Close the export; the other domains keep what they have received."""
@@ -103,7 +103,7 @@ class Exports:
 
     def open(self) -> None:
         """Reopen the export with its whole content if its feeds have changed and all have arrived."""
-        feeds = self._feeds() if self.is_telling else None
+        feeds = self._feeds() if self.is_exporting else None
         if feeds is None or (self._current is not None and self._current.feeds == feeds):
             return
         self.close()

@@ -49,7 +49,7 @@ class SilentNeighbours:
         self._awaited = awaited
         self._version: Version | None = None
         self._since = 0.0  # time when the version was first checked
-        self._heard: dict[int, float] = {}  # time of the last announcement, by session
+        self._last_announced: dict[int, float] = {}  # time of the last announcement, by session
         self._excuses: dict[int, tuple[float, list[str]]] = {}  # time of the last report, and its links, by session
         self._reported = 0.0  # time of the last reports
         self._closed: dict[tuple[str, int], int] = {}  # links closed for silence, by name and incarnation
@@ -58,7 +58,7 @@ class SilentNeighbours:
 
     def hear(self, session: int) -> None:
         """Record an announcement."""
-        self._heard[session] = self._context.now
+        self._last_announced[session] = self._context.now
         self._excuses.pop(session, None)
 
     def report(self, session: int, links: list[str]) -> None:
@@ -67,7 +67,7 @@ class SilentNeighbours:
 
     def close_session(self, session: int) -> None:
         """Forget a session."""
-        self._heard.pop(session, None)
+        self._last_announced.pop(session, None)
         self._excuses.pop(session, None)
 
     # --- lookup
@@ -88,8 +88,8 @@ class SilentNeighbours:
         """Yield tree, link and awaited links of each stream of the newest trees that is not announced yet."""
         me, awaited = self._context.name, self._awaited()
         for tree in self._versions.newest.trees:
-            missing = [link for link in tree.links.values() if link.hears and not self._streams.from_side(link)]
-            for link in (each for each in tree.links.values() if each.tells):
+            missing = [link for link in tree.links.values() if link.receives and not self._streams.from_side(link)]
+            for link in (each for each in tree.links.values() if each.announces):
                 stream = self._streams.to_side(link)
                 if stream is not None:
                     if not stream.is_begun:
@@ -102,7 +102,7 @@ class SilentNeighbours:
                 yield tree, link, links
 
     def _last_heard(self, session: int) -> float:
-        return max(self._since, self._heard.get(session, 0.0))
+        return max(self._since, self._last_announced.get(session, 0.0))
 
     def _is_to_blame(self, session: int) -> bool:
         reported = self._excuses.get(session, (0.0, []))[0]
@@ -114,7 +114,9 @@ class SilentNeighbours:
         version = self._versions.newest
         owing = set(self._incomplete())
         if version.complete is None:
-            owing.update(link.session for link in version.links() if link.hears and not self._streams.from_side(link))
+            owing.update(
+                link.session for link in version.links() if link.receives and not self._streams.from_side(link)
+            )
         return owing
 
     # --- periodic work

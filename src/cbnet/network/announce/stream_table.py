@@ -41,12 +41,12 @@ class StreamTable:
 
     def from_side(self, link: TreeLink) -> Incoming | None:
         """Return the stream that announces the side behind a link of a tree, if it is open."""
-        stream = self.incoming.get(StreamKey(link.neighbour, link.session, link.heard))
+        stream = self.incoming.get(StreamKey(link.neighbour, link.session, link.far_key))
         return stream if stream is not None and stream.is_open else None
 
     def to_side(self, link: TreeLink) -> Outgoing | None:
         """Return the stream that announces this router's side over a link of a tree."""
-        return self.outgoing.get(StreamKey(link.neighbour, link.session, link.told))
+        return self.outgoing.get(StreamKey(link.neighbour, link.session, link.near_key))
 
     def fed_by(self, stream: Incoming) -> list[Outgoing]:
         """Return the outgoing streams that an incoming one feeds."""
@@ -56,24 +56,24 @@ class StreamTable:
         """Return the branches of a tree."""
         known = self._branches.get(id(tree))
         if known is None:
-            branches = [self._branch(link) for link in tree.links.values() if link.hears]
+            branches = [self._branch(link) for link in tree.links.values() if link.receives]
             known = self._branches[id(tree)] = tree, branches
         return known[1]
 
     def _branch(self, link: TreeLink) -> TreeBranch:
-        streams = self._telling(link)
+        streams = self._sources_behind(link)
         subscriptions, offers = (
             None if streams is None else sum({kind.bit(stream) for stream in streams}) for kind in self.kinds
         )
         return TreeBranch(link, self._links.by_session(link.session), subscriptions, offers)
 
-    def _telling(self, link: TreeLink) -> list[Incoming] | None:
+    def _sources_behind(self, link: TreeLink) -> list[Incoming] | None:
         """Return the streams that together announce the side behind a link; None if they lack some of its nodes.
 
         If the stream for this side has not arrived, or its session is closed, streams of other sides may replace it,
         of the newest version that has them.
         """
-        exact = self._live(link._replace(heard=link.matched))
+        exact = self._live(link._replace(far_key=link.matched))
         if exact is not None:
             return [exact]
         found: list[Incoming] = []
@@ -96,7 +96,7 @@ class StreamTable:
 
     def filters(self, link: TreeLink, kind: int = 0) -> set[bytes]:
         """Return the filters of the subscriptions, or offers, behind a link of a tree, as far as they are known."""
-        return set().union(*map(self.kinds[kind].filters, self._telling(link) or ()))
+        return set().union(*map(self.kinds[kind].filters, self._sources_behind(link) or ()))
 
     def forget_branches(self) -> None:
         """Discard the computed branches: versions, links or streams have changed."""

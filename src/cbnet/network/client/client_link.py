@@ -89,7 +89,7 @@ class ClientLink:
         self._loop = asyncio.get_running_loop()
         self._calls: dict[Call, asyncio.Future[Any]] = {}
         self._deliveries = DeliveryReader()
-        self._heard = 0.0
+        self._last_received = 0.0
         self._problem = "no attempt was made"
         self._refusal: CbnetError | None = None  # of the router being dialled
         self._refusals: dict[Address, CbnetError] = {}
@@ -213,7 +213,7 @@ class ClientLink:
 
     def release(self) -> None:
         """Resume reading."""
-        self._heard = self._loop.time()
+        self._last_received = self._loop.time()
         if self.connection is not None:
             self.connection.resume_reading()
 
@@ -236,7 +236,7 @@ class ClientLink:
 
     def received(self, connection: Connection, data: memoryview) -> None:
         """Decode and handle frames in order."""
-        self._heard = self._loop.time()
+        self._last_received = self._loop.time()
         reader = connection.reader
         joined = reader.join(data)
         at = 0
@@ -396,7 +396,7 @@ class ClientLink:
         """Open a connection, and wait until it closes."""
         async with asyncio.timeout(_DEAD):
             connection = await self._dial(self._new_connection, address)
-        self._heard = self._loop.time()
+        self._last_received = self._loop.time()
         self.reconnects += is_new
         try:
             await asyncio.wait([connection.ended])
@@ -431,7 +431,7 @@ class ClientLink:
             connection = self.connection
             if connection is None:
                 continue
-            silence = self._loop.time() - self._heard
+            silence = self._loop.time() - self._last_received
             if silence > _SILENT or connection.traffic.sent == sent:  # the router needs a sign of life too
                 connection.send(frames.Ping(0))
             sent = connection.traffic.sent

@@ -1,9 +1,9 @@
 """A routing tree as seen by one router: its tree neighbours, and the nodes behind each.
 
-                 ┌─ told ──►
-    … ── this router ───── neighbour ── …        told:  key of this router's side, announced to the neighbour
-         └── near ──┘      └─ behind ─┘          heard: key of the neighbour's side, announced to this router
-                 ◄── heard ─┘
+             ┌─ near_key ──►
+    … ── this router ───── neighbour ── …        near_key: of this router's side, announced to the neighbour
+         └── near ──┘      └─ behind ─┘          far_key:  of the neighbour's side, announced to this router
+             ◄── far_key ──┘
 
 The key of a side is a hash of its nodes, of the tree links between them, and of the sessions of these links. Two trees,
 or two versions of the topology, thus have the same key at a link only if the same nodes are connected by the same
@@ -33,11 +33,11 @@ class TreeLink(NamedTuple):
 
     neighbour: str
     session: int
-    hears: bool  # whether the side behind the neighbour is announced to this router
-    tells: bool  # whether this router's side is announced to the neighbour
-    heard: bytes  # key of the side behind the neighbour
-    matched: bytes  # key of the side whose stream decides what is sent to the neighbour; it has all nodes of `heard`
-    told: bytes  # key of this router's side
+    receives: bool  # whether the side behind the neighbour is announced to this router
+    announces: bool  # whether this router's side is announced to the neighbour
+    far_key: bytes  # key of the side behind the neighbour
+    matched: bytes  # key of the side whose stream decides what is sent to the neighbour; it has all nodes of `far_key`
+    near_key: bytes  # key of this router's side
     behind: frozenset[str]  # nodes on the neighbour's side
     side: int  # hash of these nodes
     near: int  # hash of the nodes on this router's side

@@ -107,7 +107,7 @@ class Version:
         found: dict[tuple[str, int], list[int]] = {}
         for index, tree in enumerate(self.trees):
             for link in tree.links.values():
-                if link.tells:  # packets arrive from neighbours to which this router's side is announced
+                if link.announces:  # packets arrive from neighbours to which this router's side is announced
                     found.setdefault((link.neighbour, link.near), []).append(index)
         return found
 
@@ -228,7 +228,9 @@ def _matched_as(tree: TreeView, own: TreeView) -> TreeView:
 
     With consistent shortest paths that side has all nodes behind the neighbour on any tree: F* of [2006 §3.3].
     """
-    links = {w: link._replace(matched=own.links[w].heard) if link.hears else link for w, link in tree.links.items()}
+    links = {
+        w: link._replace(matched=own.links[w].far_key) if link.receives else link for w, link in tree.links.items()
+    }
     return TreeView(tree.number, tree.root, links)
 
 

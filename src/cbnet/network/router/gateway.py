@@ -87,7 +87,7 @@ class Gateway:
             port.announce(self.position.path)
         for of in range(len(ports)):
             self._join(of)
-            self._tell(of)
+            self._register_changes(of)
 
     def leave(self) -> None:
         """Withdraw from the tree, so that other gateways take over; messages are still forwarded until the end."""
@@ -139,21 +139,21 @@ class Gateway:
             del self._registrations[of, on]
             self._post(on, partial(self._port(on).withdraw, of))
         self._registrations.update({(of, on): _Registration() for on in others - before})
-        self._post(of, partial(self._port(of).tell, is_telling=bool(others)))
+        self._post(of, partial(self._port(of).export, is_exporting=bool(others)))
 
     def _changed(self, of: int, change: ExportChange) -> None:
         """Handle a change to the subscriptions or offers of a side."""
         self._outsides[of].change(change)
-        self._tell(of)
+        self._register_changes(of)
 
-    def _tell(self, of: int) -> None:
+    def _register_changes(self, of: int) -> None:
         """Register the changes of one side on the others, if they are due."""
         outside, now = self._outsides[of], self._sides[of].now
         if outside.is_due(now):
-            changes = outside.tell(now)
+            changes = outside.take_changes(now)
             for (each, on), registration in self._registrations.items():
                 if each == of:
-                    self._register(of, on, changes if registration.registered else outside.told)
+                    self._register(of, on, changes if registration.registered else outside.announced)
 
     def _register(self, of: int, on: int, changes: tuple[FilterChange, FilterChange]) -> None:
         self._registrations[of, on].registered = self._outsides[of].sequence

@@ -65,9 +65,9 @@ class GatewayPort:
 
     # --- this domain, exported to others
 
-    def tell(self, *, is_telling: bool) -> None:
+    def export(self, *, is_exporting: bool) -> None:
         """Export this domain's subscriptions and offers to the gateway, in full and then as changes; or stop."""
-        self._announcements.export(is_telling=is_telling)
+        self._announcements.export(is_exporting=is_exporting)
 
     def confirm(self, sequence: int) -> None:
         """Acknowledge the changes that the other domains have confirmed."""

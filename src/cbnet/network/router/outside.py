@@ -1,7 +1,7 @@
 """Subscriptions and offers of one domain of a gateway, and their summary for the other domains.
 
     content    the export of the gateway's router in that domain, exact
-    told       the summary that is announced to the other domains; "exact": the content itself
+    announced  the summary that is announced to the other domains; "exact": the content itself
 
 With "exact", a change is announced as it is. Any other summary is recomputed from the whole content, and so not more
 often than a quarter of a processor allows. A summary that is too large is replaced by "everything".
@@ -36,15 +36,15 @@ class _Kind:
         self._content: dict[bytes, Filter] = {}
         self._size = 0  # bytes of the content
         self._changed: dict[bytes, None] = {}  # since the last announcement
-        self._is_told_exactly = True
-        self.told: dict[bytes, Filter] = {}
+        self._is_announced_exactly = True
+        self.announced: dict[bytes, Filter] = {}
 
     def __len__(self) -> int:
         return len(self._content)
 
     @property
     def is_summarised(self) -> bool:
-        return not self._is_exact or not self._is_told_exactly
+        return not self._is_exact or not self._is_announced_exactly
 
     def change(self, added: Iterable[bytes], removed: Iterable[bytes], *, is_whole: bool) -> None:
         if is_whole:
@@ -59,14 +59,16 @@ class _Kind:
             self._size += len(encoded)
             self._changed[encoded] = None
 
-    def tell(self) -> FilterChange:
+    def take_changes(self) -> FilterChange:
         """Return the changes to announce and mark them as sent."""
-        was_exact, self._is_told_exactly = self._is_told_exactly, self._is_exact and not self._is_large()
-        new = self._content if self._is_told_exactly else self._summarised()
-        changed: Iterable[bytes] = self._changed if was_exact and self._is_told_exactly else {**self.told, **new}
-        added = {each: new[each] for each in changed if each in new and each not in self.told}
-        removed = [self.told.pop(each) for each in changed if each in self.told and each not in new]
-        self.told.update(added)
+        was_exact, self._is_announced_exactly = self._is_announced_exactly, self._is_exact and not self._is_large()
+        new = self._content if self._is_announced_exactly else self._summarised()
+        changed: Iterable[bytes] = (
+            self._changed if was_exact and self._is_announced_exactly else {**self.announced, **new}
+        )
+        added = {each: new[each] for each in changed if each in new and each not in self.announced}
+        removed = [self.announced.pop(each) for each in changed if each in self.announced and each not in new]
+        self.announced.update(added)
         self._changed = {}
         return FilterChange(list(added.values()), removed)
 
@@ -104,16 +106,16 @@ class Outside:
         """Return whether there are changes to announce now."""
         return self._is_changed and (now >= self._due or not any(kind.is_summarised for kind in self._kinds))
 
-    def tell(self, now: float) -> tuple[FilterChange, FilterChange]:
+    def take_changes(self, now: float) -> tuple[FilterChange, FilterChange]:
         """Return the changes to announce, of subscriptions and of offers, and mark them as sent."""
         self._is_changed = False
-        subscriptions, offers = (kind.tell() for kind in self._kinds)
+        subscriptions, offers = (kind.take_changes() for kind in self._kinds)
         if any(kind.is_summarised for kind in self._kinds):
             self._due = now + sum(map(len, self._kinds)) / _FILTERS_PER_SECOND
         return subscriptions, offers
 
     @property
-    def told(self) -> tuple[FilterChange, FilterChange]:
+    def announced(self) -> tuple[FilterChange, FilterChange]:
         """Everything announced to the others so far."""
-        subscriptions, offers = (FilterChange(list(kind.told.values()), ()) for kind in self._kinds)
+        subscriptions, offers = (FilterChange(list(kind.announced.values()), ()) for kind in self._kinds)
         return subscriptions, offers

@@ -59,7 +59,7 @@ def interfaces(router: Router) -> Iterator[InterfaceStatus]:
     links: dict[tuple[str, bytes, bytes], TreeLink] = {}
     for tree in router.version.trees:
         for link in tree.links.values():
-            sides = link.neighbour, link.heard if link.hears else b"", link.told if link.tells else b""
+            sides = link.neighbour, link.far_key if link.receives else b"", link.near_key if link.announces else b""
             trees.setdefault(sides, []).append(tree.number)
             links[sides] = link
     for sides, link in sorted(links.items()):
@@ -68,20 +68,20 @@ def interfaces(router: Router) -> Iterator[InterfaceStatus]:
 
 def _interface(router: Router, link: TreeLink, trees: list[int]) -> InterfaceStatus:
     subscriptions, offers = router.streams.kinds
-    heard = router.streams.from_side(link) if link.hears else None
-    told = router.streams.to_side(link) if link.tells else None
+    incoming = router.streams.from_side(link) if link.receives else None
+    outgoing = router.streams.to_side(link) if link.announces else None
     return InterfaceStatus(
         neighbour=link.neighbour,
         trees=trees[:MAX_TREES],
         routers=len(link.behind),
         is_up=router.links.by_session(link.session) is not None,
-        is_heard=heard is not None or not link.hears,
-        is_acknowledged=not link.tells or (told is not None and told.has(told.sequence)),
-        held=0 if heard is None else subscriptions.count(heard),
-        announced=0 if told is None else subscriptions.size(told),
-        covered=0 if told is None else subscriptions.covered(told),
-        offers_held=0 if heard is None else offers.count(heard),
-        offers_announced=0 if told is None else offers.size(told),
+        is_heard=incoming is not None or not link.receives,
+        is_acknowledged=not link.announces or (outgoing is not None and outgoing.has(outgoing.sequence)),
+        held=0 if incoming is None else subscriptions.count(incoming),
+        announced=0 if outgoing is None else subscriptions.size(outgoing),
+        covered=0 if outgoing is None else subscriptions.covered(outgoing),
+        offers_held=0 if incoming is None else offers.count(incoming),
+        offers_announced=0 if outgoing is None else offers.size(outgoing),
     )
 
 

@@ -116,7 +116,7 @@ class DurableMemoryClient(MemoryClient):
         """Record a frame."""
         is_mine = end is self._end and not self.is_frozen
         if is_mine and isinstance(frame, DurableDeliver):
-            self._heard = self._memory.now
+            self._last_received = self._memory.now
             self._receive(frame)
             return
         super().received(end, frame)

@@ -54,7 +54,7 @@ class MemoryClient:
         self._memory = memory
         self._host = memory.hosts[router]
         self._end: ConnectionEnd | None = None
-        self._heard = 0.0
+        self._last_received = 0.0
         self._delayed: list[Callable[[], None]] = []  # callbacks that arrived while frozen
         self.name = name
         self.router = router
@@ -179,7 +179,7 @@ class MemoryClient:
     def opened(self, end: ConnectionEnd) -> None:
         """Send the Hello, subscriptions and offers."""
         self._end = end
-        self._heard = self._memory.now
+        self._last_received = self._memory.now
         self.send(
             Hello(
                 low=VERSION,
@@ -204,7 +204,7 @@ class MemoryClient:
             return
         if end is not self._end:
             return
-        self._heard = self._memory.now
+        self._last_received = self._memory.now
         if isinstance(frame, Ping):
             self.send(Pong(frame.number))
         elif isinstance(frame, Deliver):
@@ -241,8 +241,8 @@ class MemoryClient:
     def _tick(self) -> None:
         if self._end is None or self.is_frozen:
             return
-        if self._memory.now - self._heard > _DEAD:
+        if self._memory.now - self._last_received > _DEAD:
             end, self._end = self._end, None
             self._memory.close(end)
-        elif self._memory.now - self._heard > _SILENT:
+        elif self._memory.now - self._last_received > _SILENT:
             self.send(Ping(0))

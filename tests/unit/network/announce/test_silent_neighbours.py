@@ -45,7 +45,9 @@ def test_neighbour_that_waits_for_others_or_is_sending_is_not_blamed():
     new = Alone()
     new.leaf(1, "b")
     assert shut(wait(new, 60, AnnounceAck([], [StreamWaiting(0, ["c→b"])]))) == {}
-    part = StreamChange(number=1, sequence=1, side=new.tree_link(1).heard, base=0, added=[0], removed=[], is_last=False)
+    part = StreamChange(
+        number=1, sequence=1, side=new.tree_link(1).far_key, base=0, added=[0], removed=[], is_last=False
+    )
     assert shut(wait(new, 60, Announce(encoded("x > 0"), [], [part], []))) == {}
     assert shut(wait(new, 21)) == {1: REASON}
 

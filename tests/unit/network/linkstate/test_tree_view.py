@@ -40,7 +40,7 @@ def test_both_ends_of_a_link_agree_on_both_sides(links, root):
     for u, tree in seen.items():
         for v, link in tree.links.items():
             back = seen[v].links[u]
-            assert (link.heard, link.told) == (back.told, back.heard)
+            assert (link.far_key, link.near_key) == (back.near_key, back.far_key)
             assert (link.side, link.near) == (back.near, back.side)
             assert link.session == back.session
             assert link.behind | back.behind == set(seen)
@@ -65,10 +65,10 @@ def test_hash_of_nodes_depends_on_nothing_but_the_nodes():
 def test_trees_and_versions_with_the_same_side_have_the_same_key():
     one = view("a-b:1 b-c:1 c-d:1 b-x:1", "b")
     other = view("a-b:1 b-c:9 c-d:9 b-y:1 y-z:1", "b", root="d", ab=5)
-    assert one.links["c"].heard == other.links["c"].heard  # c and d, whatever is on this side, and however long
-    assert one.links["c"].told != other.links["c"].told
+    assert one.links["c"].far_key == other.links["c"].far_key  # c and d, whatever is on this side, and however long
+    assert one.links["c"].near_key != other.links["c"].near_key
     ring = "a-b:1 b-c:1 c-d:1 d-a:1"
-    assert view(ring, "a", root="a").links["b"].told == view(ring, "a", root="b").links["b"].told
+    assert view(ring, "a", root="a").links["b"].near_key == view(ring, "a", root="b").links["b"].near_key
 
 
 @pytest.mark.parametrize(
@@ -81,19 +81,19 @@ def test_trees_and_versions_with_the_same_side_have_the_same_key():
     ],
 )
 def test_side_key_differs_if_a_node_a_link_or_a_session_differs(links, changed):
-    assert view(links, "a", **changed).links["b"].heard != view(LINE, "a").links["b"].heard
+    assert view(links, "a", **changed).links["b"].far_key != view(LINE, "a").links["b"].far_key
 
 
 def test_the_session_of_the_link_itself_is_no_part_of_the_key():
     # a stream is identified by its session and the key
-    assert view(LINE, "a", ab=5).links["b"].heard == view(LINE, "a").links["b"].heard
+    assert view(LINE, "a", ab=5).links["b"].far_key == view(LINE, "a").links["b"].far_key
 
 
 def test_order_of_siblings_does_not_matter_but_their_places_do():
     one = view("r-a:1 a-b:1 a-c:1 b-x:1 c-y:1", "r", root="r")
-    assert one.links["a"].heard == view("r-a:1 c-y:1 a-c:1 b-x:1 a-b:1", "r", root="r").links["a"].heard
+    assert one.links["a"].far_key == view("r-a:1 c-y:1 a-c:1 b-x:1 a-b:1", "r", root="r").links["a"].far_key
     swapped = view("r-a:1 a-b:1 a-c:1 b-y:1 c-x:1", "r", root="r")
-    assert one.links["a"].heard != swapped.links["a"].heard
+    assert one.links["a"].far_key != swapped.links["a"].far_key
     assert one.links["a"].side == swapped.links["a"].side
 
 
@@ -101,7 +101,7 @@ def test_tree_of_one_source_is_heard_from_children_and_told_to_the_parent():
     graph = graph_of(LINE)
     names = list(map(str, graph.names))
     tree = view_tree(0, shortest_path_tree(graph, 0), names, 1, sessions_of(graph), is_shared=False)
-    assert {name: (link.hears, link.tells) for name, link in tree.links.items()} == {
+    assert {name: (link.receives, link.announces) for name, link in tree.links.items()} == {
         "a": (False, True),
         "c": (True, False),
     }

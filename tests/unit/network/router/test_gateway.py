@@ -296,7 +296,7 @@ def test_a_gateway_that_stands_by_holds_up_nothing():
     net = line(RING_GATEWAYS)
     net.settle()
     ports = [host.router.gateway_port for name, host in net.memory.hosts.items() if "@" in name]
-    assert sorted(port.exports.is_telling for port in ports) == [False] * 2 + [True] * 4
+    assert sorted(port.exports.is_exporting for port in ports) == [False] * 2 + [True] * 4
     answer, seconds = confirmed(net, "a1", 1, "x = 1")
     assert answer.is_confirmed
     assert seconds < 2
