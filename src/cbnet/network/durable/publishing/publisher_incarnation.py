@@ -1,7 +1,6 @@
 """Identity of a durable publisher in the network: the incarnation of its packets.
 
-    number of the publisher, known to the client and its routers ──► incarnation, which subscribers and other routers
-    see
+    number of the publisher, known to the client and its routers ──► incarnation, visible to all others
 
 A client that publishes under the number of another one can move the other's window at the homes, so that messages are
 acknowledged but not stored. The incarnation is a one-way function of the number, the same at every router: the number
