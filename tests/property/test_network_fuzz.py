@@ -9,7 +9,7 @@ from support.memory_networks import Alone, Lab, hello, sent, shut
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.fields import DurableMark, TraceMark
+from cbnet.network.protocol.frames import DurableMark, TraceMark
 from cbnet.network.protocol.frames import Close, Deliver, Hello, LinkField, LinkRecord, Packet, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 
@@ -69,7 +69,7 @@ def made(kind):
     raise AssertionError(kind)
 
 
-KINDS = list(frames.Frame.__args__)
+KINDS = list(frames.FRAMES)
 any_frames = st.one_of([made(msgspec.inspect.type_info(kind)) for kind in KINDS])
 
 

@@ -21,7 +21,7 @@ from cbnet.language.syntax.parser import parse
 from cbnet.network import MemoryClient, MemoryNetwork, Router
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.linkstate.versions import reachable_edges, tree_roots
-from cbnet.network.protocol.fields import LinkField
+from cbnet.network.protocol.frames import LinkField
 from cbnet.network.simulation.memory_network import ConnectionEnd
 from cbnet.routing import Network, Scheme
 from cbnet.routing.multitree.multitree import MultiTree, MultiTreeRouter

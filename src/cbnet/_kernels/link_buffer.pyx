@@ -24,7 +24,7 @@ cdef enum:
     MIN_READY = 1 << 10
     MAX_EXPECTED = 1 << 17
 
-cdef enum:  # numbers of lossy frames, as in `network.protocol.frame`
+cdef enum:  # numbers of lossy frames, as in `network.protocol.frames`
     PACKET = 10
     TRACE_REPORT = 13  # to NO_ITEM: also REQUEST and REPLY
     NO_ITEM = 16

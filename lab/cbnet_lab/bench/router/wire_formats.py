@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from cbnet.errors import CbnetError
-from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import Deliver, Ping, Pong, frame_number
 from cbnet.network.protocol.wire import LENGTH_BYTES
 from cbnet_lab.bench.router.message_pool import enclosed, subscriber_filter
 from cbnet_lab.bench.router.raw_link import RawLink
@@ -60,10 +60,10 @@ class CbnetFormat:
         if len(data) < max(end, LENGTH_BYTES + 1):
             return None
         fields = msgspec.msgpack.decode(data[LENGTH_BYTES:end])
-        if fields[0] != FrameNumber.DELIVER:
-            if fields[0] in (FrameNumber.PING, FrameNumber.PONG):
+        if fields[0] != frame_number(Deliver):
+            if fields[0] in (frame_number(Ping), frame_number(Pong)):
                 return FrameShape(end, end, None)
-            raise CbnetError(f"the router sent a frame {FrameNumber(fields[0]).name}: {fields[1:]}")
+            raise CbnetError(f"the router sent the frame {fields[0]}: {fields[1:]}")
         if fields[1] != [1]:
             raise CbnetError(f"the router delivered a message to the subscriptions {fields[1]}, not to 1")
         number = len(msgspec.msgpack.encode(fields[4]))

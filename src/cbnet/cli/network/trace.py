@@ -51,7 +51,7 @@ def trace(
     from cbnet.cli.network.message_text import parse_message
     from cbnet.cli.network.trace_output import print_trace
     from cbnet.language import parse
-    from cbnet.network.protocol.frame import json_of
+    from cbnet.network.protocol.frames import json_of
 
     if at is not None and of is None:
         raise InputError("--at needs --of", hint="give the subscriber's predicate with --of")

@@ -15,7 +15,7 @@ from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.network.protocol.durable_frames import DurableField, DurableReport, Policy
-    from cbnet.network.protocol.history_frames import HistoryField
+    from cbnet.network.protocol.durable_frames import HistoryField
 
 durable = typer.Typer(
     help="List, limit and remove durable subscriptions, and forget routers that will not return.",
@@ -32,7 +32,7 @@ def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
 
     Example: cbnet durable list --router 127.0.0.1:4001
     """
-    from cbnet.network.protocol.frame import json_of
+    from cbnet.network.protocol.frames import json_of
 
     with connection.connect() as client:
         report = client.durable_subscriptions()

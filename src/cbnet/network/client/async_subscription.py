@@ -20,7 +20,7 @@ from cbnet.errors import InputError
 from cbnet.network.client.durable.durable_delivery import DurableDelivery
 from cbnet.network.client.durable_options import DurableOptions
 from cbnet.network.protocol.fields import MAX_ENTRIES
-from cbnet.network.protocol.history_frames import HistoryStart, Replaying
+from cbnet.network.protocol.durable_frames import HistoryStart, Replaying
 
 if TYPE_CHECKING:
     from cbnet.network.client.client_inbox import ClientInbox

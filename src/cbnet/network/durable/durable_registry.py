@@ -45,7 +45,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
-from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import DurableSubscribe, frame_number
 from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
@@ -152,7 +152,7 @@ class DurableRegistry:
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
             removed = Refusal(f"durable subscription {name!r} was removed", ReasonCode.REMOVED)
-            self._context.outbox.send(link, refused(FrameNumber.DURABLE_SUBSCRIBE, id, removed))
+            self._context.outbox.send(link, refused(frame_number(DurableSubscribe), id, removed))
         del self._home.subscriptions[subscription.id]
         self._loads[account] = self._loads[account].minus(_load(subscription.saved))
         self._queue.add(DropSubscription(subscription.id))

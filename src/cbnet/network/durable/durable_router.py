@@ -30,7 +30,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import DurableSubscribe, Replay, frame_number
 from cbnet.network.protocol.frames import Acknowledge, DurableReport, HistoryField, Packet, Stored
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
@@ -120,13 +120,13 @@ class DurableRouter:
         if self._followers is not None:
             self._followers.acknowledge(link, frame.id, frame.offsets, frame.up_to)
 
-    def attached(self, link: int) -> list[tuple[FrameNumber, int, str]]:
+    def attached(self, link: int) -> list[tuple[int, int, str]]:
         """Return frame number, id and predicate of each durable or replay subscription of a client."""
         durable = [] if self._registry is None else self._registry.attached(link)
         followed = [] if self._followers is None else self._followers.attached(link)
         return [
-            *((FrameNumber.DURABLE_SUBSCRIBE, *each) for each in durable),
-            *((FrameNumber.REPLAY, *each) for each in followed),
+            *((frame_number(DurableSubscribe), *each) for each in durable),
+            *((frame_number(Replay), *each) for each in followed),
         ]
 
     def check_home(self, account: str, name: str) -> None:

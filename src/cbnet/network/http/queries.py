@@ -17,7 +17,7 @@ from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.problems import Problem, json_response
 from cbnet.network.http.request_input import RequestOptions, json_object
 from cbnet.network.protocol.fields import MAX_HOLDERS
-from cbnet.network.protocol.frame import json_of
+from cbnet.network.protocol.frames import json_of
 from cbnet.network.protocol.reasons import ReasonCode
 
 REQUEST: Final = ("request", "timeout", "max_holders", "fresh", "trace")

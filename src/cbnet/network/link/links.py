@@ -27,7 +27,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
 from cbnet.network.logs import audit
 from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
-from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import frame_number
 from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong
 from cbnet.network.protocol.reasons import ReasonCode, refused
 from cbnet.network.protocol.wire import OLDEST_CLIENT, VERSION, WireError
@@ -236,7 +236,7 @@ class LinkTable:
         is_known = link.hello is not None
         audit("link", error.summary, client=hello.name if is_known else "", address=link.address)
         if hello.role == "client":
-            self._context.outbox.send(link.id, refused(FrameNumber.HELLO, 0, error))
+            self._context.outbox.send(link.id, refused(frame_number(Hello), 0, error))
 
     def change_access(self, access: Access) -> list[tuple[Link, Rights]]:
         """Apply new rules: close the links of peers that they do not admit, the newest where there are too many.

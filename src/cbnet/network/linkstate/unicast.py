@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -11,10 +11,8 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.fields import MAX_HOPS
-from cbnet.network.protocol.frames import HomeAck, Inquiry, InquiryReport, NoItem, ReplyFrame, Stored, TraceReport
+from cbnet.network.protocol.fields import MAX_HOPS, UnicastFrame
 
-UnicastFrame: TypeAlias = TraceReport | ReplyFrame | NoItem | HomeAck | Stored | Inquiry | InquiryReport
 Received = TypeVar("Received", bound=UnicastFrame)
 
 

@@ -24,7 +24,8 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView, view_tree
-from cbnet.network.protocol.fields import MAX_WEIGHT, LinkField
+from cbnet.network.protocol.fields import MAX_WEIGHT
+from cbnet.network.protocol.frames import LinkField
 from cbnet.topology import Graph, shortest_path_tree, shortest_path_trees
 
 _MAX_KEPT = 6

@@ -1,4 +1,4 @@
-"""Frames of durable subscriptions: home records, acknowledged publishing, deliveries with offsets."""
+"""Frames of durable subscriptions and histories: home records, acknowledged publishing, deliveries with offsets."""
 
 from __future__ import annotations
 
@@ -8,33 +8,18 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.fields import (
-    MAX_ENTRIES,
-    MAX_FRAME_FILTERS,
-    MAX_HOME_RECORDS,
-    MAX_HOMES,
-    Attributes,
-    Filters,
-    Hops,
-    NodeName,
-    Number,
-    Part,
-    Payload,
-    PredicateText,
-    Reason,
-    RecordEntry,
-    Seconds,
-    Tags,
-)
-from cbnet.network.protocol.frame import FrameBase, FrameNumber
-from cbnet.network.protocol.history_frames import HistoryField, HistoryStart
+from cbnet.network.protocol.control_frames import (RecordEntry)
+from cbnet.network.protocol.fields import (Attributes, Filters, Frame, MAX_ENTRIES, MAX_FRAME_FILTERS, MAX_HOMES, MAX_HOME_RECORDS, NodeName, Number, NumberedFrame, Part, Payload, PredicateText, Reason, Registration, Seconds, Tags, UnicastFrame)
 
 MAX_CONTENT_BYTES = 1 << 20  # of a stored message
 MAX_ACK_WAIT = 86_400  # seconds
 MAX_PROBLEMS = 1_000  # homes that an answer names
+MAX_HISTORY_AGE = 1e10  # seconds
 
 AddressText: TypeAlias = Annotated[str, Meta(max_length=300)]
 Age: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
+HistoryAge: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_HISTORY_AGE)]
+Window: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most
 Policy: TypeAlias = Literal["refuse", "drop oldest"]
 DurableName: TypeAlias = tuple[str, NodeName]  # account, and name of a durable subscription
 SubscriptionNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_FRAME_FILTERS)]
@@ -71,10 +56,18 @@ class DurableLimits(Part):
 NO_LIMITS = DurableLimits()
 
 
+class HistoryStart(Part):
+    """Where a subscription begins in a history: at an offset, or some seconds ago; if both are None, at its begin."""
+
+    offset: Number | None = None
+    age: HistoryAge | None = None
+    journal: Number = 0  # that the offset belongs to; 0: that of this router
+
+
 # --- between routers
 
 
-class HomeRecord(FrameBase, tag=FrameNumber.HOME_RECORD.value):
+class HomeRecord(Frame, tag=60):
     """The durable subscriptions of a router, their home."""
 
     owner: NodeName
@@ -85,24 +78,22 @@ class HomeRecord(FrameBase, tag=FrameNumber.HOME_RECORD.value):
     filters: Filters  # of all
 
 
-class HomeSummary(FrameBase, tag=FrameNumber.HOME_SUMMARY.value):
+class HomeSummary(Frame, tag=61):
     """The versions of home records that a router has."""
 
     entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOME_RECORDS)]
     is_complete: bool  # else the sender has just started, and may learn of others
 
 
-class HomeRequest(FrameBase, tag=FrameNumber.HOME_REQUEST.value):
+class HomeRequest(Frame, tag=62):
     """Home records that a router lacks; only the owners of the entries count."""
 
     entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOME_RECORDS)]
 
 
-class HomeAck(FrameBase, tag=FrameNumber.HOME_ACK.value):
+class HomeAck(UnicastFrame, tag=63):
     """Acknowledgement that a router has a version of a home record, sent to its owner."""
 
-    to: NodeName
-    hops: Hops
     router: NodeName
     incarnation: Number
     sequence: Number
@@ -118,11 +109,9 @@ class StoredEntry(Part):
     problem: Reason  # why it is not stored; empty if it is
 
 
-class Stored(FrameBase, tag=FrameNumber.STORED.value):
+class Stored(UnicastFrame, tag=64):
     """Messages that a home has stored, sent to the router where they were published."""
 
-    to: NodeName
-    hops: Hops
     home: NodeName
     entries: Annotated[list[StoredEntry], Meta(max_length=MAX_ENTRIES)]
 
@@ -130,21 +119,28 @@ class Stored(FrameBase, tag=FrameNumber.STORED.value):
 # --- client to router
 
 
-class DurableSubscribe(FrameBase, tag=FrameNumber.DURABLE_SUBSCRIBE.value):
+class DurableSubscribe(Frame, tag=70):
     """Receive the messages of a durable subscription, which is created if it does not exist."""
 
     id: Number
     name: NodeName
     predicate: PredicateText  # empty: that of the existing subscription
     wait: Seconds  # as in `Subscribe`
-    window: Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most
+    window: Window
     ack_wait: Annotated[float, Meta(gt=0, le=MAX_ACK_WAIT)]  # seconds until an unacknowledged message comes again
     limits: DurableLimits | None  # None: none for a new subscription, else those that it has
     start: HistoryStart | None = None  # where a new subscription begins in the past; None: now
     is_restored: bool = False  # sent again on a new connection: the limits may have changed meanwhile
 
 
-class Acknowledge(FrameBase, tag=FrameNumber.ACKNOWLEDGE.value):
+class Replay(Registration, tag=76):
+    """Subscribe to the messages of a router's history, and to those that it will get, in the order of offsets."""
+
+    window: Window
+    start: HistoryStart
+
+
+class Acknowledge(Frame, tag=71):
     """Acknowledge messages of a durable subscription."""
 
     id: Number
@@ -153,7 +149,7 @@ class Acknowledge(FrameBase, tag=FrameNumber.ACKNOWLEDGE.value):
     losses: Number = 0  # the number of the last `DurableLost`; 0: none
 
 
-class DurablePublish(FrameBase, tag=FrameNumber.DURABLE_PUBLISH.value):
+class DurablePublish(Frame, tag=72):
     """Publish a message, answered when all matching durable subscriptions have it on disk."""
 
     publisher: Number  # a random number of the client, which nobody else may learn
@@ -165,23 +161,19 @@ class DurablePublish(FrameBase, tag=FrameNumber.DURABLE_PUBLISH.value):
     payload: Payload
 
 
-class DurableQuery(FrameBase, tag=FrameNumber.DURABLE_QUERY.value):
+class DurableQuery(NumberedFrame, tag=73):
     """Request for the durable subscriptions of this router."""
 
-    number: Number
 
-
-class DurableRemove(FrameBase, tag=FrameNumber.DURABLE_REMOVE.value):
+class DurableRemove(NumberedFrame, tag=74):
     """Remove a durable subscription and its messages."""
 
-    number: Number
     name: NodeName
 
 
-class DurableLimit(FrameBase, tag=FrameNumber.DURABLE_LIMIT.value):
+class DurableLimit(NumberedFrame, tag=77):
     """Change limits of a durable subscription; None: no change."""
 
-    number: Number
     name: NodeName
     messages: Number | None
     bytes: Number | None
@@ -194,17 +186,16 @@ class DurableLimit(FrameBase, tag=FrameNumber.DURABLE_LIMIT.value):
         return replace(limits, **{name: value for name, value in members if value is not None})
 
 
-class ForgetHome(FrameBase, tag=FrameNumber.FORGET_HOME.value):
+class ForgetHome(NumberedFrame, tag=75):
     """Remove the record of a home that will not return: nobody waits for it any more."""
 
-    number: Number
     home: NodeName
 
 
 # --- router to client
 
 
-class DurableDeliver(FrameBase, tag=FrameNumber.DURABLE_DELIVER.value):
+class DurableDeliver(Frame, tag=80):
     """A message of a durable subscription."""
 
     id: Number
@@ -216,7 +207,7 @@ class DurableDeliver(FrameBase, tag=FrameNumber.DURABLE_DELIVER.value):
     content: Annotated[bytes, Meta(max_length=MAX_CONTENT_BYTES)]  # attributes, tags and payload in an array
 
 
-class DurablePublished(FrameBase, tag=FrameNumber.DURABLE_PUBLISHED.value):
+class DurablePublished(Frame, tag=81):
     """The result of publishing a message."""
 
     publisher: Number
@@ -225,6 +216,28 @@ class DurablePublished(FrameBase, tag=FrameNumber.DURABLE_PUBLISHED.value):
     dropped: Number  # messages that had to make room for it, by the policy of these subscriptions
     silent: Annotated[list[NodeName], Meta(max_length=MAX_PROBLEMS)]  # homes that did not answer in time
     refused: Annotated[list[Reason], Meta(max_length=MAX_PROBLEMS)]  # by homes, with the reason
+
+
+class Replaying(Frame, tag=85):
+    """Confirmation that a subscription begins in the past."""
+
+    id: Number
+    journal: Number  # a random number that identifies the journal with the history
+    first: Number  # offset at which it begins
+    next: Number  # offset that the next message of the history will have
+
+
+class HistoryField(Part):
+    """The state of a history."""
+
+    predicate: PredicateText
+    messages: Number
+    bytes: Number
+    first: Number  # offset of the oldest message
+    next: Number  # offset of the next one
+    oldest: float  # time of the oldest message, in seconds since 1970 by the clock of the router; 0: no message
+    complete: float  # time since which all messages are kept
+    replays: Number  # subscriptions that read it
 
 
 class DurableField(Part):
@@ -242,30 +255,26 @@ class DurableField(Part):
     lost: Number  # messages that it did not get, in all
 
 
-class DurableReport(FrameBase, tag=FrameNumber.DURABLE_REPORT.value):
+class DurableReport(NumberedFrame, tag=82):
     """The durable subscriptions of a router, and the other homes that it knows."""
 
-    number: Number
     subscriptions: Annotated[list[DurableField], Meta(max_length=MAX_FRAME_FILTERS)]
     homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]  # with their subscriptions
     problem: Reason  # why the journal cannot be written; empty if it can
     history: HistoryField | None = None
 
 
-class DurableRemoved(FrameBase, tag=FrameNumber.DURABLE_REMOVED.value):
+class DurableRemoved(NumberedFrame, tag=83):
     """Confirmation that a durable subscription, or the record of a home, was removed."""
 
-    number: Number
 
-
-class DurableLimited(FrameBase, tag=FrameNumber.DURABLE_LIMITED.value):
+class DurableLimited(NumberedFrame, tag=86):
     """The limits of a durable subscription after a change."""
 
-    number: Number
     limits: DurableLimits
 
 
-class DurableLost(FrameBase, tag=FrameNumber.DURABLE_LOST.value):
+class DurableLost(Frame, tag=84):
     """Messages that a subscription with offsets does not get: because of its limits, or for another cause."""
 
     id: Number

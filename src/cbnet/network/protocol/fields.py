@@ -1,6 +1,7 @@
-"""Types of the members of frames, with their limits, and the arrays inside frames.
+"""Base classes of frames, and the types of their members with their limits.
 
-All limits are checked when a frame is decoded (`wire`).
+A frame is an array whose first member is the number of its kind. The types of the other members are checked while the
+frame is decoded, so that nothing behind `wire` sees a list that is too long or a number out of range.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ Scalar: TypeAlias = (
     | None
 )
 FlatAttributes: TypeAlias = Annotated[dict[str, Scalar], Meta(max_length=MAX_VALUES)]
-# What is inside objects and arrays is checked apart: `nested_values`.
+# What is inside objects and arrays is checked apart: `content`.
 Attributes: TypeAlias = Annotated[dict[str, Scalar | list[Any] | dict[str, Any]], Meta(max_length=MAX_VALUES)]
 Tags: TypeAlias = Annotated[list[str], Meta(max_length=MAX_TAGS)]
 Payload: TypeAlias = Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
@@ -108,141 +109,43 @@ class Part(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """A frame or a part of one: an array."""
 
 
-class LinkField(Part):
-    """A link to a neighbour: its length, and the sessions that are open."""
-
-    weight: Weight
-    sessions: Annotated[list[Number], Meta(min_length=1, max_length=MAX_SESSIONS)]
+class Frame(Part, tag=True):
+    """An array that begins with the number of its kind of frame."""
 
 
-Neighbours: TypeAlias = Annotated[dict[NodeName, LinkField], Meta(max_length=MAX_NEIGHBOURS)]
-
-
-class RecordEntry(Part):
-    """Owner and version of a record."""
-
-    owner: NodeName
-    incarnation: Number
-    sequence: Number
-
-
-class StreamChange(Part):
-    """A change of the content of a stream, or a part of one; filters are indexes into those of the frame."""
+class NumberedFrame(Frame):
+    """A query or a message of a client, or an answer, with the number of the call."""
 
     number: Number
-    sequence: Annotated[int, Meta(ge=1, le=MAX_INT)]  # 1 opens the stream
-    side: Annotated[bytes, Meta(max_length=16)]  # key of the side that it announces; empty unless it opens the stream
-    base: Number | ContentDigest  # a stream of this session, or a held content, that it starts from; 0: it starts empty
-    added: StreamFilters
-    removed: StreamFilters
-    is_last: bool  # else more parts follow
 
 
-class StreamWaiting(Part):
-    """Links that have not acknowledged changes of a stream for some time."""
+class UnicastFrame(Frame):
+    """A frame for one router, forwarded hop by hop."""
 
-    number: Number
-    links: Annotated[list[LinkName], Meta(max_length=MAX_WAITING_LINKS)]
-
-
-class StreamAck(Part):
-    """Acknowledgement of all changes of a stream up to a sequence number."""
-
-    number: Number
-    sequence: Number
-    version: Number  # 0: the streams that it feeds have it; else all routers beyond have it, in this version
-
-
-class TraceMark(Part):
-    """The mark of a traced packet."""
-
-    number: Number  # of the trace, at the packet's source, which collects the reports
-    is_dry: bool  # nothing is delivered
-    predicate: PredicateText = ""  # of a hypothetical subscriber
-    at: Annotated[str, Meta(max_length=64)] = ""  # the router of that subscriber
-
-
-class DurableMark(Part):
-    """The mark of a message whose publisher waits until it is stored; `incarnation` is that of the publisher."""
-
-    floor: Number  # all messages of the publisher below are settled
-    # The homes that must store it, each with the number of the message to store there before; 0: none.
-    homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]
-    is_repeated: bool  # sent again: only toward these homes
-
-
-class Branch(Part):
-    """How a router handled a traced packet for one neighbour on its tree, and why."""
-
-    neighbour: NodeName
-    is_sent: bool
-    routers: Number  # on its side of the tree
-    why: Texts  # the filter of its side that matched, or the nearest misses, or another reason
-
-
-class Hop(Part):
-    """How a router handled a traced packet."""
-
-    router: NodeName
-    came_from: Annotated[str, Meta(max_length=64)]  # "" at the source
+    to: NodeName
     hops: Hops
-    dropped: Reason  # "" if it was forwarded
-    tree: Number
-    root: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]  # of this tree; "" if the router knows no such tree
-    branches: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)]  # those it was sent to come first
-    delivered: Texts  # local subscriptions, each with the filter that matched
-    missed: Texts  # nearest misses among the other local subscriptions
-    hypothetical: Texts  # whether the hypothetical subscriber receives it, and why
-    passed_to: Annotated[
-        list[Branch], Meta(max_length=MAX_BRANCHES)
-    ] = []  # other networks, by a gateway at this router
-    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the packet's first router
 
 
-class StepField(Part):
-    """How a router handled a traced request or its reply."""
+class Registration(Frame):
+    """A predicate that a client registers, or replaces, by its id."""
 
-    router: NodeName
-    what: Annotated[str, Meta(max_length=100)]
-    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the requester
-
-
-Steps: TypeAlias = Annotated[list[StepField], Meta(max_length=MAX_STEPS)] | None  # None: not traced
+    id: Number
+    predicate: PredicateText
+    wait: Seconds  # timeout for confirmation by all routers; 0: do not wait
 
 
-class ItemField(Part):
-    """A holder's item: a message, and how many ms it may be cached."""
+class Registered(Frame):
+    """Confirmation of a registration; if the client waits, whether every reachable router that must know it does."""
+
+    id: Number
+    is_confirmed: bool
+    routers: Number  # reachable, including this one
+    missing: Unanswered
+
+
+class NumberedMessage(NumberedFrame):
+    """A message of a client, or for one, with the number of the call."""
 
     attributes: Attributes
     tags: Tags
     payload: Payload
-    keep: Keep
-
-
-class InterfaceStatus(Part):
-    """An interface of a router: a neighbour, on the trees that have the same two sides of the link to it."""
-
-    neighbour: NodeName
-    trees: Annotated[list[Number], Meta(min_length=1, max_length=MAX_TREES)]  # numbers, the first ones of many
-    routers: Number  # on the neighbour's side
-    is_up: bool  # whether the session of the trees is open
-    is_heard: bool  # whether all that the neighbour's side wants has arrived
-    is_acknowledged: bool  # whether the neighbour's side has acknowledged all that was announced
-    held: Number  # filters that the neighbour announces
-    announced: Number  # filters announced to the neighbour
-    covered: Number  # filters not announced to it, as others cover them
-    offers_held: Number
-    offers_announced: Number
-
-
-class Peer(Part):
-    """A link of a router, with its traffic."""
-
-    name: NodeName
-    role: Literal["router", "client"]
-    received: Number  # bytes
-    sent: Number  # bytes
-    waiting: Number  # bytes in the send queue
-    dropped: Number  # messages dropped because the peer reads too slowly
-    messages_received: Number = 0
-    messages_sent: Number = 0

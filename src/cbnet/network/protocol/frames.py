@@ -1,26 +1,30 @@
-"""All frames of the protocol; docs/reference/protocol.md specifies their bytes.
-
-both directions     Hello  Ping  Pong  Close
-between routers     LinkRecord  RecordSummary  RecordRequest  link-state records
-Announce  AnnounceAck  Held               what a router's side of a link wants
-Packet  Credit                            a message; how much of them may be sent
-TraceReport  ReplyFrame  NoItem  Inquiry  InquiryReport    unicast to one router, hop by hop
-Request                                   along a tree, to a holder
-client to router    Subscribe  Unsubscribe  Publish  Trace  SlowPolicy  StatusRequest
-OfferFrame  Withdraw  PullFrame  Answer  TableRequest  FilterRequest  Reload  SubscriptionRequest
-router to client    Subscribed  Unsubscribed  Published  TracedFrame  TraceEnd  RefusedFrame  Deliver  Lost  Status
-Offered  Withdrawn  HolderRequest  PullReply  PullFailure  TableSummary  FilterPage  Reloaded  SubscriptionList
-durable             HomeRecord  HomeSummary  HomeRequest  HomeAck  Stored          between routers
-DurableSubscribe  Acknowledge  DurablePublish  DurableQuery  DurableRemove         to a router
-DurableLimit  ForgetHome  Replay                                                   to a router
-DurableDeliver  DurablePublished  DurableReport  DurableRemoved  DurableLimited    to a client
-DurableLost  Replaying                                                             to a client
-"""
+"""All frames of the protocol; docs/reference/protocol.md specifies their bytes."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, Final
 
+from cbnet.network.protocol.control_frames import (
+    Announce,
+    AnnounceAck,
+    Close,
+    Credit,
+    Held,
+    Hello,
+    LinkField,
+    LinkRecord,
+    Lost,
+    Ping,
+    Pong,
+    RecordEntry,
+    RecordRequest,
+    RecordSummary,
+    RefusedFrame,
+    SlowPolicy,
+    StreamAck,
+    StreamChange,
+    StreamWaiting,
+)
 from cbnet.network.protocol.durable_frames import (
     Acknowledge,
     DurableDeliver,
@@ -37,51 +41,33 @@ from cbnet.network.protocol.durable_frames import (
     DurableReport,
     DurableSubscribe,
     ForgetHome,
+    HistoryField,
+    HistoryStart,
     HomeAck,
     HomeRecord,
     HomeRequest,
     HomeSummary,
+    Replay,
+    Replaying,
     Stored,
     StoredEntry,
 )
-from cbnet.network.protocol.fields import (
+from cbnet.network.protocol.fields import Frame, Part
+from cbnet.network.protocol.message_frames import (
     Branch,
+    Deliver,
     DurableMark,
     Hop,
-    InterfaceStatus,
-    ItemField,
-    LinkField,
-    Peer,
-    RecordEntry,
-    StepField,
-    StreamAck,
-    StreamChange,
-    StreamWaiting,
-    TraceMark,
-)
-from cbnet.network.protocol.history_frames import HistoryField, HistoryStart, Replay, Replaying
-from cbnet.network.protocol.link_frames import (
-    Close,
-    Hello,
-    Lost,
-    Ping,
-    Pong,
-    RefusedFrame,
-    SlowPolicy,
-    Status,
-    StatusRequest,
-)
-from cbnet.network.protocol.message_frames import (
-    Deliver,
     Packet,
     Publish,
     Published,
     Subscribe,
     Subscribed,
     Trace,
-    TracedFrame,
     TraceEnd,
+    TraceMark,
     TraceReport,
+    TracedFrame,
     Unsubscribe,
     Unsubscribed,
 )
@@ -90,9 +76,13 @@ from cbnet.network.protocol.operation_frames import (
     FilterRequest,
     Inquiry,
     InquiryReport,
+    InterfaceStatus,
     InterfaceTable,
+    Peer,
     Reload,
     Reloaded,
+    Status,
+    StatusRequest,
     SubscriptionField,
     SubscriptionList,
     SubscriptionRequest,
@@ -102,30 +92,23 @@ from cbnet.network.protocol.operation_frames import (
 from cbnet.network.protocol.pull_frames import (
     Answer,
     HolderRequest,
+    ItemField,
     NoItem,
-    Offered,
     OfferFrame,
+    Offered,
     PullFailure,
     PullFrame,
     PullReply,
     ReplyFrame,
     Request,
+    StepField,
     Withdraw,
     Withdrawn,
 )
-from cbnet.network.protocol.router_frames import (
-    Announce,
-    AnnounceAck,
-    Credit,
-    Held,
-    LinkRecord,
-    RecordRequest,
-    RecordSummary,
-)
 
 __all__ = [
-    "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver", "DurableDeliver",
-    "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost", "DurableMark", "DurablePublish",
+    "FRAMES", "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver",
+    "DurableDeliver", "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost", "DurableMark", "DurablePublish",
     "DurablePublished", "DurableQuery", "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe",
     "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello", "HistoryField", "HistoryStart",
     "HolderRequest", "HomeAck", "HomeRecord", "HomeRequest", "HomeSummary", "Hop", "Inquiry", "InquiryReport",
@@ -135,23 +118,26 @@ __all__ = [
     "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StreamAck",
     "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
     "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
-    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number",
+    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
 ]  # fmt: skip
 
-Frame: TypeAlias = (
-    Hello | Ping | Pong | Close
-    | LinkRecord | RecordSummary | RecordRequest | Announce | AnnounceAck | Held
-    | Packet | Credit | TraceReport | Request | ReplyFrame | NoItem | Inquiry | InquiryReport
-    | Subscribe | Unsubscribe | Publish | Trace | SlowPolicy | StatusRequest
-    | OfferFrame | Withdraw | PullFrame | Answer
-    | Subscribed | Unsubscribed | Published | TracedFrame | TraceEnd | RefusedFrame | Deliver | Lost | Status
-    | Offered | Withdrawn | HolderRequest | PullReply | PullFailure
-    | TableRequest | FilterRequest | TableSummary | FilterPage
-    | HomeRecord | HomeSummary | HomeRequest | HomeAck | Stored
-    | DurableSubscribe | Acknowledge | DurablePublish | DurableQuery | DurableRemove | DurableLimit
-    | ForgetHome | Replay
-    | DurableDeliver | DurablePublished | DurableReport | DurableRemoved | DurableLimited | DurableLost | Replaying
-    | Reload | Reloaded | SubscriptionRequest | SubscriptionList
+FRAMES: Final[tuple[type[Frame], ...]] = (
+    # any link
+    Hello, Ping, Pong, Close,
+    # between routers: link-state records, announcements, messages, unicast to one router
+    LinkRecord, RecordSummary, RecordRequest, Announce, AnnounceAck, Held,
+    Packet, Credit, Request,
+    TraceReport, ReplyFrame, NoItem, Inquiry, InquiryReport,
+    HomeRecord, HomeSummary, HomeRequest, HomeAck, Stored,
+    # client to router
+    Subscribe, Unsubscribe, Publish, Trace, SlowPolicy, OfferFrame, Withdraw, PullFrame, Answer,
+    StatusRequest, SubscriptionRequest, TableRequest, FilterRequest, Reload,
+    DurableSubscribe, Replay, Acknowledge, DurablePublish, DurableQuery, DurableRemove, DurableLimit, ForgetHome,
+    # router to client
+    Subscribed, Unsubscribed, Published, TracedFrame, TraceEnd, RefusedFrame, Deliver, Lost,
+    Offered, Withdrawn, HolderRequest, PullReply, PullFailure,
+    Status, SubscriptionList, TableSummary, FilterPage, Reloaded,
+    DurableDeliver, Replaying, DurableLost, DurablePublished, DurableReport, DurableRemoved, DurableLimited,
 )  # fmt: skip
 
 
@@ -160,3 +146,14 @@ def frame_number(kind: type[Frame]) -> int:
     number = kind.__struct_config__.tag
     assert isinstance(number, int)
     return number
+
+
+def json_of(value: Any) -> Any:
+    """Return a frame, or any part of one, with objects in place of structs."""
+    if isinstance(value, Part):
+        return {name: json_of(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, dict):
+        return {key: json_of(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [json_of(each) for each in value]
+    return value

@@ -6,27 +6,26 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from cbnet.network.protocol.fields import (
-    MAX_ENTRIES,
-    Attributes,
-    DurableMark,
-    Hop,
-    Hops,
-    NodeName,
-    Number,
-    Payload,
-    PredicateText,
-    Seconds,
-    Tags,
-    TraceMark,
-    TreeNumber,
-    Tries,
-    Unanswered,
-)
-from cbnet.network.protocol.frame import FrameBase, FrameNumber
+from cbnet.network.protocol.fields import (Attributes, Frame, Hops, MAX_BRANCHES, MAX_ENTRIES, MAX_HOMES, MAX_NAME_LENGTH, NodeName, Number, NumberedFrame, NumberedMessage, Part, Payload, PredicateText, Reason, Registered, Registration, Tags, Texts, TreeNumber, Tries, Unanswered, UnicastFrame)
+class TraceMark(Part):
+    """The mark of a traced packet."""
+
+    number: Number  # of the trace, at the packet's source, which collects the reports
+    is_dry: bool  # nothing is delivered
+    predicate: PredicateText = ""  # of a hypothetical subscriber
+    at: Annotated[str, Meta(max_length=64)] = ""  # the router of that subscriber
 
 
-class Packet(FrameBase, tag=FrameNumber.PACKET.value):
+class DurableMark(Part):
+    """The mark of a message whose publisher waits until it is stored; `incarnation` is that of the publisher."""
+
+    floor: Number  # all messages of the publisher below are settled
+    # The homes that must store it, each with the number of the message to store there before; 0: none.
+    homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]
+    is_repeated: bool  # sent again: only toward these homes
+
+
+class Packet(Frame, tag=10):
     """A message between routers, identified by source, incarnation and number."""
 
     source: NodeName
@@ -47,38 +46,27 @@ class Packet(FrameBase, tag=FrameNumber.PACKET.value):
 # --- client to router
 
 
-class Subscribe(FrameBase, tag=FrameNumber.SUBSCRIBE.value):
+class Subscribe(Registration, tag=20):
     """Register a subscription, or replace the one with this id."""
 
-    id: Number
-    predicate: PredicateText
-    wait: Seconds  # timeout for confirmation by all routers; 0: do not wait
     is_initial: bool = False  # subscribe to deliveries to the node's initial predicate instead
 
 
-class Unsubscribe(FrameBase, tag=FrameNumber.UNSUBSCRIBE.value):
+class Unsubscribe(Frame, tag=21):
     """Remove a subscription."""
 
     id: Number
 
 
-class Publish(FrameBase, tag=FrameNumber.PUBLISH.value):
+class Publish(NumberedMessage, tag=22):
     """Publish a message."""
 
-    number: Number
-    attributes: Attributes
-    tags: Tags
-    payload: Payload
     wants_answer: bool
 
 
-class Trace(FrameBase, tag=FrameNumber.TRACE.value):
+class Trace(NumberedMessage, tag=23):
     """Publish a message and report its path; if `is_dry`, without delivering it."""
 
-    number: Number
-    attributes: Attributes
-    tags: Tags
-    payload: Payload
     is_dry: bool
     predicate: PredicateText
     at: Annotated[str, Meta(max_length=64)]
@@ -87,28 +75,21 @@ class Trace(FrameBase, tag=FrameNumber.TRACE.value):
 # --- router to client
 
 
-class Subscribed(FrameBase, tag=FrameNumber.SUBSCRIBED.value):
-    """Confirmation of a subscription; if the client waits, whether every reachable router that must know it does."""
-
-    id: Number
-    is_confirmed: bool
-    routers: Number  # reachable, including this one
-    missing: Unanswered
+class Subscribed(Registered, tag=30):
+    """Confirmation of a subscription."""
 
 
-class Unsubscribed(FrameBase, tag=FrameNumber.UNSUBSCRIBED.value):
+class Unsubscribed(Frame, tag=31):
     """Confirmation that a subscription was removed."""
 
     id: Number
 
 
-class Published(FrameBase, tag=FrameNumber.PUBLISHED.value):
+class Published(NumberedFrame, tag=32):
     """Acknowledgement of a published message."""
 
-    number: Number
 
-
-class Deliver(FrameBase, tag=FrameNumber.DELIVER.value):
+class Deliver(Frame, tag=36):
     """A message for some of the client's subscriptions."""
 
     subscriptions: Annotated[list[Number], Meta(max_length=MAX_ENTRIES)]
@@ -123,24 +104,48 @@ class Deliver(FrameBase, tag=FrameNumber.DELIVER.value):
 # --- traces
 
 
-class TraceReport(FrameBase, tag=FrameNumber.TRACE_REPORT.value):
+class Branch(Part):
+    """How a router handled a traced packet for one neighbour on its tree, and why."""
+
+    neighbour: NodeName
+    is_sent: bool
+    routers: Number  # on its side of the tree
+    why: Texts  # the filter of its side that matched, or the nearest misses, or another reason
+
+
+class Hop(Part):
+    """How a router handled a traced packet."""
+
+    router: NodeName
+    came_from: Annotated[str, Meta(max_length=64)]  # "" at the source
+    hops: Hops
+    dropped: Reason  # "" if it was forwarded
+    tree: Number
+    root: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]  # of this tree; "" if the router knows no such tree
+    branches: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)]  # those it was sent to come first
+    delivered: Texts  # local subscriptions, each with the filter that matched
+    missed: Texts  # nearest misses among the other local subscriptions
+    hypothetical: Texts  # whether the hypothetical subscriber receives it, and why
+    passed_to: Annotated[
+        list[Branch], Meta(max_length=MAX_BRANCHES)
+    ] = []  # other networks, by a gateway at this router
+    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the packet's first router
+
+
+class TraceReport(UnicastFrame, tag=13):
     """A hop of a traced packet, sent to the router where the trace began."""
 
-    to: NodeName
-    hops: Hops
     number: Number
     hop: Hop
 
 
-class TracedFrame(FrameBase, tag=FrameNumber.TRACED.value):
+class TracedFrame(NumberedFrame, tag=33):
     """A hop of a traced packet, sent to the client."""
 
-    number: Number
     hop: Hop
 
 
-class TraceEnd(FrameBase, tag=FrameNumber.TRACE_END.value):
+class TraceEnd(NumberedFrame, tag=34):
     """End of a trace, with the routers that should have reported and did not."""
 
-    number: Number
     missing: Unanswered

@@ -6,24 +6,80 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from cbnet.network.protocol.fields import (
-    MAX_FRAME_FILTERS,
-    ContentDigest,
-    FilterBytes,
-    Hops,
-    NodeName,
-    Number,
-    OptionalName,
-    Part,
-    Reason,
-)
-from cbnet.network.protocol.frame import FrameBase, FrameNumber
-from cbnet.network.protocol.link_frames import Status
-
+from cbnet.network.protocol.durable_frames import (HistoryField)
+from cbnet.network.protocol.fields import (ContentDigest, FilterBytes, MAX_COUNTERS, MAX_FRAME_FILTERS, MAX_NEIGHBOURS, MAX_PEERS, MAX_STATUS_INTERFACES, MAX_TREES, NodeName, Number, NumberedFrame, OptionalName, Part, Reason, UnicastFrame, Weights)
 MAX_LISTED = 200  # subscriptions
 MAX_LISTED_LENGTH = 2_000  # characters of one predicate
 MAX_INTERFACES = 10_000
 MAX_CHANGES = 200
+
+
+Silent = Annotated[dict[NodeName, Number], Meta(max_length=MAX_NEIGHBOURS)]
+
+
+class InterfaceStatus(Part):
+    """An interface of a router: a neighbour, on the trees that have the same two sides of the link to it."""
+
+    neighbour: NodeName
+    trees: Annotated[list[Number], Meta(min_length=1, max_length=MAX_TREES)]  # numbers, the first ones of many
+    routers: Number  # on the neighbour's side
+    is_up: bool  # whether the session of the trees is open
+    is_heard: bool  # whether all that the neighbour's side wants has arrived
+    is_acknowledged: bool  # whether the neighbour's side has acknowledged all that was announced
+    held: Number  # filters that the neighbour announces
+    announced: Number  # filters announced to the neighbour
+    covered: Number  # filters not announced to it, as others cover them
+    offers_held: Number
+    offers_announced: Number
+
+
+class Peer(Part):
+    """A link of a router, with its traffic."""
+
+    name: NodeName
+    role: Literal["router", "client"]
+    received: Number  # bytes
+    sent: Number  # bytes
+    waiting: Number  # bytes in the send queue
+    dropped: Number  # messages dropped because the peer reads too slowly
+    messages_received: Number = 0
+    messages_sent: Number = 0
+
+
+class StatusRequest(NumberedFrame, tag=25):
+    """Request for the status of a router."""
+
+    at: OptionalName = ""  # the router; empty: the one that the client is linked to
+
+
+class Status(NumberedFrame, tag=38):
+    """Status of a router."""
+
+    router: NodeName
+    network: NodeName
+    scheme: Annotated[str, Meta(max_length=64)]
+    incarnation: Number
+    uptime: Annotated[float, Meta(ge=0)]  # seconds
+    neighbours: Weights
+    reachable: Number  # routers, including this one
+    records: Number  # of links
+    is_complete: bool  # whether all streams of the newest version of the topology have arrived
+    versions: Number  # of the topology, in use
+    streams_in: Number
+    streams_out: Number
+    filters: Number  # different ones, of all interfaces and of this router itself
+    table_filters: Number  # in the table that messages are matched against
+    own_filters: Number  # different ones of its clients' subscriptions, and of its initial predicate
+    subscriptions: Number
+    clients: Number
+    interfaces: Annotated[list[InterfaceStatus], Meta(max_length=MAX_STATUS_INTERFACES)]
+    peers: Annotated[list[Peer], Meta(max_length=MAX_PEERS)]
+    counters: Annotated[dict[str, Number], Meta(max_length=MAX_COUNTERS)]
+    initial: Number = 0  # filters of the node's initial predicate
+    offers: Number = 0  # of its clients
+    cached: Number = 0  # bytes of cached replies
+    silent: Silent = {}  # noqa: RUF012  # msgspec copies it; neighbours that owe announcements, with the seconds of silence
+    history: HistoryField | None = None
 
 
 class SubscriptionField(Part):
@@ -35,17 +91,15 @@ class SubscriptionField(Part):
     is_whole: bool  # whether the predicate is not shortened
 
 
-class SubscriptionRequest(FrameBase, tag=FrameNumber.SUBSCRIPTION_REQUEST.value):
+class SubscriptionRequest(NumberedFrame, tag=56):
     """Request for the subscriptions at a router."""
 
-    number: Number
     at: OptionalName  # the router; empty: the one that the client is linked to
 
 
-class SubscriptionList(FrameBase, tag=FrameNumber.SUBSCRIPTION_LIST.value):
+class SubscriptionList(NumberedFrame, tag=57):
     """The first subscriptions at a router."""
 
-    number: Number
     router: NodeName
     subscriptions: Annotated[list[SubscriptionField], Meta(max_length=MAX_LISTED)]
     total: Number  # of all
@@ -54,21 +108,17 @@ class SubscriptionList(FrameBase, tag=FrameNumber.SUBSCRIPTION_LIST.value):
 # --- between routers
 
 
-class Inquiry(FrameBase, tag=FrameNumber.INQUIRY.value):
+class Inquiry(UnicastFrame, tag=17):
     """A request for the status or the subscriptions of another router."""
 
-    to: NodeName
-    hops: Hops
     source: NodeName  # the router that receives the report
     number: Number  # chosen by the source, for the report
     subject: Literal["status", "subscriptions"]
 
 
-class InquiryReport(FrameBase, tag=FrameNumber.INQUIRY_REPORT.value):
+class InquiryReport(UnicastFrame, tag=18):
     """The answer to an inquiry."""
 
-    to: NodeName
-    hops: Hops
     number: Number  # of the inquiry
     report: Status | SubscriptionList
 
@@ -87,36 +137,31 @@ class InterfaceTable(Part):
     offers_digest: ContentDigest
 
 
-class TableRequest(FrameBase, tag=FrameNumber.TABLE_REQUEST.value):
+class TableRequest(NumberedFrame, tag=50):
     """Request for the digests of a router's tables."""
 
-    number: Number
 
-
-class FilterRequest(FrameBase, tag=FrameNumber.FILTER_REQUEST.value):
+class FilterRequest(NumberedFrame, tag=51):
     """Request for filters of one interface, in their order, from an index on; empty names: the router's own."""
 
-    number: Number
     root: OptionalName
     neighbour: OptionalName
     are_offers: bool
     first: Number
 
 
-class TableSummary(FrameBase, tag=FrameNumber.TABLE_SUMMARY.value):
+class TableSummary(NumberedFrame, tag=52):
     """The digests of a router's tables."""
 
-    number: Number
     router: NodeName
     is_settled: bool  # whether the newest version of the topology is complete and the only one
     version: Number  # its id
     interfaces: Annotated[list[InterfaceTable], Meta(max_length=MAX_INTERFACES)]
 
 
-class FilterPage(FrameBase, tag=FrameNumber.FILTER_PAGE.value):
+class FilterPage(NumberedFrame, tag=53):
     """Some filters of an interface."""
 
-    number: Number
     filters: Annotated[list[FilterBytes], Meta(max_length=MAX_FRAME_FILTERS)]
     is_last: bool
 
@@ -124,14 +169,11 @@ class FilterPage(FrameBase, tag=FrameNumber.FILTER_PAGE.value):
 # --- operation
 
 
-class Reload(FrameBase, tag=FrameNumber.RELOAD.value):
+class Reload(NumberedFrame, tag=54):
     """Request to read the configuration of the router again."""
 
-    number: Number
 
-
-class Reloaded(FrameBase, tag=FrameNumber.RELOADED.value):
+class Reloaded(NumberedFrame, tag=55):
     """The configuration was read again: what has changed, one text for each key."""
 
-    number: Number
     changes: Annotated[list[Reason], Meta(max_length=MAX_CHANGES)]

@@ -7,36 +7,34 @@ from typing import Annotated, TypeAlias, TypeVar
 from msgspec import Meta
 from msgspec.structs import replace
 
-from cbnet.network.protocol.fields import (
-    MAX_HOLDERS,
-    MAX_STEPS,
-    MAX_VISITED_ROUTERS,
-    Attributes,
-    GatewayPath,
-    Hops,
-    ItemField,
-    Keep,
-    NodeName,
-    Number,
-    Payload,
-    PredicateText,
-    RequestBytes,
-    Seconds,
-    StepField,
-    Steps,
-    Tags,
-    TreeNumber,
-    Unanswered,
-)
-from cbnet.network.protocol.frame import FrameBase, FrameNumber
-
+from cbnet.network.protocol.fields import (Attributes, Frame, GatewayPath, Keep, MAX_HOLDERS, MAX_STEPS, MAX_VISITED_ROUTERS, NodeName, Number, NumberedFrame, NumberedMessage, Part, Payload, Registered, Registration, RequestBytes, Seconds, Tags, TreeNumber, UnicastFrame)
 HolderCount: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOLDERS)]
 HolderLimit: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_HOLDERS)]
 Visited: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_VISITED_ROUTERS)]
 CacheName: TypeAlias = Annotated[str, Meta(max_length=64)]  # the router whose cache replied; "" for a holder
 
 
-class Request(FrameBase, tag=FrameNumber.REQUEST.value):
+class StepField(Part):
+    """How a router handled a traced request or its reply."""
+
+    router: NodeName
+    what: Annotated[str, Meta(max_length=100)]
+    network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the requester
+
+
+Steps: TypeAlias = Annotated[list[StepField], Meta(max_length=MAX_STEPS)] | None  # None: not traced
+
+
+class ItemField(Part):
+    """A holder's item: a message, and how many ms it may be cached."""
+
+    attributes: Attributes
+    tags: Tags
+    payload: Payload
+    keep: Keep
+
+
+class Request(Frame, tag=14):
     """A request on its way along a tree to a holder."""
 
     source: NodeName  # the requester's router; with incarnation and number the locator for the reply
@@ -56,11 +54,9 @@ class Request(FrameBase, tag=FrameNumber.REQUEST.value):
     gateways: GatewayPath = []  # noqa: RUF012  # msgspec copies it for each frame
 
 
-class ReplyFrame(FrameBase, tag=FrameNumber.REPLY.value):
+class ReplyFrame(UnicastFrame, tag=15):
     """A holder's reply on its path to the requester's router."""
 
-    to: NodeName
-    hops: Hops
     incarnation: Number
     number: Number
     request: RequestBytes
@@ -75,11 +71,9 @@ class ReplyFrame(FrameBase, tag=FrameNumber.REPLY.value):
     steps: Steps = None
 
 
-class NoItem(FrameBase, tag=FrameNumber.NO_ITEM.value):
+class NoItem(UnicastFrame, tag=16):
     """No holder that was asked has the item, and no other will be asked."""
 
-    to: NodeName
-    hops: Hops
     incarnation: Number
     number: Number
     tried: Number  # routers with a matching offer
@@ -90,24 +84,19 @@ class NoItem(FrameBase, tag=FrameNumber.NO_ITEM.value):
 # --- client to router
 
 
-class OfferFrame(FrameBase, tag=FrameNumber.OFFER.value):
+class OfferFrame(Registration, tag=26):
     """Register an offer to answer matching requests, or replace the one with this id."""
 
-    id: Number
-    predicate: PredicateText
-    wait: Seconds  # timeout for confirmation by all routers; 0: do not wait
 
-
-class Withdraw(FrameBase, tag=FrameNumber.WITHDRAW.value):
+class Withdraw(Frame, tag=27):
     """Remove an offer."""
 
     id: Number
 
 
-class PullFrame(FrameBase, tag=FrameNumber.PULL.value):
+class PullFrame(NumberedFrame, tag=28):
     """Request a reply."""
 
-    number: Number
     request: RequestBytes
     timeout: Seconds
     max_holders: HolderLimit
@@ -115,46 +104,35 @@ class PullFrame(FrameBase, tag=FrameNumber.PULL.value):
     is_traced: bool
 
 
-class Answer(FrameBase, tag=FrameNumber.ANSWER.value):
+class Answer(NumberedFrame, tag=29):
     """A holder's answer to a `HolderRequest`: an item, or none."""
 
-    number: Number
     item: ItemField | None
 
 
 # --- router to client
 
 
-class Offered(FrameBase, tag=FrameNumber.OFFERED.value):
-    """Confirmation of an offer; if the client waits, whether every reachable router that must know it does."""
-
-    id: Number
-    is_confirmed: bool
-    routers: Number  # reachable, including this one
-    missing: Unanswered
+class Offered(Registered, tag=40):
+    """Confirmation of an offer."""
 
 
-class Withdrawn(FrameBase, tag=FrameNumber.WITHDRAWN.value):
+class Withdrawn(Frame, tag=41):
     """Confirmation that an offer was removed."""
 
     id: Number
 
 
-class HolderRequest(FrameBase, tag=FrameNumber.HOLDER_REQUEST.value):
+class HolderRequest(NumberedFrame, tag=42):
     """A request that matches an offer of this client."""
 
-    number: Number
     offer: Number  # its id
     request: RequestBytes
 
 
-class PullReply(FrameBase, tag=FrameNumber.PULL_REPLY.value):
+class PullReply(NumberedMessage, tag=43):
     """The reply to a client's request."""
 
-    number: Number
-    attributes: Attributes
-    tags: Tags
-    payload: Payload
     holder: NodeName  # the holder's router
     cache: CacheName
     age: Number  # ms in caches
@@ -162,10 +140,9 @@ class PullReply(FrameBase, tag=FrameNumber.PULL_REPLY.value):
     steps: Steps
 
 
-class PullFailure(FrameBase, tag=FrameNumber.PULL_FAILURE.value):
+class PullFailure(NumberedFrame, tag=44):
     """No reply to a client's request, or none in time."""
 
-    number: Number
     is_late: bool
     tried: Number  # routers with a matching offer
     asked: Number  # holders

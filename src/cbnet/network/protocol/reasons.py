@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from cbnet.errors import InputError, LimitError
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.link_frames import RefusedFrame
+from cbnet.network.protocol.control_frames import RefusedFrame
 
 
 class ReasonCode(IntEnum):

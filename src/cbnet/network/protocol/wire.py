@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import TypeAlias
+from typing import TypeAlias, Union
 
 import msgspec
 
 from cbnet.errors import CbnetError, InputError
+from cbnet.network.protocol.content import check_nested
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
+    FRAMES,
     Answer,
     Close,
     Deliver,
@@ -36,7 +38,6 @@ from cbnet.network.protocol.frames import (
     ReplyFrame,
     Trace,
 )
-from cbnet.network.protocol.nested_values import check_nested
 from cbnet.network.protocol.reasons import ReasonCode
 
 VERSION = 5  # of the protocol
@@ -53,7 +54,7 @@ _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
 _MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, ReplyFrame, PullReply))
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Frame)
+_decoder = msgspec.msgpack.Decoder(Union[FRAMES])
 _packet_decoder = msgspec.msgpack.Decoder(Packet)
 Data: TypeAlias = bytes | bytearray | memoryview
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from cbnet.errors import LimitError
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
-from cbnet.network.protocol.fields import Steps
+from cbnet.network.protocol.pull_frames import Steps
 from cbnet.network.protocol.frames import NoItem, PullFailure, PullFrame, PullReply, ReplyFrame, Request
 
 MAX_CLIENT_REQUESTS: Final = 1_000  # open requests of one client

@@ -19,7 +19,7 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link
 from cbnet.network.logs import audit
-from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import Replay, frame_number
 from cbnet.network.protocol.frames import OfferFrame, Subscribe, frame_number
 from cbnet.network.protocol.reasons import refused
 from cbnet.network.router.filter_quotas import FilterQuotas
@@ -73,7 +73,7 @@ class RightsReview:
     def _check_counts(self, kind: _Kind, link: Link) -> None:
         plain = [(kind.frame, id) for id, _ in kind.registered.of(link.id)]
         replays = self._durable.replays_of(link.id) if kind.number == SUBSCRIPTION else []
-        for frame, id in [*reversed(plain), *((FrameNumber.REPLAY, id) for id in reversed(replays))]:
+        for frame, id in [*reversed(plain), *((frame_number(Replay), id) for id in reversed(replays))]:
             try:
                 kind.check_counts(link.id)
             except Denied as error:

@@ -17,8 +17,8 @@ from cbnet.network import logs
 from cbnet.network.link import settings
 from cbnet.network.link.actions import Send
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frame import FrameNumber
-from cbnet.network.protocol.frames import Frame, RefusedFrame, Reloaded
+from cbnet.network.protocol.frames import frame_number
+from cbnet.network.protocol.frames import Frame, RefusedFrame, Reload, Reloaded
 from cbnet.network.protocol.operation_frames import MAX_CHANGES
 from cbnet.network.protocol.reasons import refusal_code
 from cbnet.network.security import policy
@@ -88,7 +88,7 @@ class ConfigurationReload:
             answer = Reloaded(number, [text[:MAX_REASON_LENGTH] for text in (await self.run())[:MAX_CHANGES]])
         except InputError as error:
             reason = f"{error.summary}; nothing changed"[:MAX_REASON_LENGTH]
-            answer = RefusedFrame(FrameNumber.RELOAD, number, reason, refusal_code(error))
+            answer = RefusedFrame(frame_number(Reload), number, reason, refusal_code(error))
         router.perform([Send(link, answer)])
 
     def _start(self, running: Coroutine[Any, Any, None]) -> None:

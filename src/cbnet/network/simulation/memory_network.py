@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import count
 from random import Random
-from typing import Protocol, get_args
+from typing import Protocol
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import Close, Frame, frame_number
+from cbnet.network.protocol.frames import FRAMES, Close, Frame, frame_number
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, WireError, encode
 from cbnet.network.router.router import Router
@@ -30,7 +30,7 @@ from cbnet.network.simulation.memory_disk import MemoryDisk
 TICK = 0.25  # seconds between two ticks of a router or client
 REDIAL = 0.5  # seconds before a closed connection is dialled again
 _LONG_ARRAY = 0xDC  # first byte of a MessagePack array of 16 members or more; two bytes of its length follow
-_KINDS = {frame_number(kind): kind.__name__ for kind in get_args(Frame)}
+_KINDS = {frame_number(kind): kind.__name__ for kind in FRAMES}
 _MIN_DELAY, _MAX_DELAY = 0.001, 0.1  # seconds on a cable
 
 

@@ -11,7 +11,7 @@ from cbnet.network.durable.history import followers
 from cbnet.network.durable.storing import publisher_window, publisher_windows
 from cbnet.network.durable.subscription import consumers
 from cbnet.network.link import settings
-from cbnet.network.protocol import durable_frames, frames, history_frames, wire
+from cbnet.network.protocol import durable_frames, frames, wire
 from cbnet.network.protocol import fields as frame_parts
 from cbnet.network.protocol.frames import Announce, Hello, Packet, StreamChange
 from cbnet.network.protocol.reasons import ReasonCode
@@ -34,7 +34,7 @@ def test_every_frame_is_in_the_document_with_its_number_and_members():
         (int(number), name): members(body)
         for number, name, body in re.findall(r"^### (\d+) (\w+)\n(.*?)(?=^##|\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
     }
-    real = {(kind.__struct_config__.tag, kind.__name__): kind.__struct_fields__ for kind in frames.Frame.__args__}
+    real = {(kind.__struct_config__.tag, kind.__name__): kind.__struct_fields__ for kind in frames.FRAMES}
     assert told == real
 
 
@@ -67,7 +67,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
         frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_VISITED_ROUTERS, frame_parts.MAX_TREES, frame_parts.MAX_TRIES, frame_parts.MAX_FRAME_STREAMS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
         requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.MAX_QUEUED_PACKETS, tcp.WINDOW, tcp.MARK,
         frame_parts.MAX_HOMES, frame_parts.MAX_HOME_RECORDS, publisher_window.WINDOW, consumers.MAX_CONSUMER_BYTES, round(publisher_windows.PUBLISHER_AGE), publisher_windows.MAX_PUBLISHERS, durable_frames.MAX_PROBLEMS,
-        followers.MAX_CLIENT_REPLAYS, followers.MAX_REPLAYS, followers.MAX_REPLAY_BYTES, round(history_frames.MAX_HISTORY_AGE),
+        followers.MAX_CLIENT_REPLAYS, followers.MAX_REPLAYS, followers.MAX_REPLAY_BYTES, round(durable_frames.MAX_HISTORY_AGE),
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))
     assert {f"{limit:,}" for limit in limits} <= numbers

@@ -8,15 +8,13 @@ from hypothesis import strategies as st
 from support.send_queue_reference import SendQueue
 
 from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
-from cbnet.network.protocol.frame import FrameNumber
+from cbnet.network.protocol.frames import FRAMES, Deliver, NoItem, Packet, Published, ReplyFrame, Request, TraceReport, frame_number
 
-LOSSY = {
-    FrameNumber.PACKET, FrameNumber.DELIVER, FrameNumber.TRACE_REPORT, FrameNumber.REQUEST, FrameNumber.REPLY,
-    FrameNumber.NO_ITEM,
-}  # fmt: skip
+LOSSY = {Packet, Deliver, TraceReport, Request, ReplyFrame, NoItem}
+DELIVER, PUBLISHED = frame_number(Deliver), frame_number(Published)
 
 
-def frame(size, number=FrameNumber.DELIVER, fill=0):
+def frame(size, number=DELIVER, fill=0):
     """Return a frame of some bytes, at least six."""
     body = bytes([0x92, number]) + bytes([fill]) * (size - 6)
     return len(body).to_bytes(4) + body
@@ -67,11 +65,11 @@ def test_queue_that_must_not_drop_is_overfull_instead():
     assert buffer.take_dropped() == 0
 
 
-@pytest.mark.parametrize("number", FrameNumber)
-def test_frames_with_messages_and_reports_are_lossy(number):
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_with_messages_and_reports_are_lossy(kind):
     buffer = paused(0)
-    buffer.add(frame(10, number))
-    assert buffer.take_dropped() == (number in LOSSY)
+    buffer.add(frame(10, frame_number(kind)))
+    assert buffer.take_dropped() == (kind in LOSSY)
 
 
 @given(
@@ -82,7 +80,7 @@ def test_like_the_reference(frames, max_lossy, max_size, drops):
     buffer, queue = paused(max_lossy, max_size), SendQueue(max_lossy, max_size)
     buffer.drops = queue.drops = drops
     for fill, (size, is_lossy) in enumerate(frames):
-        data = frame(size, FrameNumber.DELIVER if is_lossy else FrameNumber.PUBLISHED, fill)
+        data = frame(size, DELIVER if is_lossy else PUBLISHED, fill)
         buffer.add(data)
         assert buffer.take_dropped() == queue.add(data, is_lossy=is_lossy)
         assert (buffer.size, buffer.is_overfull) == (queue.size, queue.is_overfull)
@@ -93,7 +91,7 @@ def test_memory_is_bounded_and_given_back():
     random = Random(1)
     buffer = paused(1 << 20, 1 << 22)
     for n in range(20_000):
-        number = FrameNumber.PUBLISHED if n % 100 == 0 else FrameNumber.PACKET
+        number = PUBLISHED if n % 100 == 0 else frame_number(Packet)
         buffer.add(frame(random.choice((6, 100, 1_000, 30_000)), number))
         assert buffer.allocated < 2 * buffer.size + (1 << 17)
     assert buffer.size <= 1 << 21

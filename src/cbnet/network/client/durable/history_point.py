@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final, TypeAlias
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.history_frames import MAX_HISTORY_AGE, HistoryStart
+from cbnet.network.protocol.durable_frames import MAX_HISTORY_AGE, HistoryStart
 
 Since: TypeAlias = int | timedelta | str
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}

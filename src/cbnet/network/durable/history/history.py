@@ -37,7 +37,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
 from cbnet.network.protocol.durable_frames import NO_LIMITS
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.history_frames import HistoryField, HistoryStart, Replaying
+from cbnet.network.protocol.durable_frames import HistoryField, HistoryStart, Replaying
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 _NOTE = b""  # content of a note; that of a message is never empty

@@ -6,7 +6,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.network.client.durable.history_point import history_start
-from cbnet.network.protocol.history_frames import HistoryStart
+from cbnet.network.protocol.durable_frames import HistoryStart
 
 
 @pytest.mark.parametrize(
