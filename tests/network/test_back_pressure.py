@@ -420,7 +420,7 @@ def test_blocking_client_sends_when_the_router_reads_again():
         subscription = subscriber.subscribe("x >= 0", wait=True, queue=100_000)
         network.signal("a", signal.SIGSTOP)
         count = 0
-        while publisher._client.is_writable:
+        while publisher._inbox.link.is_writable:
             publisher.publish({"x": count}, bytes(50_000))
             count += 1
             time.sleep(0.0002)  # lets the client's thread send it and learn whether the router reads

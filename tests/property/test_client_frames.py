@@ -13,7 +13,7 @@ from cbnet import InputError, Message
 from cbnet._kernels.link_buffer import LinkTraffic
 from cbnet._kernels.publish_frame import publish_frame
 from cbnet.network.client.client_link import ClientLink
-from cbnet.network.client.messages.message_encoding import encode_batch
+from cbnet.network.client.message_encoding import encode_batch
 from cbnet.network.protocol.addresses import parse_addresses
 from cbnet.network.protocol.frames import Deliver, Hello, Lost, Ping, Publish, Published
 from cbnet.network.protocol.wire import FrameReader, WireError, encode

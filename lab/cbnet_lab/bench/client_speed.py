@@ -19,7 +19,7 @@ from typing import Any, Final
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient, connect_async
 from cbnet.network.client.async_subscription import Delivery
-from cbnet.network.client.blocking.client import Client, connect
+from cbnet.network.client.blocking_client import Client, connect
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Publish, Published, Subscribe, Subscribed
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport.event_loop import run as run_async

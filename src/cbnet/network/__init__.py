@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient, connect_async
     from cbnet.network.client.async_pull import AsyncOffer, Item, Reply
     from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery, HistorySpan
-    from cbnet.network.client.async_trace import Traced
-    from cbnet.network.client.blocking.client import Client, connect
-    from cbnet.network.client.blocking.offer import Offer
-    from cbnet.network.client.blocking.subscription import Subscription
+    from cbnet.network.client.client_inbox import Traced
+    from cbnet.network.client.blocking_client import Client, connect
+    from cbnet.network.client.blocking_client import Offer
+    from cbnet.network.client.blocking_client import Subscription
     from cbnet.network.client.client_events import ClientEvent
-    from cbnet.network.client.durable.durable_delivery import DurableDelivery
-    from cbnet.network.client.durable.durable_publishing import Receipt
-    from cbnet.network.client.status.status_query import statuses
+    from cbnet.network.client.async_subscription import DurableDelivery
+    from cbnet.network.client.durable_publishing import Receipt
+    from cbnet.network.client.router_status import statuses
     from cbnet.network.errors import (
         NetworkError,
         NoReply,
@@ -69,16 +69,13 @@ if TYPE_CHECKING:
 
 _NAMES = {  # by module
     "client.async_client": "AsyncClient connect_async",
-    "client.async_trace": "Traced",
     "client.async_pull": "AsyncOffer Item Reply",
-    "client.async_subscription": "AsyncSubscription Confirmation Delivery HistorySpan",
-    "client.blocking.client": "Client connect",
-    "client.blocking.offer": "Offer",
-    "client.blocking.subscription": "Subscription",
+    "client.async_subscription": "AsyncSubscription Confirmation Delivery DurableDelivery HistorySpan",
+    "client.blocking_client": "Client Offer Subscription connect",
     "client.client_events": "ClientEvent",
-    "client.durable.durable_delivery": "DurableDelivery",
-    "client.durable.durable_publishing": "Receipt",
-    "client.status.status_query": "statuses",
+    "client.client_inbox": "Traced",
+    "client.durable_publishing": "Receipt",
+    "client.router_status": "statuses",
     "errors": "NetworkError NoReply NotConfirmed NotConnected NotStored NotTrusted Refused Timeout TooSlow",
     "link.actions": "Action Send Shut",
     "link.settings": "Settings",

@@ -25,7 +25,7 @@ import numpy as np
 
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
-from cbnet.network.client.durable.durable_delivery import DurableDelivery
+from cbnet.network.client.async_subscription import DurableDelivery
 from cbnet_lab.bench.acknowledged.links import (
     PREDICATE,
     NatsLink,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cbnet.network.client.durable.durable_publishing import Receipt
+from cbnet.network.client.durable_publishing import Receipt
 from cbnet.network.protocol.frames import (
     DurableLost,
     DurablePublished,

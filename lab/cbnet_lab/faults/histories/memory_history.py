@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from msgspec.msgpack import decode
 
-from cbnet.network.client.durable.durable_publisher import DurablePublisher
+from cbnet.network.client.durable_publishing import DurablePublisher
 from cbnet.network.durable.history.history import is_note
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings

@@ -17,7 +17,7 @@ from msgspec.json import encode
 
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
-from cbnet.network.client.durable.durable_delivery import DurableDelivery
+from cbnet.network.client.async_subscription import DurableDelivery
 from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.subscription import matches
 from cbnet_lab.faults.driver.driver import Fault, FaultDriver

@@ -24,7 +24,7 @@ from websockets.sync.client import connect as connect_socket
 
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
-from cbnet.network.client.blocking.client import Client
+from cbnet.network.client.blocking_client import Client
 from cbnet.network.client.load_clients import Order, Pace
 from cbnet_lab.bench.cpu import cpu_nanoseconds
 from cbnet_lab.bench.network.traffic import expected_deliveries

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from cbnet.network import Address, Client, Refused, Subscription, connect
-from cbnet.network.client.messages.message_encoding import MessageLike
+from cbnet.network.client.message_encoding import MessageLike
 
 _WAIT = 0.01  # seconds for the next delivery
 _SILENCE = 5.0  # seconds without a delivery, after which missing ones count as missed

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cbnet.cli.demo.delivery_probe import ProbeResult
     from cbnet.language import Message, Predicate
     from cbnet.network import ProcessNetwork
-    from cbnet.network.client.async_trace import Traced
+    from cbnet.network.client.client_inbox import Traced
     from cbnet.network.service.network_file import NetworkPlan
 
 _MESSAGES = 400

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from cbnet.cli.demo.network import NetworkRun
-    from cbnet.network.client.async_trace import Traced
+    from cbnet.network.client.client_inbox import Traced
     from cbnet.network.protocol.frames import Hop
 
 _MAX_NAMES = 3  # neighbours that are named

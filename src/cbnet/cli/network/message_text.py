@@ -20,7 +20,7 @@ from cbnet.files import read_bytes
 from cbnet.language import Message
 from cbnet.language.roles import filter_of
 from cbnet.network.client.async_pull import Item
-from cbnet.network.client.messages.message_json import item_from_json, message_from_json, payload_members
+from cbnet.network.client.message_json import item_from_json, message_from_json, payload_members
 
 _HINT = "write name=value or '#tag'"
 _QUOTED_NAME = re.compile(r'("(?:[^"\\]|\\.)*")\s*=(.*)', re.DOTALL)

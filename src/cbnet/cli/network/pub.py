@@ -155,7 +155,7 @@ def _stored_text(stored: Sequence[int]) -> str:
 
 def _lines(name: str) -> Iterator[MessageLine]:
     """Yield the messages of a file, or of standard input, and the errors of other lines."""
-    from cbnet.network.client.messages.message_json import message_and_payload
+    from cbnet.network.client.message_json import message_and_payload
 
     source = None if name == "-" else name
     try:

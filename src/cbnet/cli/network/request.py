@@ -74,7 +74,7 @@ def _answer(
 def _print_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
     """Print an answer as one object."""
     from cbnet.network import NoReply
-    from cbnet.network.client.messages.message_json import payload_members
+    from cbnet.network.client.message_json import payload_members
 
     steps = [{"router": step.router, "network": step.network, "what": step.what} for step in answer.steps]
     path = {"steps": steps} if is_traced else {}

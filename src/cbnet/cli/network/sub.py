@@ -103,7 +103,7 @@ def sub(
     Example: cbnet sub 'price < 500 and #upgradeable' --from 1h
     """
     from cbnet.language.dialects import CBNET, parse
-    from cbnet.network.client.durable.history_point import history_start
+    from cbnet.network.client.subscription_options import history_start
 
     if initial and (predicate is not None or durable):
         raise InputError("--initial has no predicate of its own, and cannot be durable")
@@ -198,7 +198,7 @@ def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) 
 def _print(delivery: Delivery, *, as_json: bool) -> None:
     from cbnet.cli.network.message_text import message_line
     from cbnet.network import DurableDelivery
-    from cbnet.network.client.messages.message_json import payload_members
+    from cbnet.network.client.message_json import payload_members
 
     if as_json:
         more = (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cbnet.network import Status
-    from cbnet.network.client.status.status_rates import RouterRates
+    from cbnet.network.client.router_status import RouterRates
 
     KeyReader = Callable[[float], str]
 
@@ -124,7 +124,7 @@ class RouterMonitor:
     def sample(self) -> Sequence[RouterRates]:
         """Ask all routers for their status."""
         from cbnet.network import statuses
-        from cbnet.network.client.status.status_rates import router_rates
+        from cbnet.network.client.router_status import router_rates
 
         problems: list[str] = []
         answers = statuses(

@@ -16,7 +16,7 @@ from cbnet.network.protocol.fields import LINK_DOWN, NOT_KNOWN
 
 if TYPE_CHECKING:
     from cbnet.language import Message
-    from cbnet.network.client.async_trace import Traced
+    from cbnet.network.client.client_inbox import Traced
     from cbnet.network.protocol.frames import Branch, Hop
 
 Hypothetical = tuple[str, str]  # the predicate of a hypothetical subscriber, and its router

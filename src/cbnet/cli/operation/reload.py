@@ -28,7 +28,7 @@ def reload(
     Example: cbnet reload --router 127.0.0.1:4001
     """
     from cbnet.errors import InputError
-    from cbnet.network.client.blocking.client import connect
+    from cbnet.network.client.blocking_client import connect
     from cbnet.network.errors import NetworkError
 
     failures = 0

@@ -1,4 +1,4 @@
-"""The asyncio client; `client` is its blocking counterpart.
+"""The asyncio client; `blocking_client` has its blocking counterpart.
 
 A client is connected to one router. When the connection closes, it reconnects (`client_link`) to the same router or the
 next in its list, and restores its subscriptions and offers. Messages in transit meanwhile are lost.
@@ -11,41 +11,26 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import count, repeat
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, WhenFull
-from cbnet.network.client.async_trace import Traced
 from cbnet.network.client.client_events import EventHandler
-from cbnet.network.client.client_hello import client_hello
-from cbnet.network.client.client_inbox import ClientInbox
-from cbnet.network.client.client_link import TIMEOUT, Dial
-from cbnet.network.client.durable.durable_publisher import DurablePublisher, new_publisher
-from cbnet.network.client.durable.durable_publishing import Receipt
-from cbnet.network.client.durable.history_point import Since, history_start
-from cbnet.network.client.durable_options import durable_options
-from cbnet.network.client.messages.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
+from cbnet.network.client.client_inbox import ClientInbox, Traced
+from cbnet.network.client.client_link import TIMEOUT, Dial, client_hello
+from cbnet.network.client.durable_publishing import DurablePublisher, Receipt, new_publisher
+from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
+from cbnet.network.client.subscription_options import Since, durable_options, history_start
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
 from cbnet.network.protocol.durable_frames import DurableLimits, Policy
+from cbnet.network.protocol.fields import NumberedFrame
 from cbnet.network.protocol.frames import Status
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls, client_context, dial
 from cbnet.network.security.tokens import token_for
-
-Query: TypeAlias = (
-    frames.StatusRequest
-    | frames.SubscriptionRequest
-    | frames.TableRequest
-    | frames.FilterRequest
-    | frames.DurableQuery
-    | frames.DurableRemove
-    | frames.DurableLimit
-    | frames.ForgetHome
-    | frames.Reload
-)
 
 
 async def connect_async(
@@ -71,7 +56,60 @@ async def connect_async(
     return client
 
 
-class AsyncClient:
+class ClientState:
+    """The state of a client's connection, and the messages that it missed."""
+
+    _inbox: ClientInbox
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the client is connected to a router."""
+        return self._inbox.link.connection is not None
+
+    @property
+    def router(self) -> str:
+        """The name of the current or last router."""
+        return self._inbox.link.router
+
+    @property
+    def lost(self) -> int:
+        """Messages that a router dropped because this client read too slowly."""
+        return self._inbox.lost
+
+    @property
+    def refused(self) -> int:
+        """Messages published without `wait` that a router refused, for instance for lack of rights."""
+        return self._inbox.refused
+
+    @property
+    def refusal(self) -> str:
+        """The reason for the last refused message."""
+        return self._inbox.refusal
+
+    @property
+    def on_event(self) -> EventHandler | None:
+        """Handler called, in the thread of the client, when the connection ends or is restored, or messages are lost.
+
+        It may be set.
+        """
+        return self._inbox.on_event
+
+    @on_event.setter
+    def on_event(self, handler: EventHandler | None) -> None:
+        self._inbox.on_event = handler
+
+    @property
+    def missed(self) -> int:
+        """Maximum number of messages missed during interruptions, as far as is known."""
+        return self._inbox.interruption.missed
+
+    @property
+    def reconnects(self) -> int:
+        """Number of connections after the first."""
+        return self._inbox.link.reconnects
+
+
+class AsyncClient(ClientState):
     """A client of a network. Use it only in the event loop in which it was created."""
 
     def __init__(
@@ -111,58 +149,14 @@ class AsyncClient:
         await self.close()
 
     @property
-    def is_connected(self) -> bool:
-        """Whether the client is connected to a router."""
-        return self._link.connection is not None
-
-    @property
-    def router(self) -> str:
-        """The name of the current or last router."""
-        return self._link.router
-
-    @property
-    def lost(self) -> int:
-        """Messages that a router dropped because this client read too slowly."""
-        return self._inbox.lost
-
-    @property
-    def refused(self) -> int:
-        """Messages published without `wait` that a router refused, for instance for lack of rights."""
-        return self._inbox.refused
-
-    @property
-    def refusal(self) -> str:
-        """The reason for the last refused message."""
-        return self._inbox.refusal
-
-    @property
     def is_held(self) -> bool:
         """Whether reading is paused because a queue is full."""
         return self._inbox.is_held
 
     @property
-    def on_event(self) -> EventHandler | None:
-        """Handler called when the connection ends or is restored, or messages are lost; may be set."""
-        return self._inbox.on_event
-
-    @on_event.setter
-    def on_event(self, handler: EventHandler | None) -> None:
-        self._inbox.on_event = handler
-
-    @property
-    def missed(self) -> int:
-        """Maximum number of messages missed during interruptions, as far as is known."""
-        return self._inbox.interruption.missed
-
-    @property
     def problem(self) -> str:
         """Why the last connection was closed, or could not be opened."""
         return self._link.problem
-
-    @property
-    def reconnects(self) -> int:
-        """Number of connections after the first."""
-        return self._link.reconnects
 
     async def connected(self, timeout: float = TIMEOUT) -> None:
         """Wait until the client is connected."""
@@ -309,7 +303,7 @@ class AsyncClient:
         at = (at or self.router) if predicate else ""
         number = next(self._numbers)
         data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=at)
-        return await self._inbox.traces.run(number, data, timeout)
+        return await self._inbox.trace(number, data, timeout)
 
     async def offer(
         self, predicate: PredicateLike, handler: Handler, *, wait: bool = False, timeout: float = TIMEOUT
@@ -394,7 +388,7 @@ class AsyncClient:
         answer: frames.Reloaded = await self.query(frames.Reload, timeout=timeout)
         return answer.changes
 
-    async def query(self, kind: type[Query], *members: Any, timeout: float) -> Any:
+    async def query(self, kind: type[NumberedFrame], *members: Any, timeout: float) -> Any:
         """Send a query or command about the router itself, and return the answer; members: those after the number."""
         frame = kind(next(self._numbers), *members)
         return await self._link.ask(frame, frame.number, timeout)
@@ -402,19 +396,3 @@ class AsyncClient:
     async def close(self) -> None:
         """Close the connection and end all subscriptions and offers."""
         await self._inbox.close()
-
-    # --- encoded frames, for `client`
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether the client is connected and the router reads."""
-        return self._link.is_writable
-
-    async def writable(self, timeout: float) -> None:
-        """Wait until the client is connected and the router reads."""
-        await self._link.writable(timeout)
-
-    def send_frames(self, all: Iterable[bytes]) -> None:
-        """Send encoded frames."""
-        for data in all:
-            self._link.send_bytes(data)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.message import Message
 from cbnet.network.client.async_subscription import Confirmation
-from cbnet.network.client.messages.message_encoding import MessageLike, check_payload, encode_checked, message_content
+from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
 from cbnet.network.errors import NoReply, Timeout
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_HOLDERS, MAX_SECONDS

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from msgspec.msgpack import Decoder
 
 from cbnet._kernels.delivery import Delivery as Delivery  # public
 from cbnet.errors import InputError
-from cbnet.network.client.durable.durable_delivery import DurableDelivery
-from cbnet.network.client.durable_options import DurableOptions
+from cbnet.language.values import RESERVED_NAME
+from cbnet.network.client.subscription_options import DurableOptions
 from cbnet.network.protocol.fields import MAX_ENTRIES
-from cbnet.network.protocol.durable_frames import HistoryStart, Replaying
+from cbnet.network.protocol.frames import DurableDeliver, HistoryStart, Replaying
 
 if TYPE_CHECKING:
     from cbnet.network.client.client_inbox import ClientInbox
@@ -28,6 +30,27 @@ if TYPE_CHECKING:
 WhenFull: TypeAlias = Literal["block", "drop oldest", "disconnect"]
 _POLICIES = ("block", "drop oldest", "disconnect")
 QUEUE = 1_000
+_decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
+
+
+class DurableDelivery(Delivery):
+    """A message with an offset; until it is acknowledged, it may be redelivered."""
+
+    def __init__(self, frame: DurableDeliver, acknowledge: Callable[[int], None]) -> None:
+        message, tags, payload = _decode(frame.content)
+        if tags:
+            message[RESERVED_NAME] = tags
+        super().__init__(message, payload, frame.source, (frame.source, frame.incarnation, frame.number))
+        self.offset = frame.offset
+        self.deliveries = frame.deliveries  # how often it was sent since the router started
+        self._acknowledge = acknowledge
+
+    def acknowledge(self) -> None:
+        """Acknowledge the message, so that it is not redelivered; may be called in any thread."""
+        self._acknowledge(self.offset)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Delivery, (self.message, self.payload, self.source, self.id)
 
 
 class Confirmation(NamedTuple):

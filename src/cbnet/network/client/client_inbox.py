@@ -8,24 +8,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from cbnet.errors import CbnetError
-from cbnet.network.client.answered_calls import answered_calls
 from cbnet.network.client.async_pull import OfferAnswers
-from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
-from cbnet.network.client.async_trace import ClientTraces
+from cbnet.network.client.async_subscription import AsyncSubscription, Delivery, DurableDelivery
+from cbnet.network.client.client_calls import Call
 from cbnet.network.client.client_events import ClientEvent, EventHandler, EventKind, Interruption
-from cbnet.network.client.client_link import TIMEOUT, Call, ClientLink, Dial
-from cbnet.network.client.durable.durable_delivery import DurableDelivery
-from cbnet.network.client.durable.durable_publisher import DurablePublisher
-from cbnet.network.client.durable.durable_publishing import DurablePublishing
+from cbnet.network.client.client_link import TIMEOUT, ClientLink, Dial
+from cbnet.network.client.durable_publishing import DurablePublisher, DurablePublishing
 from cbnet.network.client.registrations import Registrations
 from cbnet.network.errors import NotConnected, Refused, TooSlow
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Frame, Hello, frame_number
+from cbnet.network.protocol.frames import Frame, Hello, Hop, frame_number
 
 _log = logging.getLogger("cbnet.network")
+
+
+class Traced(NamedTuple):
+    """The trace of a message: the steps of all routers that it reaches."""
+
+    hops: list[Hop]
+    missing: list[str]  # routers that the message was sent to but that did not report
 
 
 def _ignore(_: int) -> None:
@@ -46,7 +51,7 @@ class ClientInbox:
         self._loop = asyncio.get_running_loop()
         self.link = ClientLink(self, hello, addresses, dial)
         self.registered = Registrations(self.link)
-        self.traces = ClientTraces(self.link)
+        self._hops: dict[int, list[Hop]] = {}  # of open traces, by the number of the message
         self.durable = DurablePublishing(self.link, publisher)
         self._answers = OfferAnswers(self._send_answer)
 
@@ -59,6 +64,17 @@ class ClientInbox:
         self.durable.fail(NotConnected("the client is closed; no receipt arrived"))
         await self._answers.close()
         await self.link.close()
+
+    async def trace(self, number: int, data: bytes, timeout: float) -> Traced:
+        """Send an encoded `Trace`, and return the trace when it ends."""
+        hops = self._hops[number] = []
+        try:
+            end: frames.TraceEnd = await self.link.call(
+                frames.Trace, number, lambda: self.link.send_bytes(data), timeout
+            )
+            return Traced(hops, end.missing)
+        finally:
+            del self._hops[number]
 
     # --- called by subscriptions
 
@@ -94,7 +110,7 @@ class ClientInbox:
             case frames.HolderRequest():
                 self._answers.start(frame, self.registered.offers.get(frame.offer))
             case frames.TracedFrame():
-                self.traces.add(frame)
+                self._hops.get(frame.number, []).append(frame.hop)
             case frames.RefusedFrame():
                 self._refused(frame)
             case frames.Lost():
@@ -108,8 +124,7 @@ class ClientInbox:
             case frames.DurableLost() if frame.id in self.registered.subscriptions:
                 self._lost_durable(frame)
             case _:
-                for kind, number in answered_calls(frame):
-                    self.link.answered(kind, number, frame)
+                self.link.calls.answer(frame)
 
     def too_slow(self, reason: str = "messages arrived faster than they were read") -> None:
         """End all subscriptions and disconnect: a queue with the policy "disconnect" is full."""
@@ -184,7 +199,7 @@ class ClientInbox:
             self.link.send_bytes(data)
 
     def _refused(self, frame: frames.RefusedFrame) -> None:
-        if self.link.is_refused(frame):
+        if self.link.calls.refuse(frame):
             return
         if frame.frame == frame_number(frames.DurablePublish):
             self.durable.refused(frame.number, Refused(frame.reason, frame.code))

@@ -9,25 +9,31 @@ Unanswered calls fail with the connection, except subscriptions and offers, whic
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import cycle
 from ssl import SSLError
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from cbnet._kernels.delivery import Delivery, DeliveryReader
 from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.values import RESERVED_NAME
+from cbnet.network.client.client_calls import ClientCalls
 from cbnet.network.client.client_events import ClientEvent, EventKind, Newest
 from cbnet.network.errors import NetworkError, NotConnected, NotTrusted, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Deliver, Frame, Hello, frame_number
 from cbnet.network.protocol.reasons import ReasonCode
-from cbnet.network.protocol.wire import Data, WireError
+from cbnet.network.protocol.wire import VERSION, Data, WireError
 from cbnet.network.security.tls import tls_error_text
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
+
+if TYPE_CHECKING:
+    from cbnet.network.client.client_inbox import ClientInbox
 
 TIMEOUT: Final = 5.0  # seconds; default of calls
 GRACE: Final = 1.0  # seconds that an answer may arrive after the timeout sent to the router
@@ -37,7 +43,6 @@ _STABLE = 3.0  # seconds after which a connection counts as successful
 _PATIENCE = 1.0  # seconds to wait for a router that is just starting, if no router listens
 _PROBE = frames.Ping(1)  # its Pong shows that the Hello before was accepted; all other Pings have the number 0
 
-Call: TypeAlias = tuple[int, int]  # the tag of a frame that awaits an answer, and its id or number
 Dial: TypeAlias = Callable[[Callable[[], Connection], Address], Awaitable[Connection]]
 
 
@@ -47,50 +52,41 @@ def delivery_of(frame: Deliver) -> Delivery:
     return Delivery(message, frame.payload, frame.source, (frame.source, frame.incarnation, frame.number))
 
 
-class LinkOwner(Protocol):
-    """The callbacks of a `ClientLink`."""
-
-    is_held: bool  # whether reading is paused
-
-    def admitted(self) -> None:
-        """Restore the client's state at a router that has just accepted it."""
-
-    def received(self, frame: Frame) -> None:
-        """Handle a frame, other than a `Deliver`."""
-
-    def delivered(self, batches: Mapping[int, list[Delivery]]) -> None:
-        """Handle messages for subscriptions, by their id."""
-
-    def restored_calls(self) -> Collection[Call]:
-        """Return the calls that are repeated on a new connection."""
-
-    def rejected(self, error: CbnetError) -> None:
-        """Handle the refusal by all routers: the link gives up."""
-
-    def too_slow(self, reason: str) -> None:
-        """Handle a connection that the router closed because this client reads too slowly."""
-
-    def connection_changed(self, event: ClientEvent) -> None:
-        """Handle the end of a connection, or the start of another one."""
+def client_hello(name: str, network: str, token: str) -> Hello:
+    """Return the Hello of a client; a client without a name gets a random one."""
+    name = name or f"client-{secrets.token_hex(3)}"
+    check_name("client", name)
+    check_name("network", network)
+    return Hello(
+        low=VERSION,
+        high=VERSION,
+        role="client",
+        name=name,
+        network=network,
+        incarnation=0,
+        link=0,
+        scheme="",
+        token=token,
+    )
 
 
 class ClientLink:
     """The connection of one client."""
 
-    def __init__(self, owner: LinkOwner, hello: Hello, addresses: Sequence[Address], dial: Dial) -> None:
+    def __init__(self, owner: ClientInbox, hello: Hello, addresses: Sequence[Address], dial: Dial) -> None:
         """Start dialling; dial: opens a connection to an address."""
         self.router = ""  # name of the current or last router
         self.reconnects = 0
         self.connection: Connection | None = None  # admitted by the router
+        self.calls = ClientCalls()
+        self.problem = "no attempt was made"  # why the last connection was closed, or could not be opened
         self._owner = owner
         self._hello = hello
         self._addresses = addresses
         self._dial = dial
         self._loop = asyncio.get_running_loop()
-        self._calls: dict[Call, asyncio.Future[Any]] = {}
         self._deliveries = DeliveryReader()
         self._last_received = 0.0
-        self._problem = "no attempt was made"
         self._refusal: CbnetError | None = None  # of the router being dialled
         self._refusals: dict[Address, CbnetError] = {}
         self._fatal: CbnetError | None = None  # why no attempt can succeed
@@ -128,11 +124,6 @@ class ClientLink:
         self._disconnected(problem)
         connection.close("the client needs another router")
         return True
-
-    @property
-    def problem(self) -> str:
-        """Why the last connection was closed, or could not be opened."""
-        return self._problem
 
     # --- sending
 
@@ -174,40 +165,23 @@ class ClientLink:
     ) -> Any:
         """Send a frame and return its answer; is_restored: it is sent again on a new connection."""
         end = self._loop.time() + timeout
-        call = frame_number(kind), number
         if not is_restored or self.connection is None:
             await self.writable(timeout)
-        future: asyncio.Future[Any] = self._loop.create_future()
-        self._calls[call] = future
-        if self._owner.is_held:
-            self.release()
         try:
-            send()
-            async with asyncio.timeout(max(0.0, end - self._loop.time()) + GRACE):
-                return await future
+            with self.calls.open(kind, number) as answer:
+                if self._owner.is_held:
+                    self.release()
+                send()
+                async with asyncio.timeout(max(0.0, end - self._loop.time()) + GRACE):
+                    return await answer
         except TimeoutError:
             raise NotConnected(f"no answer from {self.router} within {timeout:g} s") from None
         finally:
-            del self._calls[call]
             self._hold()
 
     async def ask(self, frame: Frame, number: int, timeout: float) -> Any:
         """Send a frame and return its answer."""
         return await self.call(type(frame), number, lambda: self.send(frame), timeout)
-
-    def answered(self, kind: type[Frame], number: int, answer: Frame) -> None:
-        """Resolve a call with its answer."""
-        future = self._calls.get((frame_number(kind), number))
-        if future is not None and not future.done():
-            future.set_result(answer)
-
-    def is_refused(self, frame: frames.RefusedFrame) -> bool:
-        """Fail the call that a router refuses; return whether there is such a call."""
-        future = self._calls.get((frame.frame, frame.number))
-        if future is None or future.done():
-            return False
-        future.set_exception(Refused(frame.reason, frame.code))
-        return True
 
     # --- reading
 
@@ -219,7 +193,7 @@ class ClientLink:
 
     def _hold(self) -> None:
         """Pause reading if the owner is held, unless a call is open: its answer comes after the messages."""
-        if self._owner.is_held and self.connection is not None and not self._calls:
+        if self._owner.is_held and self.connection is not None and not self.calls:
             self.connection.pause_reading()
 
     @property
@@ -274,7 +248,7 @@ class ClientLink:
 
     def failed(self, connection: Connection, reason: str) -> None:
         """Close a connection that carried invalid bytes."""
-        self._problem = reason
+        self.problem = reason
         connection.close(reason)
         self.closed(connection)
 
@@ -335,7 +309,7 @@ class ClientLink:
         self._changed.set()
 
     def _close_received(self, connection: Connection, frame: frames.Close) -> None:
-        self._problem = frame.reason
+        self.problem = frame.reason
         if frame.code == ReasonCode.SLOW:
             self._owner.too_slow(frame.reason)
         elif connection is self.connection:  # the router still reads what was published
@@ -356,16 +330,14 @@ class ClientLink:
         self.connection = None
         self._owner.is_held = False
         restored = () if self._is_closed else self._owner.restored_calls()
-        for call, future in self._calls.items():
-            if not future.done() and call not in restored:
-                future.set_exception(NotConnected(f"{problem}; no answer arrived"))
+        self.calls.fail(problem, restored)
         self._changed.set()
 
     def _timeout_problem(self, timeout: float) -> str:
         if self.connection is not None:
             return f"the router {self.router} has not read for {timeout:g} s"
         addresses = ", ".join(map(str, self._addresses))
-        return f"no router reachable at {addresses} within {timeout:g} s: {self._problem}"
+        return f"no router reachable at {addresses} within {timeout:g} s: {self.problem}"
 
     async def _keep(self) -> None:
         """Keep the client connected: when a connection closes, open another."""
@@ -380,7 +352,7 @@ class ClientLink:
             except NetworkError as error:
                 self._refusal = error
             except OSError as error:
-                self._problem = error.strerror or str(error) or "no answer"
+                self.problem = error.strerror or str(error) or "no answer"
                 unheard += isinstance(error, ConnectionRefusedError)
             if unheard == attempt + 1 and self._loop.time() - started > _PATIENCE:
                 self._nobody_listens = True
@@ -404,7 +376,7 @@ class ClientLink:
             if connection is not self.connection:  # not admitted: nothing else closes it
                 connection.abort()
         if not connection.traffic.received:
-            self._problem = connection.end_reason
+            self.problem = connection.end_reason
         if isinstance(connection.error, SSLError):
             self._refusal = NotTrusted(tls_error_text(connection.error, str(address)))
 
@@ -416,12 +388,12 @@ class ClientLink:
         refusal, self._refusal = self._refusal, None
         if refusal is None:
             return
-        self._problem = str(refusal)
+        self.problem = str(refusal)
         self._refusals[address] = refusal
         if len(self._refusals) == len(set(self._addresses)):
             self._fatal = refusal
             self._owner.rejected(refusal)
-            self._disconnected(self._problem)
+            self._disconnected(self.problem)
 
     async def _watch(self) -> None:
         """Ping a silent router; close the connection to one that does not answer."""

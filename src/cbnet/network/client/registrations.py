@@ -10,7 +10,8 @@ from typing import TypeVar
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_pull import AsyncOffer
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
-from cbnet.network.client.client_link import Call, ClientLink
+from cbnet.network.client.client_calls import Call
+from cbnet.network.client.client_link import ClientLink
 from cbnet.network.errors import NotConfirmed, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_SECONDS

@@ -21,7 +21,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.cloud_events import messages_from_http
 from cbnet.language.message import Message
 from cbnet.network.client.async_client import AsyncClient
-from cbnet.network.client.messages.message_json import message_and_payload
+from cbnet.network.client.message_json import message_and_payload
 from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.problems import Problem, json_response, problem_of
 from cbnet.network.http.request_input import MAX_BODY, RequestOptions, body_of, body_parts

@@ -11,7 +11,7 @@ from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS
-from cbnet.network.client.messages.message_json import payload_from_members, payload_members
+from cbnet.network.client.message_json import payload_from_members, payload_members
 from cbnet.network.errors import Refused
 from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.problems import Problem, json_response

@@ -13,6 +13,7 @@ from cbnet.network.protocol.fields import (Attributes, Filters, Frame, MAX_ENTRI
 
 MAX_CONTENT_BYTES = 1 << 20  # of a stored message
 MAX_ACK_WAIT = 86_400  # seconds
+MAX_UNSETTLED = 1_024  # messages of one publisher, from the lowest that it waits for
 MAX_PROBLEMS = 1_000  # homes that an answer names
 MAX_HISTORY_AGE = 1e10  # seconds
 

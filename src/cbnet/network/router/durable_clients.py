@@ -12,7 +12,7 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.durable.storing.publisher_window import WINDOW
+from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.logs import audit
@@ -123,8 +123,8 @@ class DurableClientHandler:
         if client is None:
             return
         try:
-            if not frame.floor <= frame.sequence < frame.floor + WINDOW:
-                raise InputError(f"message {frame.sequence} is not one of the {WINDOW:,} from {frame.floor} on")
+            if not frame.floor <= frame.sequence < frame.floor + MAX_UNSETTLED:
+                raise InputError(f"message {frame.sequence} is not one of the {MAX_UNSETTLED:,} from {frame.floor} on")
             content = Content(frame)
             if client.rights is not ALL_RIGHTS:
                 client.rights.check_publish(content)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from cbnet.errors import CbnetError, InputError, LimitError
-from cbnet.network.client.status.status_query import statuses
+from cbnet.network.client.router_status import statuses
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.topology import Graph

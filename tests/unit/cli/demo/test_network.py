@@ -10,7 +10,7 @@ from cbnet.cli.demo.delivery_probe import ProbeResult, compare_deliveries
 from cbnet.cli.demo.network import random_messages
 from cbnet.cli.demo.network_output import trace_tree
 from cbnet.errors import CbnetError
-from cbnet.network.client.async_trace import Traced
+from cbnet.network.client.client_inbox import Traced
 from cbnet.network.protocol.fields import CAME_FROM_THERE
 from cbnet.network.protocol.frames import Branch, Hop
 

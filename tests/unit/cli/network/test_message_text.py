@@ -5,7 +5,7 @@ import pytest
 from cbnet.cli.network.message_text import first_item, message_line, parse_message, read_items
 from cbnet.errors import FileError, InputError
 from cbnet.language import Message
-from cbnet.network.client.messages.message_json import message_and_payload
+from cbnet.network.client.message_json import message_and_payload
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.strategies import any_text, any_values
 
 from cbnet import Message
-from cbnet.network.client.messages.message_encoding import encode_publish
+from cbnet.network.client.message_encoding import encode_publish
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_NAME_CHARACTERS, MAX_VALUES

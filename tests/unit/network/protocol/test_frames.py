@@ -8,7 +8,7 @@ from cbnet.language.condition import MAX_CONDITION_LENGTH
 from cbnet.language.leaves import MAX_DEPTH
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.durable.history import followers
-from cbnet.network.durable.storing import publisher_window, publisher_windows
+from cbnet.network.durable.storing import publisher_windows
 from cbnet.network.durable.subscription import consumers
 from cbnet.network.link import settings
 from cbnet.network.protocol import durable_frames, frames, wire
@@ -66,7 +66,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
         round(settings.Settings("a").refresh), frame_parts.MAX_PEERS, frame_parts.MAX_COUNTERS,
         frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_VISITED_ROUTERS, frame_parts.MAX_TREES, frame_parts.MAX_TRIES, frame_parts.MAX_FRAME_STREAMS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
         requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.MAX_QUEUED_PACKETS, tcp.WINDOW, tcp.MARK,
-        frame_parts.MAX_HOMES, frame_parts.MAX_HOME_RECORDS, publisher_window.WINDOW, consumers.MAX_CONSUMER_BYTES, round(publisher_windows.PUBLISHER_AGE), publisher_windows.MAX_PUBLISHERS, durable_frames.MAX_PROBLEMS,
+        frame_parts.MAX_HOMES, frame_parts.MAX_HOME_RECORDS, durable_frames.MAX_UNSETTLED, consumers.MAX_CONSUMER_BYTES, round(publisher_windows.PUBLISHER_AGE), publisher_windows.MAX_PUBLISHERS, durable_frames.MAX_PROBLEMS,
         followers.MAX_CLIENT_REPLAYS, followers.MAX_REPLAYS, followers.MAX_REPLAY_BYTES, round(durable_frames.MAX_HISTORY_AGE),
     ]  # fmt: skip
     numbers = set(re.findall(r"[\d,]*\d", DOCUMENT))

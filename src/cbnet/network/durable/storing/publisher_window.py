@@ -2,17 +2,14 @@
 
     floor 7    seen …0101       all below 7 are settled; 7 and 9 are stored, 8 is not
 
-The publisher states the number below which it no longer waits for answers, and has at most `WINDOW` messages above it.
+The publisher states the number below which it no longer waits for answers, and has at most `MAX_UNSETTLED` messages above it.
 A duplicate, through whatever router, is recognised as long as the publisher is known.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from cbnet.network.durable.journal import SaveWindow
-
-WINDOW: Final = 1_024  # messages of one publisher that are not settled
+from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 
 
 class PublisherWindow:
@@ -46,7 +43,7 @@ class PublisherWindow:
 
     def fits(self, sequence: int) -> bool:
         """Return whether a message is not too far above the floor."""
-        return sequence < self.floor + WINDOW
+        return sequence < self.floor + MAX_UNSETTLED
 
     def add(self, sequence: int) -> None:
         """Record that a message is stored."""

@@ -22,8 +22,8 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
 from cbnet.network.client.client_events import ClientEvent, EventKind
-from cbnet.network.client.durable.durable_delivery import DurableDelivery
-from cbnet.network.client.messages.message_json import payload_members
+from cbnet.network.client.async_subscription import DurableDelivery
+from cbnet.network.client.message_json import payload_members
 from cbnet.network.errors import NotConfirmed
 from cbnet.network.http.http_links import HttpLinks, bearer_token
 from cbnet.network.http.problems import problem_members, problem_of

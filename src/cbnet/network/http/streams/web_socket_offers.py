@@ -22,7 +22,7 @@ from cbnet.language.message import Message
 from cbnet.language.roles import filter_of
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_pull import AsyncOffer, Item
-from cbnet.network.client.messages.message_json import payload_from_members
+from cbnet.network.client.message_json import payload_from_members
 from cbnet.network.errors import NotConfirmed
 from cbnet.network.http.request_input import RequestOptions
 from cbnet.network.http.streams.event_stream import confirmation_members

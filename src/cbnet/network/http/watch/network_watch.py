@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient
-from cbnet.network.client.status.status_rates import LinkRates, RouterRates, router_rates
+from cbnet.network.client.router_status import LinkRates, RouterRates, router_rates
 from cbnet.network.errors import Refused, Timeout
 from cbnet.network.http.http_links import HttpLinks, bearer_token
 from cbnet.network.http.problems import problem_members, problem_of

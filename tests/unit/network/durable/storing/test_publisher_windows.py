@@ -3,7 +3,7 @@
 import pytest
 from support.durable_networks import DurableLab, payloads
 
-from cbnet.network.client.durable.durable_publisher import DurablePublisher
+from cbnet.network.client.durable_publishing import DurablePublisher
 from cbnet.network.durable.journal import DropWindow, SaveWindow
 from cbnet.network.durable.storing import publisher_windows
 from cbnet.network.durable.storing.publisher_windows import PUBLISHER_AGE, PublisherWindows

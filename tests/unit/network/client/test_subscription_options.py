@@ -1,13 +1,16 @@
-"""Options of a durable subscription are checked by the client, before they are sent."""
+"""Options of subscriptions are checked by the client, before they are sent."""
+
+from datetime import timedelta
 
 import pytest
 
 from cbnet.errors import InputError
 from cbnet.network import DurableLimits
-from cbnet.network.client.durable_options import DurableOptions, durable_options
+from cbnet.network.client.subscription_options import DurableOptions, durable_options, history_start
+from cbnet.network.protocol.durable_frames import HistoryStart
 
 
-def test_options_have_defaults():
+def test_durable_options_have_defaults():
     assert durable_options("", None, None) is None
     assert durable_options("billing", None, None) == DurableOptions("billing", 30.0, None)
 
@@ -54,3 +57,28 @@ def test_invalid_limits_are_refused(limits, problem):
 )
 def test_limits_are_printed_with_their_policy(limits, text):
     assert str(limits) == text
+
+
+@pytest.mark.parametrize(
+    ("since", "start"),
+    [
+        ("first", HistoryStart()),
+        (17, HistoryStart(offset=17)),
+        ("17", HistoryStart(offset=17)),
+        ("90s", HistoryStart(age=90.0)),
+        ("15m", HistoryStart(age=900.0)),
+        (" 1.5h ", HistoryStart(age=5_400.0)),
+        ("2d", HistoryStart(age=172_800.0)),
+        (timedelta(minutes=2), HistoryStart(age=120.0)),
+    ],
+)
+def test_start_in_the_past(since, start):
+    assert history_start(since) == start
+
+
+@pytest.mark.parametrize(
+    "since", ["", "yesterday", "-1h", "1 h", "0", 0, -5, 1.5, True, timedelta(hours=-1), "99999999999d"]
+)
+def test_invalid_start_in_the_past(since):
+    with pytest.raises(InputError, match=r"invalid (start|offset)"):
+        history_start(since)

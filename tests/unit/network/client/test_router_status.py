@@ -1,6 +1,6 @@
 import msgspec
 
-from cbnet.network.client.status.status_rates import router_rates
+from cbnet.network.client.router_status import router_rates
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status
 

@@ -8,7 +8,7 @@ import pytest
 
 from cbnet import InputError, Message
 from cbnet.errors import LimitError
-from cbnet.network.client.messages.message_encoding import encode_batch, encode_publish
+from cbnet.network.client.message_encoding import encode_batch, encode_publish
 from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES
 from cbnet.network.protocol.frames import Hello, Publish
 from cbnet.network.protocol.wire import FrameReader, encode

@@ -1,18 +1,41 @@
-"""Starting points of subscriptions in the past, as programs and commands specify them."""
+"""Options of subscriptions: durable ones, and starting points in the past."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.durable_frames import MAX_HISTORY_AGE, HistoryStart
+from cbnet.network.protocol.durable_frames import MAX_ACK_WAIT, MAX_HISTORY_AGE, DurableLimits, HistoryStart
+from cbnet.network.protocol.fields import check_name
 
+ACK_WAIT: Final = 30.0  # seconds
 Since: TypeAlias = int | timedelta | str
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 _HINT: Final = "use an offset, a time such as 90s, 15m, 1h or 2d, or first"
+
+
+class DurableOptions(NamedTuple):
+    """Name and limits of a durable subscription, and the seconds before an unacknowledged message is redelivered."""
+
+    name: str
+    ack_wait: float
+    limits: DurableLimits | None
+
+
+def durable_options(name: str, ack_wait: float | None, limits: DurableLimits | None) -> DurableOptions | None:
+    """Return the options of a durable subscription; None without a name, which allows no other options."""
+    if not name:
+        for option, value in (("ack_wait", ack_wait), ("limits", limits)):
+            if value is not None:
+                raise InputError(f"`{option}` needs a durable subscription", hint='add durable="NAME", or leave it out')
+        return None
+    check_name("durable subscription", name)
+    if ack_wait is not None and not 0 < ack_wait <= MAX_ACK_WAIT:
+        raise InputError(f"invalid ack_wait {ack_wait:g}", hint=f"use more than 0 and at most {MAX_ACK_WAIT:,} seconds")
+    return DurableOptions(name, ACK_WAIT if ack_wait is None else ack_wait, limits)
 
 
 def history_start(since: Since) -> HistoryStart:

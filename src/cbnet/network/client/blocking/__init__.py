@@ -1,1 +1,0 @@
-"""The blocking client, which runs the asyncio client in its own thread."""

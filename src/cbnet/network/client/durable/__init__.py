@@ -1,1 +1,0 @@
-"""Durable publishing and subscriptions of a client."""

@@ -1,1 +1,0 @@
-"""Messages of clients, in frames and in JSON."""

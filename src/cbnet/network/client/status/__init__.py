@@ -1,1 +1,0 @@
-"""Status of routers, as seen by clients."""
