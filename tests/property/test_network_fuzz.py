@@ -9,8 +9,18 @@ from support.memory_networks import Alone, Lab, hello, sent, shut
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.protocol import frames
-from cbnet.network.protocol.frames import DurableMark, TraceMark
-from cbnet.network.protocol.frames import Close, Deliver, Hello, LinkField, LinkRecord, Packet, Publish, Subscribe
+from cbnet.network.protocol.frames import (
+    Close,
+    Deliver,
+    DurableMark,
+    Hello,
+    LinkField,
+    LinkRecord,
+    Packet,
+    Publish,
+    Subscribe,
+    TraceMark,
+)
 from cbnet.network.protocol.wire import FrameReader, WireError, encode
 
 # --- frames made from their own types, with names and filters that mean something

@@ -31,13 +31,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient, connect_async
     from cbnet.network.client.async_pull import AsyncOffer, Item, Reply
-    from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery, HistorySpan
-    from cbnet.network.client.client_inbox import Traced
-    from cbnet.network.client.blocking_client import Client, connect
-    from cbnet.network.client.blocking_client import Offer
-    from cbnet.network.client.blocking_client import Subscription
+    from cbnet.network.client.async_subscription import (
+        AsyncSubscription,
+        Confirmation,
+        Delivery,
+        DurableDelivery,
+        HistorySpan,
+    )
+    from cbnet.network.client.blocking_client import Client, Offer, Subscription, connect
     from cbnet.network.client.client_events import ClientEvent
-    from cbnet.network.client.async_subscription import DurableDelivery
+    from cbnet.network.client.client_inbox import Traced
     from cbnet.network.client.durable_publishing import Receipt
     from cbnet.network.client.router_status import statuses
     from cbnet.network.errors import (

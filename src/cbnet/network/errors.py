@@ -10,8 +10,7 @@ from cbnet.errors import CbnetError
 if TYPE_CHECKING:
     from cbnet.network.client.async_pull import AsyncOffer
     from cbnet.network.client.async_subscription import AsyncSubscription
-    from cbnet.network.client.blocking_client import Offer
-    from cbnet.network.client.blocking_client import Subscription
+    from cbnet.network.client.blocking_client import Offer, Subscription
     from cbnet.network.client.durable_publishing import Receipt
     from cbnet.network.protocol.frames import StepField
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from cbnet.network import Client, Delivery, NotConnected, NotStored, Refused, connect
-from cbnet.network.client.blocking_client import Subscription
 from cbnet.network.client.async_subscription import DurableDelivery
+from cbnet.network.client.blocking_client import Subscription
 from cbnet.network.client.durable_publishing import Receipt
 from cbnet_lab.faults import record
 from cbnet_lab.faults.histories.plan import KEYS, PlannedSubscription

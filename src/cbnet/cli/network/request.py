@@ -74,15 +74,14 @@ def _answer(
 def _print_json(answer: Reply | NoReply, *, is_traced: bool) -> None:
     """Print an answer as one object."""
     from cbnet.network import NoReply
-    from cbnet.network.client.message_json import payload_members
+    from cbnet.network.client.message_json import reply_members
+    from cbnet.network.protocol.frames import json_of
 
-    steps = [{"router": step.router, "network": step.network, "what": step.what} for step in answer.steps]
-    path = {"steps": steps} if is_traced else {}
     if isinstance(answer, NoReply):
+        path = {"steps": json_of(answer.steps)} if is_traced else {}
         print_json({"message": None, "why": str(answer), "tried": answer.tried, "asked": answer.asked, **path})
-        return
-    members = {"holder": answer.holder, "cache": answer.cache or None, "age": answer.age, "asked": answer.asked}
-    print_json({"message": answer.message, **payload_members(answer.payload), **members, **path})
+    else:
+        print_json(reply_members(answer, is_traced=is_traced))
 
 
 def _print(answer: Reply | NoReply | Timeout, request: Message, router: str, *, is_traced: bool) -> None:

@@ -197,16 +197,9 @@ def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) 
 
 def _print(delivery: Delivery, *, as_json: bool) -> None:
     from cbnet.cli.network.message_text import message_line
-    from cbnet.network import DurableDelivery
-    from cbnet.network.client.message_json import payload_members
+    from cbnet.network.client.message_json import delivery_members
 
     if as_json:
-        more = (
-            {"offset": delivery.offset, "deliveries": delivery.deliveries}
-            if isinstance(delivery, DurableDelivery)
-            else {}
-        )
-        row = {"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source}
-        print_json({**row, **more})
+        print_json(delivery_members(delivery))
     else:
         print(message_line(delivery.message, delivery.payload))

@@ -14,8 +14,7 @@ from cbnet.cli.options import Json
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
-    from cbnet.network.protocol.durable_frames import DurableField, DurableReport, Policy
-    from cbnet.network.protocol.durable_frames import HistoryField
+    from cbnet.network.protocol.durable_frames import DurableField, DurableReport, HistoryField, Policy
 
 durable = typer.Typer(
     help="List, limit and remove durable subscriptions, and forget routers that will not return.",

@@ -52,7 +52,7 @@ def _blocking(
     """Return the blocking counterpart of a method of the asyncio client, with its signature and documentation."""
 
     @wraps(method)
-    def call(self: Client, *args: Arguments.args, **options: Arguments.kwargs) -> Result:
+    def call(self: Client, /, *args: Arguments.args, **options: Arguments.kwargs) -> Result:
         return self._thread.call(method(self._client, *args, **options))
 
     return call
@@ -64,7 +64,7 @@ def _subscribing(
     """Return the blocking counterpart of a method that subscribes."""
 
     @wraps(method)
-    def call(self: Client, *args: Arguments.args, **options: Arguments.kwargs) -> Subscription:
+    def call(self: Client, /, *args: Arguments.args, **options: Arguments.kwargs) -> Subscription:
         try:
             return Subscription(self._thread, self._thread.call(method(self._client, *args, **options)))
         except NotConfirmed as error:

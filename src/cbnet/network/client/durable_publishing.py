@@ -19,8 +19,8 @@ from cbnet.errors import CbnetError
 from cbnet.network.client.client_link import GRACE, ClientLink
 from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
 from cbnet.network.errors import NotStored, Refused
-from cbnet.network.protocol.fields import MAX_SECONDS
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
+from cbnet.network.protocol.fields import MAX_SECONDS
 from cbnet.network.protocol.frames import DurablePublish, DurablePublished
 from cbnet.network.protocol.wire import encode
 

@@ -11,9 +11,9 @@ from cbnet._kernels.publish_frame import publish_frame, publish_frames
 from cbnet.errors import InputError, LimitError, ValueDomainError
 from cbnet.language.message import Message
 from cbnet.language.values import RESERVED_NAME
+from cbnet.network.protocol.content import check_nested
 from cbnet.network.protocol.fields import MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES, FlatAttributes, Tags
 from cbnet.network.protocol.frames import Frame, Publish, Trace
-from cbnet.network.protocol.content import check_nested
 from cbnet.network.protocol.wire import LENGTH_BYTES, MAX_CLIENT_FRAME_BYTES, encode
 
 MessageLike: TypeAlias = Message | Mapping[str, Any]

@@ -1,9 +1,10 @@
-"""Messages, payloads and items as JSON, as `cbnet sub --json` prints them:
+"""Messages, deliveries, items and replies as JSON, in commands and over HTTP:
 
     {"message": {"symbol": "A", "price": 3, "#": ["quote"]}, "payload": "any text"}
 
 A payload is bytes; in JSON it is a string, in base64 if it is not UTF-8: `encoding` is then `base64`. `keep` is the
-time in seconds for which routers may cache an item. Other members are ignored.
+time in seconds for which routers may cache an item. Other members are ignored. The JSON that one command prints is
+what another reads.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.matching.files.message_files import message_from_line
-from cbnet.network.client.async_pull import Item
+from cbnet.network.client.async_pull import Item, Reply
+from cbnet.network.client.async_subscription import Delivery, DurableDelivery
+from cbnet.network.protocol.frames import json_of
 
 _ERROR_MEMBERS = {"error", "line", "column", "hint"}  # of an error that a command prints with --json
 
@@ -30,6 +33,25 @@ def message_from_json(text: bytes) -> Message:
     if isinstance(found, InputError):
         raise found
     return found
+
+
+def delivery_members(delivery: Delivery) -> dict[str, Any]:
+    """Return the members of a JSON object for a received message."""
+    members: dict[str, Any] = {
+        "message": delivery.message,
+        **payload_members(delivery.payload),
+        "source": delivery.source,
+    }
+    if isinstance(delivery, DurableDelivery):
+        members |= {"offset": delivery.offset, "deliveries": delivery.deliveries}
+    return members
+
+
+def reply_members(reply: Reply, *, is_traced: bool) -> dict[str, Any]:
+    """Return the members of a JSON object for a reply."""
+    about = {"holder": reply.holder, "cache": reply.cache or None, "age": reply.age, "asked": reply.asked}
+    steps = {"steps": json_of(reply.steps)} if is_traced else {}
+    return {"message": reply.message, **payload_members(reply.payload), **about, **steps}
 
 
 def payload_members(payload: bytes) -> dict[str, str]:

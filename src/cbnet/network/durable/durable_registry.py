@@ -45,8 +45,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
-from cbnet.network.protocol.frames import DurableSubscribe, frame_number
-from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed
+from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed, frame_number
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router: they share one record

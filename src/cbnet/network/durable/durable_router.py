@@ -30,8 +30,16 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.frames import DurableSubscribe, Replay, frame_number
-from cbnet.network.protocol.frames import Acknowledge, DurableReport, HistoryField, Packet, Stored
+from cbnet.network.protocol.frames import (
+    Acknowledge,
+    DurableReport,
+    DurableSubscribe,
+    HistoryField,
+    Packet,
+    Replay,
+    Stored,
+    frame_number,
+)
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 

@@ -1,14 +1,18 @@
-"""The HTTP application of a router: its paths, middleware and error handlers.
+"""The HTTP application of a router: its paths, middleware, error handlers, and the files of its web page.
 
 POST /publish    GET /subscribe        /ws    POST /request    POST /trace    GET /status
 GET /watch       GET /subscriptions    POST /check             POST /covers   POST /explain
 GET /healthz     GET /readyz           GET /metrics            GET /openapi.json
 GET /            GET /page/…
+
+The page needs no other server. Its content security policy allows scripts, styles and connections of its own origin
+only, and no frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -21,27 +25,39 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from cbnet.errors import CbnetError
+from cbnet.network.http.event_stream import EventStreams
+from cbnet.network.http.health import Observation
 from cbnet.network.http.http_links import HttpLinks
+from cbnet.network.http.network_watch import NetworkWatch
 from cbnet.network.http.origin_guard import OriginGuard
 from cbnet.network.http.playground import Playground
-from cbnet.network.http.problems import Problem, json_response, problem_of, problem_response
+from cbnet.network.http.problems import Problem, problem_of, problem_response
 from cbnet.network.http.publishing import Publishing
 from cbnet.network.http.queries import Queries
-from cbnet.network.http.streams.event_stream import EventStreams
-from cbnet.network.http.streams.web_socket import WebSockets
-from cbnet.network.http.watch.health import health_notes, health_problems, readiness_problems
-from cbnet.network.http.watch.metrics import CONTENT_TYPE, exposition
-from cbnet.network.http.watch.network_watch import NetworkWatch
-from cbnet.network.http.web_page import web_page
+from cbnet.network.http.web_socket import WebSockets
 from cbnet.network.transport.tcp_router import TcpRouter
 
-_CACHE_TIME: Final = 0.2  # seconds for which collected metrics are reused
+_PAGE_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_PAGE_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 _HINTS: Final = {404: "the paths are in /openapi.json", 405: "the methods are in /openapi.json"}
 
 
 def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]) -> Starlette:
     """Return the application of a router; origins: further origins whose web pages may use it."""
-    publishing, queries, observation = Publishing(links), Queries(links), _Observation(router, links)
+    publishing, queries, observation = Publishing(links), Queries(links), Observation(router, links)
     playground = Playground(links)
     routes: list[BaseRoute] = [
         Route("/publish", publishing.__call__, methods=["POST"]),
@@ -55,8 +71,8 @@ def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]
         Route("/check", playground.check, methods=["POST"]),
         Route("/covers", playground.covers, methods=["POST"]),
         Route("/explain", playground.explain, methods=["POST"]),
-        Route("/", web_page, methods=["GET"]),
-        Route("/page/{name}", web_page, methods=["GET"]),
+        Route("/", _page, methods=["GET"]),
+        Route("/page/{name}", _page, methods=["GET"]),
         Route("/healthz", observation.health, methods=["GET"]),
         Route("/readyz", observation.readiness, methods=["GET"]),
         Route("/metrics", observation.metrics, methods=["GET"]),
@@ -73,36 +89,23 @@ def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)  # type: ignore[arg-type]
 
 
-class _Observation:
-    """Health, readiness and metrics, which need no link."""
-
-    def __init__(self, router: TcpRouter, links: HttpLinks) -> None:
-        self._router = router
-        self._links = links
-        self._metrics = (float("-inf"), b"")  # time of collection, text
-
-    async def health(self, _: Request) -> Response:
-        return self._state("healthy", health_problems(self._router))
-
-    async def readiness(self, _: Request) -> Response:
-        return self._state("ready", readiness_problems(self._router))
-
-    async def metrics(self, request: Request) -> Response:
-        self._links.rights(request).check_watch()
-        collected, text = self._metrics
-        if self._router.now - collected > _CACHE_TIME:
-            text = exposition(self._router)
-            self._metrics = self._router.now, text
-        return Response(text, headers={"Cache-Control": "no-store"}, media_type=CONTENT_TYPE)
-
-    def _state(self, name: str, reasons: list[str]) -> Response:
-        lists = {"reasons": reasons, "notes": health_notes(self._router)}
-        body = {name: not reasons, **{key: texts for key, texts in lists.items() if texts}}
-        return json_response(body, 503 if reasons else 200)
-
-
 async def _description(_: Request) -> Response:
     return Response(files("cbnet.network.http").joinpath("openapi.json").read_bytes(), media_type="application/json")
+
+
+async def _page(request: Request) -> Response:
+    name = request.path_params.get("name", "index.html")
+    found = _page_files().get(name)
+    if found is None:
+        raise HTTPException(404)
+    return Response(found, headers=_PAGE_HEADERS, media_type=_PAGE_TYPES[name[name.rindex(".") :]])
+
+
+@cache
+def _page_files() -> dict[str, bytes]:
+    """Return the files by name."""
+    folder = files("cbnet.network.http").joinpath("page")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(tuple(_PAGE_TYPES))}
 
 
 async def _failed(_: Request, error: CbnetError) -> Response:

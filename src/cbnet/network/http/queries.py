@@ -11,13 +11,13 @@ from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS
-from cbnet.network.client.message_json import payload_from_members, payload_members
+from cbnet.network.client.message_json import payload_from_members, reply_members
 from cbnet.network.errors import Refused
 from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.problems import Problem, json_response
 from cbnet.network.http.request_input import RequestOptions, json_object
 from cbnet.network.protocol.fields import MAX_HOLDERS
-from cbnet.network.protocol.frames import json_of
+from cbnet.network.protocol.frames import Status, SubscriptionList, json_of
 from cbnet.network.protocol.reasons import ReasonCode
 
 REQUEST: Final = ("request", "timeout", "max_holders", "fresh", "trace")
@@ -45,9 +45,7 @@ class Queries:
     async def status(self, request: Request) -> Response:
         """Return the status of the router."""
         async with self._links.shared(request) as client:
-            members = json_of(await client.status())
-            del members["number"]
-            return json_response(members)
+            return _answer_response(await client.status())
 
     async def subscriptions(self, request: Request) -> Response:
         """Return the subscriptions at a router of the network."""
@@ -55,11 +53,15 @@ class Queries:
         self._links.rights(request).check_watch()
         async with self._links.shared(request) as client:
             try:
-                members = json_of(await client.subscriptions(at=options.text("router")))
+                return _answer_response(await client.subscriptions(at=options.text("router")))
             except Refused as error:
                 raise Problem(_STATUSES.get(error.code, 403), str(error)) from None
-            del members["number"]
-            return json_response(members)
+
+
+def _answer_response(answer: Status | SubscriptionList) -> Response:
+    members = json_of(answer)
+    del members["number"]
+    return json_response(members)
 
 
 async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
@@ -75,9 +77,7 @@ async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, A
         fresh=options.flag("fresh"),
         trace=options.flag("trace"),
     )
-    about = {"holder": reply.holder, "cache": reply.cache or None, "age": reply.age, "asked": reply.asked}
-    steps = {"steps": json_of(reply.steps)} if options.flag("trace") else {}
-    return {"message": reply.message, **payload_members(reply.payload), **about, **steps}
+    return reply_members(reply, is_traced=options.flag("trace"))
 
 
 async def traced(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:

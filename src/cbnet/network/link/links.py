@@ -27,8 +27,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
 from cbnet.network.logs import audit
 from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
-from cbnet.network.protocol.frames import frame_number
-from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong
+from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong, frame_number
 from cbnet.network.protocol.reasons import ReasonCode, refused
 from cbnet.network.protocol.wire import OLDEST_CLIENT, VERSION, WireError
 from cbnet.network.security.access import OPEN_ACCESS, Access

@@ -6,7 +6,31 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from cbnet.network.protocol.fields import (Code, ContentDigest, Filters, Frame, GatewayPath, LinkName, MAX_CREDIT_HOPS, MAX_ENTRIES, MAX_FRAME_STREAMS, MAX_HELD, MAX_INT, MAX_NEIGHBOURS, MAX_SESSIONS, MAX_TOKEN_LENGTH, MAX_WAITING_LINKS, NodeName, Number, NumberedFrame, Part, Reason, StreamFilters, Weight)
+from cbnet.network.protocol.fields import (
+    MAX_CREDIT_HOPS,
+    MAX_ENTRIES,
+    MAX_FRAME_STREAMS,
+    MAX_HELD,
+    MAX_INT,
+    MAX_NEIGHBOURS,
+    MAX_SESSIONS,
+    MAX_TOKEN_LENGTH,
+    MAX_WAITING_LINKS,
+    Code,
+    ContentDigest,
+    Filters,
+    Frame,
+    GatewayPath,
+    LinkName,
+    NodeName,
+    Number,
+    NumberedFrame,
+    Part,
+    Reason,
+    StreamFilters,
+    Weight,
+)
+
 # --- any link
 
 

@@ -8,8 +8,27 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.control_frames import (RecordEntry)
-from cbnet.network.protocol.fields import (Attributes, Filters, Frame, MAX_ENTRIES, MAX_FRAME_FILTERS, MAX_HOMES, MAX_HOME_RECORDS, NodeName, Number, NumberedFrame, Part, Payload, PredicateText, Reason, Registration, Seconds, Tags, UnicastFrame)
+from cbnet.network.protocol.control_frames import RecordEntry
+from cbnet.network.protocol.fields import (
+    MAX_ENTRIES,
+    MAX_FRAME_FILTERS,
+    MAX_HOME_RECORDS,
+    MAX_HOMES,
+    Attributes,
+    Filters,
+    Frame,
+    NodeName,
+    Number,
+    NumberedFrame,
+    Part,
+    Payload,
+    PredicateText,
+    Reason,
+    Registration,
+    Seconds,
+    Tags,
+    UnicastFrame,
+)
 
 MAX_CONTENT_BYTES = 1 << 20  # of a stored message
 MAX_ACK_WAIT = 86_400  # seconds

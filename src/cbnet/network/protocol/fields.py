@@ -6,7 +6,7 @@ frame is decoded, so that nothing behind `wire` sees a list that is too long or 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
 

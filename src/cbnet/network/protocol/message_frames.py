@@ -6,7 +6,33 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from cbnet.network.protocol.fields import (Attributes, Frame, Hops, MAX_BRANCHES, MAX_ENTRIES, MAX_HOMES, MAX_NAME_LENGTH, NodeName, Number, NumberedFrame, NumberedMessage, Part, Payload, PredicateText, Reason, Registered, Registration, Tags, Texts, TreeNumber, Tries, Unanswered, UnicastFrame)
+from cbnet.network.protocol.fields import (
+    MAX_BRANCHES,
+    MAX_ENTRIES,
+    MAX_HOMES,
+    MAX_NAME_LENGTH,
+    Attributes,
+    Frame,
+    Hops,
+    NodeName,
+    Number,
+    NumberedFrame,
+    NumberedMessage,
+    Part,
+    Payload,
+    PredicateText,
+    Reason,
+    Registered,
+    Registration,
+    Tags,
+    Texts,
+    TreeNumber,
+    Tries,
+    Unanswered,
+    UnicastFrame,
+)
+
+
 class TraceMark(Part):
     """The mark of a traced packet."""
 
@@ -126,9 +152,8 @@ class Hop(Part):
     delivered: Texts  # local subscriptions, each with the filter that matched
     missed: Texts  # nearest misses among the other local subscriptions
     hypothetical: Texts  # whether the hypothetical subscriber receives it, and why
-    passed_to: Annotated[
-        list[Branch], Meta(max_length=MAX_BRANCHES)
-    ] = []  # other networks, by a gateway at this router
+    # Other networks, by a gateway at this router.
+    passed_to: Annotated[list[Branch], Meta(max_length=MAX_BRANCHES)] = []  # noqa: RUF012  # msgspec copies it
     network: Annotated[str, Meta(max_length=64)] = ""  # of the router; "" for that of the packet's first router
 
 

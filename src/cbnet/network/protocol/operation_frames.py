@@ -6,8 +6,26 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from cbnet.network.protocol.durable_frames import (HistoryField)
-from cbnet.network.protocol.fields import (ContentDigest, FilterBytes, MAX_COUNTERS, MAX_FRAME_FILTERS, MAX_NEIGHBOURS, MAX_PEERS, MAX_STATUS_INTERFACES, MAX_TREES, NodeName, Number, NumberedFrame, OptionalName, Part, Reason, UnicastFrame, Weights)
+from cbnet.network.protocol.durable_frames import HistoryField
+from cbnet.network.protocol.fields import (
+    MAX_COUNTERS,
+    MAX_FRAME_FILTERS,
+    MAX_NEIGHBOURS,
+    MAX_PEERS,
+    MAX_STATUS_INTERFACES,
+    MAX_TREES,
+    ContentDigest,
+    FilterBytes,
+    NodeName,
+    Number,
+    NumberedFrame,
+    OptionalName,
+    Part,
+    Reason,
+    UnicastFrame,
+    Weights,
+)
+
 MAX_LISTED = 200  # subscriptions
 MAX_LISTED_LENGTH = 2_000  # characters of one predicate
 MAX_INTERFACES = 10_000

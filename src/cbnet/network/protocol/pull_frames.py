@@ -7,7 +7,29 @@ from typing import Annotated, TypeAlias, TypeVar
 from msgspec import Meta
 from msgspec.structs import replace
 
-from cbnet.network.protocol.fields import (Attributes, Frame, GatewayPath, Keep, MAX_HOLDERS, MAX_STEPS, MAX_VISITED_ROUTERS, NodeName, Number, NumberedFrame, NumberedMessage, Part, Payload, Registered, Registration, RequestBytes, Seconds, Tags, TreeNumber, UnicastFrame)
+from cbnet.network.protocol.fields import (
+    MAX_HOLDERS,
+    MAX_STEPS,
+    MAX_VISITED_ROUTERS,
+    Attributes,
+    Frame,
+    GatewayPath,
+    Keep,
+    NodeName,
+    Number,
+    NumberedFrame,
+    NumberedMessage,
+    Part,
+    Payload,
+    Registered,
+    Registration,
+    RequestBytes,
+    Seconds,
+    Tags,
+    TreeNumber,
+    UnicastFrame,
+)
+
 HolderCount: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOLDERS)]
 HolderLimit: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_HOLDERS)]
 Visited: TypeAlias = Annotated[list[NodeName], Meta(max_length=MAX_VISITED_ROUTERS)]

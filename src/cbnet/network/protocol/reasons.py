@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 from cbnet.errors import InputError, LimitError
-from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.control_frames import RefusedFrame
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 
 
 class ReasonCode(IntEnum):

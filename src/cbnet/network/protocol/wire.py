@@ -54,7 +54,7 @@ _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
 _MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, ReplyFrame, PullReply))
 _length = Struct(">I")
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Union[FRAMES])
+_decoder = msgspec.msgpack.Decoder(Union[FRAMES])  # noqa: UP007  # a tuple
 _packet_decoder = msgspec.msgpack.Decoder(Packet)
 Data: TypeAlias = bytes | bytearray | memoryview
 
@@ -187,5 +187,5 @@ class FrameReader:
 def _check_message(frame: Frame) -> bool:
     """Check the message of a frame where decoding did not; return whether it is nested."""
     if type(frame) in _MESSAGE_FRAMES:
-        return check_nested(frame.attributes)  # type: ignore[union-attr]
+        return check_nested(frame.attributes)  # type: ignore[attr-defined]
     return isinstance(frame, Answer) and frame.item is not None and check_nested(frame.item.attributes)

@@ -17,9 +17,9 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from cbnet.network.link.actions import Action
-from cbnet.network.protocol.fields import MAX_GATEWAYS, Steps
+from cbnet.network.protocol.fields import MAX_GATEWAYS
 from cbnet.network.protocol.frames import Hop, NoItem, Packet, ReplyFrame, Request, TraceReport
-from cbnet.network.protocol.pull_frames import with_step
+from cbnet.network.protocol.pull_frames import Steps, with_step
 from cbnet.network.router.gateway_port import GatewayPort
 from cbnet.network.router.router import Router
 

@@ -12,11 +12,11 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.logs import audit
 from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableLimit,

@@ -19,8 +19,7 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import Link
 from cbnet.network.logs import audit
-from cbnet.network.protocol.frames import Replay, frame_number
-from cbnet.network.protocol.frames import OfferFrame, Subscribe, frame_number
+from cbnet.network.protocol.frames import OfferFrame, Replay, Subscribe, frame_number
 from cbnet.network.protocol.reasons import refused
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import Denied, Rights

@@ -17,8 +17,7 @@ from cbnet.network import logs
 from cbnet.network.link import settings
 from cbnet.network.link.actions import Send
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import frame_number
-from cbnet.network.protocol.frames import Frame, RefusedFrame, Reload, Reloaded
+from cbnet.network.protocol.frames import Frame, RefusedFrame, Reload, Reloaded, frame_number
 from cbnet.network.protocol.operation_frames import MAX_CHANGES
 from cbnet.network.protocol.reasons import refusal_code
 from cbnet.network.security import policy

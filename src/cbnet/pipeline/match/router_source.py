@@ -37,8 +37,7 @@ from pyspark.sql.types import StructType
 
 from cbnet.errors import InputError
 from cbnet.matching.storage.arrow_messages import messages_of_rows
-from cbnet.network.client.blocking_client import Client, connect
-from cbnet.network.client.blocking_client import Subscription
+from cbnet.network.client.blocking_client import Client, Subscription, connect
 from cbnet.pipeline.match.message_columns import attributes_of
 from cbnet.pipeline.match.router_rows import PAYLOAD, RowReader, is_payload
 from cbnet.pipeline.schemas import arrow_schema

@@ -4,8 +4,7 @@ from cbnet import Message
 from cbnet.cli.network.trace_output import print_trace
 from cbnet.network.client.client_inbox import Traced
 from cbnet.network.protocol.fields import CAME_FROM_THERE, LINK_DOWN, NOT_KNOWN
-from cbnet.network.protocol.frames import json_of
-from cbnet.network.protocol.frames import Branch, Hop
+from cbnet.network.protocol.frames import Branch, Hop, json_of
 
 
 def hop(router, came_from, hops, branches=(), **changes):

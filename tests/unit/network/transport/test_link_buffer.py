@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 from support.send_queue_reference import SendQueue
 
 from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
-from cbnet.network.protocol.frames import FRAMES, Deliver, NoItem, Packet, Published, ReplyFrame, Request, TraceReport, frame_number
+from cbnet.network.protocol.frames import (
+    FRAMES,
+    Deliver,
+    NoItem,
+    Packet,
+    Published,
+    ReplyFrame,
+    Request,
+    TraceReport,
+    frame_number,
+)
 
 LOSSY = {Packet, Deliver, TraceReport, Request, ReplyFrame, NoItem}
 DELIVER, PUBLISHED = frame_number(Deliver), frame_number(Published)

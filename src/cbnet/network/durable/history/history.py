@@ -35,9 +35,8 @@ from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.subscription.backlog import Backlog
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
-from cbnet.network.protocol.durable_frames import NO_LIMITS
+from cbnet.network.protocol.durable_frames import NO_LIMITS, HistoryField, HistoryStart, Replaying
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.durable_frames import HistoryField, HistoryStart, Replaying
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 _NOTE = b""  # content of a note; that of a message is never empty

@@ -2,7 +2,8 @@
 
     floor 7    seen …0101       all below 7 are settled; 7 and 9 are stored, 8 is not
 
-The publisher states the number below which it no longer waits for answers, and has at most `MAX_UNSETTLED` messages above it.
+The publisher states the number below which it no longer waits for answers, and has at most `MAX_UNSETTLED` messages
+above it.
 A duplicate, through whatever router, is recognised as long as the publisher is known.
 """
 

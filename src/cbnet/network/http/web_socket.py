@@ -5,43 +5,54 @@
                {"op": "publish", "number": 2, "message": {"price": 3}}  ──► {"op": "published", "number": 2}
                {"op": "subscribe", "id": 3, "predicate": "price <"}     ──► {"op": "error", "id": 3, "detail": …, …}
 
+               {"op": "offer", "id": 4, "predicate": "exists symbol"}   ──► {"op": "offered", "id": 4, …}
+                                                                            {"op": "requested", "id": 4, "number": 1, …}
+               {"op": "answer", "number": 1, "message": {"symbol": "A", …}}
+
 Objects are handled in order, each after the answer to the previous one, which slows down a client that sends faster
-than the router can handle. A `publish` without a `number` has no answer, unless it fails.
+than the router can handle. A `publish` without a `number` has no answer, unless it fails. An `answer` without a message
+means that the client does not have the item, and so does no answer: the router then asks another holder.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.message import Message
+from cbnet.language.roles import filter_of
 from cbnet.network.client.async_client import AsyncClient
-from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
-from cbnet.network.client.async_subscription import DurableDelivery
-from cbnet.network.client.message_json import payload_from_members
+from cbnet.network.client.async_pull import AsyncOffer, Item
+from cbnet.network.client.async_subscription import AsyncSubscription
+from cbnet.network.client.message_json import delivery_members, payload_from_members
+from cbnet.network.errors import NotConfirmed
+from cbnet.network.http.event_stream import (
+    KEEP_ALIVE,
+    LossReports,
+    confirmation_members,
+    delivery_id,
+    subscribe,
+)
 from cbnet.network.http.http_links import HttpLinks, bearer_token
 from cbnet.network.http.problems import Problem, problem_members, problem_of
 from cbnet.network.http.publishing import publish_all
 from cbnet.network.http.queries import REQUEST, TRACE, requested, traced
 from cbnet.network.http.request_input import RequestOptions, object_of
-from cbnet.network.http.streams.event_stream import (
-    LossReports,
-    confirmation_members,
-    delivery_id,
-    delivery_members,
-    subscribe,
-)
-from cbnet.network.http.streams.server_sent_events import KEEP_ALIVE
-from cbnet.network.http.streams.web_socket_offers import WebSocketOffers
 
 _HELLO_TIMEOUT: Final = 5.0  # seconds
 _REFUSED, _ENDED = 1008, 1012  # close codes [RFC 6455 §7.4.1]: policy violation, service restart
+_ANSWER_TIMEOUT: Final = 60.0  # seconds; the router gives up earlier, after its setting `answer`
+_MAX_KEEP: Final = 1e9  # seconds
+_MAX_OPEN: Final = 1_000  # unanswered requests; further ones are answered with no item
 _REFERENCES: Final = ("id", "number")  # members that an answer repeats
+
+Members: TypeAlias = dict[str, Any]  # of a JSON object
 
 
 class WebSockets:
@@ -87,8 +98,8 @@ class _Session:
         self._reporting = asyncio.Lock()
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        offers = WebSocketOffers(client, self._send)
-        self._handlers: Mapping[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]] = {
+        offers = _Offers(client, self._send)
+        self._handlers: Mapping[str, Callable[[Members], Awaitable[Members | None]]] = {
             "publish": self._publish,
             "subscribe": self._subscribe,
             "unsubscribe": self._unsubscribe,
@@ -113,7 +124,7 @@ class _Session:
 
     async def _handle(self, text: str) -> None:
         """Handle an object, and send the answer."""
-        reference: dict[str, Any] = {}
+        reference: Members = {}
         try:
             members = object_of(text)
             reference = {name: members[name] for name in _REFERENCES if name in members}
@@ -125,7 +136,7 @@ class _Session:
         if answer is not None:
             await self._send({**answer, **reference})
 
-    def _handler(self, members: dict[str, Any]) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]:
+    def _handler(self, members: Members) -> Callable[[Members], Awaitable[Members | None]]:
         op = members.pop("op", None)
         handler = self._handlers.get(op) if isinstance(op, str) else None
         if handler is None:
@@ -134,7 +145,7 @@ class _Session:
 
     # --- operations
 
-    async def _publish(self, members: dict[str, Any]) -> dict[str, Any] | None:
+    async def _publish(self, members: Members) -> Members | None:
         options = RequestOptions(members, ("number", "message", "payload", "encoding", "durable", "timeout"))
         message = members.get("message")
         if not isinstance(message, dict):
@@ -148,7 +159,7 @@ class _Session:
         )  # fmt: skip
         return {"op": "published", **more}
 
-    async def _subscribe(self, members: dict[str, Any]) -> dict[str, Any]:
+    async def _subscribe(self, members: Members) -> Members:
         options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from"))
         id, predicate, durable = options.id(), options.predicate("predicate"), options.text("durable")
         if id in self._subscriptions:
@@ -162,25 +173,25 @@ class _Session:
         task.add_done_callback(self._tasks.discard)
         return {"op": "subscribed", **confirmation_members(subscription.confirmation)}
 
-    async def _unsubscribe(self, members: dict[str, Any]) -> dict[str, Any]:
+    async def _unsubscribe(self, members: Members) -> Members:
         options = RequestOptions(members, ("id",))
         await self._subscription(options).unsubscribe()
         del self._subscriptions[options.id()]
         return {"op": "unsubscribed"}
 
-    async def _acknowledge(self, members: dict[str, Any]) -> None:
+    async def _acknowledge(self, members: Members) -> None:
         options = RequestOptions(members, ("id", "up_to"))
         offset = members.get("up_to")
         if not isinstance(offset, int) or not 0 < offset < 1 << 63:
             raise InputError("no offset", hint='send {"op": "acknowledge", "id": 1, "up_to": OFFSET}')
         self._subscription(options).acknowledge_up_to(offset)
 
-    async def _request(self, members: dict[str, Any]) -> dict[str, Any]:
+    async def _request(self, members: Members) -> Members:
         wanted = {name: value for name, value in members.items() if name != "number"}
         RequestOptions(wanted, REQUEST)
         return {"op": "reply", **await requested(self._client, wanted)}
 
-    async def _trace(self, members: dict[str, Any]) -> dict[str, Any]:
+    async def _trace(self, members: Members) -> Members:
         wanted = {name: value for name, value in members.items() if name != "number"}
         RequestOptions(wanted, TRACE)
         return {"op": "traced", **await traced(self._client, wanted)}
@@ -200,7 +211,9 @@ class _Session:
                 batch = await subscription.take(0 if self._losses else KEEP_ALIVE)
                 await self._report_losses()
                 for delivery in batch:
-                    await self._send({"op": "message", "id": id, **_delivery_members(delivery)})
+                    await self._send(
+                        {"op": "message", "id": id, "event": delivery_id(delivery), **delivery_members(delivery)}
+                    )
         except CbnetError as error:
             self._subscriptions.pop(id, None)
             if not self._client.is_connected:
@@ -220,13 +233,6 @@ class _Session:
         await self._socket.send_text(msgspec.json.encode(members).decode())
 
 
-def _delivery_members(delivery: Delivery) -> dict[str, Any]:
-    members = {"event": delivery_id(delivery), **delivery_members(delivery)}
-    if isinstance(delivery, DurableDelivery):
-        members |= {"deliveries": delivery.deliveries}
-    return members
-
-
 async def _text(socket: WebSocket) -> str:
     """Return the text of the next frame."""
     event = await socket.receive()
@@ -244,3 +250,100 @@ async def _fail(socket: WebSocket, error: CbnetError) -> None:
         await socket.close(_REFUSED if problem.status in (401, 403) else _ENDED)
     except (WebSocketDisconnect, RuntimeError):
         return
+
+
+# --- offers
+
+
+class _OpenRequest(NamedTuple):
+    request: Message
+    item: asyncio.Future[Item | None]
+
+
+class _Offers:
+    """The offers of one WebSocket, and the requests that it has not answered."""
+
+    def __init__(self, client: AsyncClient, send: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
+        self._client, self._send = client, send
+        self._offers: dict[int | str, AsyncOffer] = {}
+        self._open: dict[int, _OpenRequest] = {}
+        self._numbers = count(1)
+
+    async def offer(self, members: Members) -> Members:
+        """Offer items; requests for them are sent to the client."""
+        options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout"))
+        id, predicate = options.id(), options.predicate("predicate")
+        if id in self._offers:
+            raise InputError(f"the id {id!r} is in use", hint="choose another one, or withdraw first")
+        if not predicate:
+            raise InputError("no predicate", hint='send {"op": "offer", "id": 1, "predicate": "exists symbol"}')
+
+        async def item(request: Message) -> Item | None:
+            return await self._item(id, request)
+
+        try:
+            offer = await self._client.offer(
+                predicate, item, wait=options.flag("wait"), timeout=options.timeout()
+            )  # fmt: skip
+        except NotConfirmed as error:  # it stays active
+            offer = cast(AsyncOffer, error.subscription)
+        self._offers[id] = offer
+        return {"op": "offered", **confirmation_members(offer.confirmation)}
+
+    async def withdraw(self, members: Members) -> Members:
+        """End an offer."""
+        id = RequestOptions(members, ("id",)).id()
+        if id not in self._offers:
+            raise InputError(f"no offer {id!r}", hint="use the id of an `offer`")
+        await self._offers.pop(id).withdraw()
+        return {"op": "withdrawn"}
+
+    async def answer(self, members: Members) -> None:
+        """Handle the client's answer to a request."""
+        RequestOptions(members, ("number", "message", "payload", "encoding", "keep"))
+        number = members.get("number")
+        entry = self._open.pop(number, None) if type(number) is int else None
+        if entry is None:
+            raise InputError(f"no open request {number!r}", hint="answer each `requested` once, within its time")
+        item: Item | None = None
+        try:
+            if members.get("message") is not None:
+                message = _matching(members["message"], entry.request)
+                item = Item(message, payload_from_members(members), _keep(members.get("keep")))
+        finally:
+            if not entry.item.done():
+                entry.item.set_result(item)
+
+    async def _item(self, id: int | str, request: Message) -> Item | None:
+        """Send a request to the client, and return its answer."""
+        if len(self._open) >= _MAX_OPEN:
+            return None
+        number = next(self._numbers)
+        item: asyncio.Future[Item | None] = asyncio.get_running_loop().create_future()
+        self._open[number] = _OpenRequest(request, item)
+        try:
+            async with asyncio.timeout(_ANSWER_TIMEOUT):
+                await self._send({"op": "requested", "id": id, "number": number, "request": request.to_dict()})
+                return await item
+        except (TimeoutError, WebSocketDisconnect, RuntimeError):  # Starlette's errors after the end of a connection
+            return None
+        finally:
+            self._open.pop(number, None)
+
+
+def _keep(seconds: object) -> float | None:
+    if seconds is None:
+        return None
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _MAX_KEEP:
+        raise InputError(f"keep: {seconds!r} is not a valid number", hint="use seconds, or 0 for no caching")
+    return seconds
+
+
+def _matching(members: object, request: Message) -> Message:
+    """Return the message of an item, if it matches the request."""
+    if not isinstance(members, dict):
+        raise InputError("the message is not an object", hint='send {"op": "answer", "number": 1, "message": {…}}')
+    message = Message.of(members)
+    if not filter_of(request).matches(message):
+        raise InputError("the item does not match the request", hint="leave `message` out if there is no such item")
+    return message

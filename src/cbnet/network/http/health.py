@@ -1,4 +1,4 @@
-"""Health and readiness of a router.
+"""Health, readiness and metrics of a router over HTTP, without a link to it.
 
 healthy    its event loop runs
 ready      it listens; it has its neighbours, or has waited long enough for them; it is synchronised with them;
@@ -7,8 +7,17 @@ ready      it listens; it has its neighbours, or has waited long enough for them
 
 from __future__ import annotations
 
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cbnet.network.http.http_links import HttpLinks
+from cbnet.network.http.metrics import CONTENT_TYPE, exposition
+from cbnet.network.http.problems import json_response
 from cbnet.network.transport.tcp_router import TcpRouter
 
+_CACHE_TIME: Final = 0.2  # seconds for which collected metrics are reused
 STARTUP = 10.0  # seconds after the start in which a missing neighbour makes a router unready
 _NOTED = 1.0  # seconds without an announcement: every change of the topology takes some time
 _MAX_SILENCE = 5.0  # seconds without a tick; there are ten per second
@@ -42,3 +51,34 @@ def health_notes(router: TcpRouter) -> list[str]:
     silent = sorted(router.router.silent_neighbours.items())
     notes = [f"no announcement of {name} for {seconds:.0f} s" for name, seconds in silent if seconds >= _NOTED]
     return notes + [problem for problem in [router.router.durable.problem] if problem]
+
+
+class Observation:
+    """The endpoints for health, readiness and metrics."""
+
+    def __init__(self, router: TcpRouter, links: HttpLinks) -> None:
+        self._router = router
+        self._links = links
+        self._metrics = (float("-inf"), b"")  # time of collection, text
+
+    async def health(self, _: Request) -> Response:
+        """Return whether the router is healthy."""
+        return self._state("healthy", health_problems(self._router))
+
+    async def readiness(self, _: Request) -> Response:
+        """Return whether the router is ready."""
+        return self._state("ready", readiness_problems(self._router))
+
+    async def metrics(self, request: Request) -> Response:
+        """Return the metrics, for clients with the right `watch`."""
+        self._links.rights(request).check_watch()
+        collected, text = self._metrics
+        if self._router.now - collected > _CACHE_TIME:
+            text = exposition(self._router)
+            self._metrics = self._router.now, text
+        return Response(text, headers={"Cache-Control": "no-store"}, media_type=CONTENT_TYPE)
+
+    def _state(self, name: str, reasons: list[str]) -> Response:
+        lists = {"reasons": reasons, "notes": health_notes(self._router)}
+        body = {name: not reasons, **{key: texts for key, texts in lists.items() if texts}}
+        return json_response(body, 503 if reasons else 200)

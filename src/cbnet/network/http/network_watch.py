@@ -23,10 +23,7 @@ from cbnet.errors import CbnetError
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.router_status import LinkRates, RouterRates, router_rates
 from cbnet.network.errors import Refused, Timeout
-from cbnet.network.http.http_links import HttpLinks, bearer_token
-from cbnet.network.http.problems import problem_members, problem_of
-from cbnet.network.http.request_input import RequestOptions
-from cbnet.network.http.streams.server_sent_events import (
+from cbnet.network.http.event_stream import (
     KEEP_ALIVE,
     KEEP_ALIVE_COMMENT,
     begin_events,
@@ -35,6 +32,9 @@ from cbnet.network.http.streams.server_sent_events import (
     event,
     send_events,
 )
+from cbnet.network.http.http_links import HttpLinks, bearer_token
+from cbnet.network.http.problems import problem_members, problem_of
+from cbnet.network.http.request_input import RequestOptions
 from cbnet.network.protocol.frames import Status
 from cbnet.network.transport.event_loop import wait_first
 

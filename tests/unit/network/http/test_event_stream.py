@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from cbnet.network.client.async_subscription import AsyncSubscription, Delivery
 from cbnet.network.client.client_events import ClientEvent, EventKind
-from cbnet.network.http.streams.event_stream import LossReports, write_events
+from cbnet.network.http.event_stream import LossReports, write_events
 
 
 def test_a_loss_comes_after_the_messages_before_it_and_before_those_after():

@@ -13,8 +13,10 @@ at the position of the missing messages in the stream: after the earlier message
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -22,23 +24,21 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
 from cbnet.network.client.client_events import ClientEvent, EventKind
-from cbnet.network.client.async_subscription import DurableDelivery
-from cbnet.network.client.message_json import payload_members
+from cbnet.network.client.message_json import delivery_members
 from cbnet.network.errors import NotConfirmed
 from cbnet.network.http.http_links import HttpLinks, bearer_token
 from cbnet.network.http.problems import problem_members, problem_of
 from cbnet.network.http.request_input import RequestOptions
-from cbnet.network.http.streams.server_sent_events import (
-    KEEP_ALIVE,
-    KEEP_ALIVE_COMMENT,
-    begin_events,
-    disconnected,
-    end_events,
-    event,
-    send_events,
-)
 from cbnet.network.transport.event_loop import wait_first
 
+KEEP_ALIVE: Final = 15.0  # seconds of silence until a comment is sent; the page reconnects after 40
+KEEP_ALIVE_COMMENT: Final = b": keep-alive\n\n"
+_RETRY: Final = b"retry: 1000\n"
+_HEADERS: Final = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # proxies pass events on at once
+]
 QUEUE: Final = 64  # messages; the others wait in the queue of the link, which the router accounts for
 
 
@@ -111,12 +111,6 @@ def confirmation_members(confirmation: Confirmation) -> dict[str, Any]:
     }
 
 
-def delivery_members(delivery: Delivery) -> dict[str, Any]:
-    """Return the members of a JSON object for a message, as `cbnet sub --json` prints it."""
-    offset = {"offset": delivery.offset} if isinstance(delivery, DurableDelivery) else {}
-    return {"message": delivery.message, **payload_members(delivery.payload), "source": delivery.source, **offset}
-
-
 def delivery_id(delivery: Delivery) -> str:
     """Return the id of a message: its source, the incarnation of the source, and its number."""
     return ":".join(map(str, delivery.id))
@@ -139,3 +133,34 @@ async def write_events(client: AsyncClient, subscription: AsyncSubscription, los
 
 def _message_event(delivery: Delivery) -> bytes:
     return event(delivery_members(delivery), id=delivery_id(delivery))
+
+
+# --- server-sent events
+
+
+async def begin_events(send: Send, first: bytes) -> None:
+    """Send the head of the response, and the first event."""
+    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+    await send_events(send, _RETRY + first)
+
+
+async def send_events(send: Send, data: bytes) -> None:
+    """Send some events."""
+    await send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+async def end_events(send: Send) -> None:
+    """End the response."""
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def disconnected(receive: Receive) -> None:
+    """Wait until the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def event(members: Mapping[str, Any], *, name: str = "", id: str = "") -> bytes:
+    """Return the bytes of an event."""
+    head = (f"event: {name}\n" if name else "") + (f"id: {id}\n" if id else "")
+    return head.encode() + b"data: " + msgspec.json.encode(members) + b"\n\n"

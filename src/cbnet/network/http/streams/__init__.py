@@ -1,1 +1,0 @@
-"""Live delivery of messages to HTTP clients: event streams and WebSockets."""

@@ -1,1 +1,0 @@
-"""The state of a router and of the network over HTTP."""
