@@ -19,15 +19,12 @@ class LinkRouter:
     def __init__(self, name="a", incarnation=100, **settings):
         self.context = RouterContext(Settings(name, **settings), incarnation)
         self.database = Database(self.context.settings.lifetime)
-        self.links = LinkTable(self.context, self._removed)
+        self.links = LinkTable(self.context)
         self.flooding = Flooding(self.context, self.database, self.links)
         self.own = OwnLinks(self.context, self.database, self.links, self.flooding)
         self.flooding.on_own = self.own.supersede
         self.context.clock.advance(0.0)
         self.tick(0.0)
-
-    def _removed(self, link):
-        self.flooding.remove_link(link.id)
 
     def open(self, link):
         self.links.open(link)

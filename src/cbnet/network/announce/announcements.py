@@ -20,7 +20,7 @@ from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import LinkTable
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.versions import Versions
 
@@ -57,6 +57,7 @@ class Announcements:
         self.confirmations = Confirmations(
             context, database, versions, streams, self.exports, self.acknowledgements, self.announcer.silent
         )  # fmt: skip
+        links.on_closed.append(self._link_closed)
         self.announcer.retained.load(data.tables)
         if data.predicate.filters:
             self.subscriptions.set(InternalSubscriber.INITIAL, 0, map(filter_to_bytes, data.predicate.filters))
@@ -66,10 +67,15 @@ class Announcements:
         self.announcer.open_session(link)
         self.acknowledgements.consider_all()
 
-    def close_session(self, session: int) -> None:
-        """Forget the streams of a session that has ended."""
-        self.announcer.close_session(session)
-        self.acknowledgements.consider_all()
+    def _link_closed(self, link: Link) -> None:
+        """Forget the streams of a neighbour's session, or the subscriptions and offers of a client."""
+        if link.is_router:
+            self.announcer.close_session(link.session)
+            self.acknowledgements.consider_all()
+        else:
+            self.subscriptions.remove_client(link.id)
+            self.offers.remove_client(link.id)
+            self.confirmations.remove_client(link.id)
 
     def adopt_version(self) -> None:
         """Adopt the current topology."""

@@ -27,7 +27,7 @@ from cbnet.network.durable.records.home_records import HomeRecords
 from cbnet.network.durable.storing.home import Home
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import LinkTable
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import (
@@ -77,6 +77,7 @@ class DurableRouter:
         elif context.settings.history:
             raise InputError(f"router {context.name} cannot keep a history without a journal", hint="set `journal`")
         forwarder.on_durable = self._take
+        links.on_closed.append(self._link_closed)
 
     @property
     def registry(self) -> DurableRegistry:
@@ -163,14 +164,12 @@ class DurableRouter:
         if self._replays is not None:
             self._replays.history.note(cause)
 
-    def remove_client(self, link: int) -> None:
-        """Remove a client, or the link of a neighbour."""
-        self.publications.remove_client(link)
-        self.records.remove_link(link)
+    def _link_closed(self, link: Link) -> None:
+        self.publications.remove_client(link.id)
         if self._registry is not None:
-            self._registry.remove_client(link)
+            self._registry.remove_client(link.id)
         if self._followers is not None:
-            self._followers.remove_client(link)
+            self._followers.remove_client(link.id)
 
     def forget(self, home: str, done: Callable[[], None]) -> None:
         """Remove the record of a home that will not return."""

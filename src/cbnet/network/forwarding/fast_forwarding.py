@@ -69,6 +69,7 @@ class FastForwarding:
         )
         subscriptions.on_slot_changed(self.path.slots.forget)
         streams.on_forgotten = self.path.routes.clear
+        links.on_closed.append(lambda link: self.path.close(link.id))
 
     def admit(self, link: Link) -> None:
         """Start handling the messages of a link whose peer is known."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
 from cbnet.network.link.context import RouterContext
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.protocol.frames import Hop, Trace, TracedFrame, TraceEnd, TraceMark, TraceReport
 
 _MAX_TRACES = 64
@@ -42,8 +43,9 @@ class _Trace:
 class Traces:
     """The running traces of this router's clients."""
 
-    def __init__(self, context: RouterContext) -> None:
+    def __init__(self, context: RouterContext, links: LinkTable) -> None:
         self._context = context
+        links.on_closed.append(self._link_closed)
         self._traces: dict[int, _Trace] = {}
         self._relays: dict[int, _Relay] = {}
         self._count = 0
@@ -93,9 +95,8 @@ class Traces:
         for number in [each for each, relay in self._relays.items() if self._context.now >= relay.deadline]:
             del self._relays[number]
 
-    def remove_client(self, link: int) -> None:
-        """Remove the traces of a client."""
-        self._traces = {number: trace for number, trace in self._traces.items() if trace.link != link}
+    def _link_closed(self, link: Link) -> None:
+        self._traces = {number: trace for number, trace in self._traces.items() if trace.link != link.id}
 
     def _end(self, number: int) -> None:
         trace = self._traces.pop(number)

@@ -45,9 +45,13 @@ def session_id(one: End, other: End) -> int:
     return int.from_bytes(blake2b(ends, digest_size=8).digest(), "big") & MAX_INT
 
 
-@dataclass
+@dataclass(eq=False)
 class Link:
-    """One connection."""
+    """One connection to a peer, from its opening to its end.
+
+    A part of the router that keeps state for links appends a function to `LinkTable.on_closed`, in its constructor.
+    Nothing else announces the end of a link.
+    """
 
     id: int
     last_received: float
@@ -78,12 +82,10 @@ class Link:
 class LinkTable:
     """All connections of a router."""
 
-    def __init__(
-        self, context: RouterContext, on_removed: Callable[[Link], None], access: Access = OPEN_ACCESS
-    ) -> None:
+    def __init__(self, context: RouterContext, access: Access = OPEN_ACCESS) -> None:
         self._context = context
-        self._on_removed = on_removed
         self.access = access
+        self.on_closed: list[Callable[[Link], None]] = []  # called in order with each link that has ended
         self._all: dict[int, Link] = {}
         self._by_neighbour: dict[str, list[int]] = {}  # oldest first
         self._by_session: dict[int, int] = {}
@@ -328,7 +330,8 @@ class LinkTable:
             links.remove(link)
             if not links:
                 del self._by_account[removed.account]
-        self._on_removed(removed)
+        for closed in self.on_closed:
+            closed(removed)
 
     def check_liveness(self) -> None:
         """Ping silent peers; close the links of peers that do not answer."""

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
-from cbnet.network.link.links import LinkTable
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.linkstate.database import Database, UpdateOutcome
 from cbnet.network.linkstate.records import entry_of, version_of
 from cbnet.network.linkstate.resynchronisation import RecordRequests
@@ -50,6 +50,7 @@ class Flooding:
         self._is_synchronised = False
         # called with a record of this router, or the entry of one, and the link over which it was received
         self.on_own: Callable[[int, LinkRecord | RecordEntry], None] = lambda _link, _record: None
+        links.on_closed.append(self._link_closed)
 
     # --- links
 
@@ -65,11 +66,6 @@ class Flooding:
             links = self._links.routers()
             self._is_synchronised = bool(links) and self._summarised.issuperset(links)
         return self._is_synchronised
-
-    def remove_link(self, link: int) -> None:
-        """Remove a closed link."""
-        self._summarised.discard(link)
-        self._requests.remove_link(link)
 
     def request_missing(self) -> None:
         """Request missing records that were not requested yet, or whose requests were not answered in time."""
@@ -182,6 +178,10 @@ class Flooding:
     def _with_age(self, record: LinkRecord) -> LinkRecord:
         """Return a record with the age that one link adds: a thousandth of the lifetime."""
         return replace(record, age=record.age + max(1, round(self._context.settings.lifetime)))
+
+    def _link_closed(self, link: Link) -> None:
+        self._summarised.discard(link.id)
+        self._requests.remove_link(link.id)
 
 
 def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

@@ -21,7 +21,7 @@ from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.stream_table import TreeBranch
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
-from cbnet.network.link.links import LinkTable
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
@@ -55,6 +55,7 @@ class PullRouter:
         self.holders = Holders(context, links, self._offers, on_reply=self.handle_reply, on_no_item=self._leave)
         self.requesters = Requesters(context)
         self.cache = ReplyCache(context)
+        links.on_closed.append(self._link_closed)
         self.on_leave: Callable[[Request, Sequence[int]], bool] = lambda *_: False  # passes a request to other domains
 
     # --- frames
@@ -85,10 +86,10 @@ class PullRouter:
 
     # --- clients and time
 
-    def remove_client(self, link: int) -> None:
+    def _link_closed(self, link: Link) -> None:
         """Remove the requests of a client, and ask other holders instead of it."""
-        self.requesters.remove_client(link)
-        self.holders.remove_client(link)
+        self.requesters.remove_client(link.id)
+        self.holders.remove_client(link.id)
 
     def check(self) -> None:
         """End the requests that have taken too long."""

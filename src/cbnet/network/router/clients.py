@@ -195,15 +195,6 @@ class ClientHandler:
             return False
         return True
 
-    def remove(self, link: int) -> None:
-        """Remove a client."""
-        self._subscriptions.remove_client(link)
-        self._offers.remove_client(link)
-        self._confirmations.remove_client(link)
-        self._traces.remove_client(link)
-        self._pulls.remove_client(link)
-        self._durable.remove_client(link)
-
     def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it has it."""
         self._confirmations.cancel(link, kind, frame.id)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriber, Subscriptions
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import LinkTable
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import (
@@ -66,6 +66,7 @@ class Inquiries:
         self._status = status
         self._waiting: dict[int, _Waiting] = {}
         self._count = 0
+        links.on_closed.append(self._link_closed)
 
     def ask(self, link: int, request: Request) -> None:
         """Answer a client that may watch, or send an inquiry to the router that it names."""
@@ -108,9 +109,8 @@ class Inquiries:
                 reason = f"router {request.at!r} has not answered within {_TIMEOUT:g} s"
                 self._refuse(link, request, reason, ReasonCode.NO_ANSWER)
 
-    def remove_client(self, link: int) -> None:
-        """Remove the inquiries of a client."""
-        self._waiting = {number: each for number, each in self._waiting.items() if each.link != link}
+    def _link_closed(self, link: Link) -> None:
+        self._waiting = {number: each for number, each in self._waiting.items() if each.link != link.id}
 
     def _refuse(self, link: int, request: Request, reason: str, code: ReasonCode) -> None:
         refusal = refused(frame_number(type(request)), request.number, Refusal(reason, code))

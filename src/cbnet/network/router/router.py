@@ -83,7 +83,7 @@ class Router:
     ) -> None:
         """Create a router; `incarnation` is a random number below 2**63, drawn anew at each start."""
         self._context = context = RouterContext(settings, incarnation)
-        self.links = LinkTable(context, self._removed, access)
+        self.links = LinkTable(context, access)
         self.database = Database(settings.lifetime)
         self.versions = Versions(context, self.database)
         self._unicast = UnicastForwarder(context, self.versions, self.links)
@@ -96,7 +96,7 @@ class Router:
             announcements.offers,
             announcements.streams,
         )
-        self._traces = Traces(context)
+        self._traces = Traces(context, self.links)
         reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
         self._sent = SentPackets(self.links)
         self._fast = FastForwarding(context, self.links, self.versions, self.streams, self.subscriptions, self._sent)
@@ -414,14 +414,6 @@ class Router:
     def _shut(self, link: int, reason: str, code: ReasonCode) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1
         self.links.shut(link, reason, code)
-
-    def _removed(self, link: Link) -> None:
-        self._flooding.remove_link(link.id)
-        if link.is_router:
-            self.announcements.close_session(link.session)
-        self._clients.remove(link.id)
-        self._inquiries.remove_client(link.id)
-        self._fast.path.close(link.id)
 
     def _done(self) -> list[Action]:
         """Do the work due at the end of a turn, and return the collected actions."""

@@ -24,7 +24,7 @@ from cbnet.network.durable.journal import DropHome, SaveHome
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.records.home_table import HomeTable, is_empty
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import LinkTable
+from cbnet.network.link.links import Link, LinkTable
 from cbnet.network.linkstate.records import RecordVersion, version_of
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.protocol.content import Content
@@ -52,6 +52,7 @@ class HomeRecords:
         self._unicast = unicast
         self._queue = queue
         self.table = HomeTable(context.name)
+        links.on_closed.append(self._link_closed)
         self._summarised: set[int] = set()  # links over which a summary was received
         self._requested: dict[int, set[str]] = {}  # owners, by link
         self._is_complete = False
@@ -147,12 +148,11 @@ class HomeRecords:
         """Send a new neighbour a summary of all records."""
         self._context.outbox.send(link, self._summary())
 
-    def remove_link(self, link: int) -> None:
-        """Remove a closed link."""
-        self._summarised.discard(link)
-        self._requested.pop(link, None)
-        self._complete_links.discard(link)  # its records may not have arrived
-        self._refused = {owner: each for owner, each in self._refused.items() if each != link}
+    def _link_closed(self, link: Link) -> None:
+        self._summarised.discard(link.id)
+        self._requested.pop(link.id, None)
+        self._complete_links.discard(link.id)  # its records may not have arrived
+        self._refused = {owner: each for owner, each in self._refused.items() if each != link.id}
 
     # --- frames
 
