@@ -11,7 +11,7 @@ from support.waiting import wait_until_async
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network import ProcessNetwork, Settings, TcpRouter, TooSlow, connect, connect_async
-from cbnet.network.link.links import session_id
+from cbnet.network.link.link import session_id
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import (
     Announce,
@@ -247,7 +247,7 @@ def test_slow_but_steady_neighbour_stays_linked_and_stops_only_those_who_send_to
             reading = asyncio.create_task(read_slowly(raw))
             flooding = asyncio.create_task(flooded(publisher, 6_000))
             began = time.monotonic()
-            await wait_until_async(lambda: any(map(running.is_blocked, running._links)))
+            await wait_until_async(lambda: any(link.is_blocked for link in running.router.links.all()))
             for number in range(2_000):  # not for the neighbour
                 await other.publish({"y": number}, bytes(1_000), timeout=60)
             got = 0

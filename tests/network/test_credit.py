@@ -68,7 +68,7 @@ async def saturated(links, count, **settings):
             return got
 
         *_, got = await asyncio.gather(*map(publish, routers), asyncio.gather(*map(receive, routers)))
-        assert all(connection.waiting == 0 for each in routers.values() for connection in each._links)
+        assert all(link.traffic.waiting == 0 for each in routers.values() for link in each.router.links.all())
         return got, [Counter(router.router.counters) for router in routers.values()]
 
 
@@ -118,11 +118,11 @@ def test_packets_that_wait_for_credit_of_a_link_that_dies_take_another_path():
                 for number in range(3_000):
                     await near.publish({"x": number}, PAYLOAD, timeout=60)
 
-            for connection in routers["r1"]._links:
-                connection.queues.withhold(1, True)
+            for link in routers["r1"].router.links.all():
+                link.output.withhold(1, True)
             publishing = asyncio.create_task(publish())
-            links = routers["r0"]._links
-            full = await wait_until_async(lambda: [each for each in links if each.queues.size])
+            connections = routers["r0"]._connections
+            full = await wait_until_async(lambda: [each for each in connections.values() if each.output.queued_packets])
             await asyncio.sleep(0.5)  # meanwhile the neighbour answers pings
             full[0].abort()
             routers["r0"].closed(full[0])

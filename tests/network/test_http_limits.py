@@ -222,7 +222,7 @@ def test_slow_subscriber_costs_a_bounded_queue_and_hinders_nobody():
             peak = 0
             for number in range(count):
                 native.publish({"x": number}, b"." * size, wait=True)
-                peak = max(peak, *(each.queued for each in list(server.router._links)))
+                peak = max(peak, *(each.queued for each in list(server.router._connections.values())))
                 assert number % 100 or server.is_healthy()
             reading.join(timeout=60)
         assert [data["message"]["x"] for _, _, data in seen] == list(range(count))
@@ -265,7 +265,7 @@ def test_vanished_client_leaves_nothing_behind():
         for client in clients:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, not an end
             client.close()
-        wait_until(lambda: not server.server._links._open and not server.router._links)
+        wait_until(lambda: not server.server._links._open and not server.router._connections)
         assert not server.server._connections._all()
 
 

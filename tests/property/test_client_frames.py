@@ -10,7 +10,7 @@ from support.deliveries_reference import DeliveryReference
 from support.strategies import any_names, any_text, any_values
 
 from cbnet import InputError, Message
-from cbnet._kernels.link_buffer import LinkTraffic
+from cbnet._kernels.link_output import LinkTraffic
 from cbnet._kernels.publish_frame import publish_frame
 from cbnet.network.client.client_link import ClientLink
 from cbnet.network.client.message_encoding import encode_batch

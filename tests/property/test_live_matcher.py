@@ -8,7 +8,7 @@ from support.rich_language import flat_messages, rich_filters, rich_messages_nea
 from support.strategies import filters, messages_near, predicates
 
 from cbnet import Predicate, Table, parse, parse_filter
-from cbnet._kernels.live_matcher import LiveMatcher
+from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet.matching import LiveTable, level, memtable, reference
 from cbnet.matching import live_table as live
 

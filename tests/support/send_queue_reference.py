@@ -1,4 +1,4 @@
-"""Bounded queue for a slow peer in plain Python: what `link_buffer` must do.
+"""Bounded queue for a slow peer in plain Python: what `FrameBuffer` must do.
 
 kept       lossless frames that stood before dropped ones
 frames     all later frames: (bytes, whether it is lossy)

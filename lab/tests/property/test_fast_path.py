@@ -8,7 +8,6 @@ from support.memory_networks import Alone, hello
 from support.seeds import seeds
 from support.twin_routers import TwinStream
 
-from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.link.counters import Event
@@ -43,15 +42,13 @@ def test_after_any_schedule_deliveries_are_those_of_the_reference(scheme):
 
 
 class Fast(Alone):
-    """A router whose links 1, a client, and 2, a neighbour, have buffers."""
+    """A router with the links 1, of a client, and 2, of a neighbour."""
 
     def __init__(self, **settings):
         super().__init__(**settings)
-        self.buffers = {link: LinkBuffer(1 << 20, 1 << 20) for link in (1, 2)}
-        for link, buffer in self.buffers.items():
-            self.router.attach(link, buffer)
         self.client_link(1)
         self.leaf(2, "b", wants=["x = 1"])
+        self.outputs = {link: self.router.links.get(link).output for link in (1, 2)}
         self.say(1, Subscribe(5, "x > 0", 0))
 
     def is_handled(self, link, frame):
@@ -59,7 +56,7 @@ class Fast(Alone):
         before = dict(self.router.counters)
         data = encode(frame)
         progress = self.router.forward(link, data, 0, len(data), self.now)
-        sent = {each: buffer.take() for each, buffer in self.buffers.items()}
+        sent = {each: output.take() for each, output in self.outputs.items()}
         if progress.end == 0:
             assert set(sent.values()) == {b""}
             assert not progress.written

@@ -3,12 +3,11 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.frame_message cimport FrameMessage
-from cbnet._kernels.link_places cimport FastLink, LinkPlaces
-from cbnet._kernels.live_matcher cimport LiveMatcher
+from cbnet._kernels.frame_matching cimport LiveMatcher
 from cbnet._kernels.packet_window cimport PacketWindows
 from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
 from cbnet._kernels.plain_frame cimport PacketHead, PlainFrame
-from cbnet._kernels.route_table cimport Route, RouteTable
+from cbnet._kernels.route_table cimport FastLink, LinkPlaces, Route, RouteTable
 from cbnet._kernels.slot_table cimport SOURCE_WORDS, SlotTable
 
 cdef enum:  # events that are counted

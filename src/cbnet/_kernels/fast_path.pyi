@@ -1,9 +1,8 @@
 from collections.abc import Callable
 
-from cbnet._kernels.link_places import LinkPlaces
-from cbnet._kernels.live_matcher import LiveMatcher
+from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet._kernels.packet_window import PacketWindows
-from cbnet._kernels.route_table import RouteTable
+from cbnet._kernels.route_table import LinkPlaces, RouteTable
 from cbnet._kernels.slot_table import SlotTable
 
 DONE: int

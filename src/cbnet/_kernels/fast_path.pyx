@@ -20,13 +20,11 @@ from libc.string cimport memset
 from cbnet._kernels.clocks cimport monotonic_ns
 from cbnet._kernels.frame_message cimport close_message, open_message
 from cbnet._kernels.frame_writer cimport frame_length, put_bytes, put_length, put_number
-from cbnet._kernels.link_buffer cimport LinkBuffer
-from cbnet._kernels.link_places cimport CLIENT_ROLE, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, resized
-from cbnet._kernels.packet_queues cimport PacketQueues
+from cbnet._kernels.frame_matching cimport RightMatcher
+from cbnet._kernels.link_output cimport FrameBuffer, LinkOutput
 from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
 from cbnet._kernels.plain_frame cimport read_packet, read_publish
-from cbnet._kernels.right_matcher cimport RightMatcher
-from cbnet._kernels.route_table cimport OWN_MESSAGES, RouteBranch
+from cbnet._kernels.route_table cimport CLIENT_ROLE, OWN_MESSAGES, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, RouteBranch, resized
 from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
 
 cdef enum:  # as in `network.protocol`
@@ -166,7 +164,7 @@ cdef class FastPath:
             start = at - first
         finally:
             PyBuffer_Release(&view)
-        (<LinkBuffer> link.buffer).traffic.messages_received += done
+        (<LinkOutput> link.output).traffic.messages_received += done
         return start, outcome
 
     cdef int _read_ahead(
@@ -250,8 +248,7 @@ cdef class FastPath:
         else:
             self.counts[DUPLICATE_COUNT] += 1
         self._send(route, head)
-        if self.links.at[place].queues != NULL:
-            (<PacketQueues> self.links.at[place].queues).handled(head.hops, frame.length + 4)
+        (<LinkOutput> self.links.at[place].output).handled(head.hops, frame.length + 4)
         return 1
 
     cdef int _gather(self, uint32_t number) except -1:
@@ -316,20 +313,20 @@ cdef class FastPath:
 
     cdef int _deliver_to(self, uint32_t place, const PacketHead *head) except -1:
         cdef FastLink *link = self.links.at + place
-        cdef LinkBuffer buffer
+        cdef LinkOutput output
         cdef size_t body = self.message.end - self.message.first
         cdef uint32_t left = link.ids, part, n
         cdef int32_t slot = link.first
         cdef uint8_t *frame
         cdef uint8_t *at
         self.counts[DELIVERED_COUNT] += left
-        if link.buffer == NULL:
+        if link.output == NULL:
             return 0
-        buffer = <LinkBuffer> link.buffer
+        output = <LinkOutput> link.output
         while left:
             part = min(left, <uint32_t> MAX_ENTRIES)
             left -= part
-            frame = buffer.begin_frame(16 + 9 * <size_t> part + 2 * MAX_NAME_BYTES + 18 + body)
+            frame = output.begin_frame(16 + 9 * <size_t> part + 2 * MAX_NAME_BYTES + 18 + body)
             frame[4], frame[5] = DELIVER_ARRAY, DELIVER
             if part < 16:
                 frame[6] = 0x90 | <uint8_t> part
@@ -347,8 +344,8 @@ cdef class FastPath:
             at = put_bytes(at, head.identity, head.identity_length)
             at = put_bytes(at, self.message.first, body)
             put_length(frame, at)
-            buffer.end_frame(at)
-            buffer.traffic.messages_sent += 1
+            output.end_frame(at)
+            output.traffic.messages_sent += 1
         if not link.is_touched:
             self.links.touch(place)
         return 0
@@ -357,7 +354,8 @@ cdef class FastPath:
         """Send the message to the neighbours on a tree whose side wants it."""
         cdef const RouteBranch *branch
         cdef FastLink *link
-        cdef LinkBuffer buffer
+        cdef LinkOutput output
+        cdef FrameBuffer buffer
         cdef size_t body = self.message.end - self.message.first
         cdef uint8_t *frame
         cdef uint8_t *at
@@ -369,10 +367,8 @@ cdef class FastPath:
             self.counts[UNPRUNED_COUNT] += branch.sources == NULL
             self.counts[SENT_COUNT] += 1
             link = self.links.at + branch.link
-            if link.queues == NULL:
-                buffer = <LinkBuffer> link.buffer
-            else:
-                buffer = (<PacketQueues> link.queues).target(head.hops + 1)
+            output = <LinkOutput> link.output
+            buffer = output.target(head.hops + 1)
             frame = buffer.begin_frame(64 + 2 * (MAX_NAME_BYTES + 2) + 18 + body)
             frame[4], frame[5] = PACKET_ARRAY, PACKET
             at = put_bytes(frame + 6, head.source, head.source_length)
@@ -388,16 +384,16 @@ cdef class FastPath:
             if link.batch != NULL:
                 self._copy(link, frame, at - frame)
             buffer.end_frame(at)
-            if link.queues != NULL and (<PacketQueues> link.queues).added(head.hops + 1, at - frame):
+            if output.added(head.hops + 1, at - frame):
                 self.feeds_long_queue = True
-            buffer.traffic.messages_sent += 1
+            output.traffic.messages_sent += 1
             self.links.touch(branch.link)
             self.work += 1
         return 0
 
     cdef int _copy(self, const FastLink *link, const uint8_t *frame, size_t length) except -1:
         """Keep a packet that is sent to a neighbour until it is confirmed."""
-        cdef LinkBuffer batch = <LinkBuffer> link.batch
+        cdef FrameBuffer batch = <FrameBuffer> link.batch
         batch.end_frame(put_bytes(batch.begin_frame(length), frame, length))
         if batch.ready >= batch.max_lossy:
             self.has_full_batch = True
@@ -405,13 +401,13 @@ cdef class FastPath:
 
     cdef int _answer(self, uint32_t place, uint64_t number) except -1:
         """Confirm to a client that its message was published."""
-        cdef LinkBuffer buffer = <LinkBuffer> self.links.at[place].buffer
-        cdef uint8_t *frame = buffer.begin_frame(16)
+        cdef LinkOutput output = <LinkOutput> self.links.at[place].output
+        cdef uint8_t *frame = output.begin_frame(16)
         cdef uint8_t *at
         frame[4], frame[5] = PUBLISHED_ARRAY, PUBLISHED
         at = put_number(frame + 6, number)
         put_length(frame, at)
-        buffer.end_frame(at)
+        output.end_frame(at)
         self.links.touch(place)
         return 0
 

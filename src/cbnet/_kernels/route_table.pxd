@@ -1,6 +1,39 @@
-"""Routes of packets along trees, for other kernels."""
+"""The links of a router in the fast path, and routes over them, for other kernels."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef enum:  # roles
+    UNKNOWN_ROLE
+    CLIENT_ROLE
+    ROUTER_ROLE
+
+cdef struct FastLink:
+    PyObject *output        # a LinkOutput; NULL: the link is closed
+    PyObject *batch         # a FrameBuffer for copies of the packets that are sent to a neighbour, or NULL
+    PyObject *right         # a RightMatcher, of a client that may not publish everything, or NULL
+    int64_t number          # of the link, in Python
+    uint64_t stamp          # of the message that the next three are about
+    int32_t first, last     # places, among the slots found, of the first and last for this link
+    uint32_t ids            # slots for this link
+    uint32_t max_length     # of a frame
+    int32_t tree            # of the client's messages; -1: by their number
+    uint8_t role
+    bint is_touched         # whether it is in `touched`
+
+cdef class LinkPlaces:
+    cdef FastLink *at
+    cdef uint32_t count, room
+    cdef dict places            # by the numbers of links
+    cdef dict kept              # by place: keeps the objects of a link alive
+    cdef list free_places
+    cdef uint32_t *touched      # places of links whose buffers got frames
+    cdef uint32_t touched_count
+    cdef int64_t remove(self, int64_t number) except? -1
+    cdef void touch(self, uint32_t place) noexcept
+    cdef FastLink *_admitted(self, int64_t number, uint8_t role, uint32_t max_length, kept) except? NULL
+
+cdef void *resized(void *memory, size_t size) except NULL
 
 cdef struct RouteBranch:
     int32_t link            # place; -1: the link is down

@@ -20,7 +20,8 @@ from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.versions import Versions
 

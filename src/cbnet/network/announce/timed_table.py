@@ -16,7 +16,7 @@ from operator import add
 from time import thread_time_ns
 from typing import Any
 
-from cbnet._kernels.live_matcher import LiveMatcher
+from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching import LiveTable, Table

@@ -16,7 +16,7 @@ from ssl import SSLError
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from cbnet._kernels.delivery import Delivery, DeliveryReader
-from cbnet._kernels.link_buffer import LinkBuffer
+from cbnet._kernels.link_output import LinkOutput
 from cbnet.errors import CbnetError, InputError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.network.client.client_calls import ClientCalls
@@ -130,7 +130,7 @@ class ClientLink:
     @property
     def is_writable(self) -> bool:
         """Whether the client is connected and the router reads."""
-        return self.connection is not None and not self.connection.buffer.is_paused
+        return self.connection is not None and not self.connection.output.is_paused
 
     async def writable(self, timeout: float) -> None:
         """Wait until the client is connected and the router reads."""
@@ -257,11 +257,8 @@ class ClientLink:
         if connection is self.connection:
             self._disconnected(f"the connection to {self.router} was closed")
 
-    def dropped(self, connection: Connection, count: int) -> None:
-        """Do nothing: frames of a client are never dropped."""
-
-    def overflowed(self, connection: Connection) -> None:
-        """Close a connection whose queue is overfull."""
+    def congested(self, connection: Connection, dropped: int) -> None:  # noqa: ARG002
+        """Close a connection whose queue is overfull; frames of a client are never dropped."""
         self.failed(connection, "the router is not reading")
 
     def relieved(self, _: Connection) -> None:
@@ -381,7 +378,7 @@ class ClientLink:
             self._refusal = NotTrusted(tls_error_text(connection.error, str(address)))
 
     def _new_connection(self) -> Connection:
-        return Connection(self, LinkBuffer(_MAX_QUEUED, _MAX_QUEUED))
+        return Connection(self, LinkOutput(_MAX_QUEUED, _MAX_QUEUED))
 
     def _check_refusals(self, address: Address) -> None:
         """Give up if all routers refuse this client."""

@@ -20,7 +20,8 @@ from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.link.actions import Action
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.wire import MAX_CLIENT_FRAME_BYTES, MAX_ROUTER_FRAME_BYTES, Data
 
@@ -69,7 +70,14 @@ class FastForwarding:
         )
         subscriptions.on_slot_changed(self.path.slots.forget)
         streams.on_forgotten = self.path.routes.clear
-        links.on_closed.append(lambda link: self.path.close(link.id))
+        links.on_closed.append(self._link_closed)
+
+    def open(self, link: Link) -> None:
+        """Add a link, whose peer is not known yet."""
+        self.path.links.open(link.id, link.output)
+
+    def _link_closed(self, link: Link) -> None:
+        self.path.close(link.id)
 
     def admit(self, link: Link) -> None:
         """Start handling the messages of a link whose peer is known."""

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from cbnet._kernels.link_buffer import LinkBuffer
+from cbnet._kernels.link_output import FrameBuffer
 from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.frames import Packet
 from cbnet.network.protocol.wire import decode_packets, encode_body
@@ -28,7 +28,7 @@ class _Session:
     """The packets sent over one link and not confirmed."""
 
     link: int
-    batch: LinkBuffer = field(default_factory=lambda: LinkBuffer(_BATCH_SIZE, _BATCH_SIZE))  # since the last Ping
+    batch: FrameBuffer = field(default_factory=lambda: FrameBuffer(_BATCH_SIZE, _BATCH_SIZE))  # since the last Ping
     pinged: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=_MAX_BATCHES))
 
 
@@ -46,7 +46,7 @@ class SentPackets:
         if known.batch.ready >= _BATCH_SIZE:
             self._ping(known)
 
-    def batch(self, session: int, link: int) -> LinkBuffer:
+    def batch(self, session: int, link: int) -> FrameBuffer:
         """Return the batch of a session, to which packets may be added as bytes while the link is open."""
         return self._session(session, link).batch
 

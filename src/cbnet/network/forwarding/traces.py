@@ -15,7 +15,8 @@ from typing import NamedTuple
 from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.frames import Hop, Trace, TracedFrame, TraceEnd, TraceMark, TraceReport
 
 _MAX_TRACES = 64

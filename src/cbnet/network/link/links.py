@@ -15,72 +15,27 @@ pinged: only a router that is still running answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from math import inf
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from cbnet._kernels.link_buffer import LinkTraffic
+from cbnet._kernels.link_output import LinkOutput, LinkTraffic
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial
+from cbnet.network.link.link import Interface, InterfaceTraffic, Link, session_id
 from cbnet.network.logs import audit
-from cbnet.network.protocol.fields import MAX_INT, MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
+from cbnet.network.protocol.fields import MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong, frame_number
 from cbnet.network.protocol.reasons import ReasonCode, refused
 from cbnet.network.protocol.wire import OLDEST_CLIENT, VERSION, WireError
 from cbnet.network.security.access import OPEN_ACCESS, Access
-from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
+from cbnet.network.security.rights import Denied, Rights
 
 _MAX_PARALLEL_LINKS = 4
 _PROBE_SECONDS = 0.1
 
-End: TypeAlias = tuple[int, int]  # of a connection: the incarnation of a router, and its number for the link
-
-
-def session_id(one: End, other: End) -> int:
-    """Return the id of a session, below 2**63; the same at both ends."""
-    ends = b"".join(number.to_bytes(8, "big") for end in sorted((one, other)) for number in end)
-    return int.from_bytes(blake2b(ends, digest_size=8).digest(), "big") & MAX_INT
-
-
-@dataclass(eq=False)
-class Link:
-    """One connection to a peer, from its opening to its end.
-
-    A part of the router that keeps state for links appends a function to `LinkTable.on_closed`, in its constructor.
-    Nothing else announces the end of a link.
-    """
-
-    id: int
-    last_received: float
-    last_ping: float
-    hello: Hello | None = None  # of the peer
-    session: int = 0  # of a router, after its Hello; see `session_id`
-    probed: float = -inf  # time of a ping sent because other routers report that the peer has closed the link
-    challenge: int = 0  # number of a ping whose answer proves that two routers have the same name
-    drops_when_slow: bool = True  # drop messages if the peer reads too slowly; else disconnect it
-    traffic: LinkTraffic = field(default_factory=LinkTraffic)
-    certificate_names: frozenset[str] | None = None  # of the peer; None: no TLS
-    rights: Rights = ALL_RIGHTS  # of a client
-    denials: int = 0
-    address: str = ""  # of the peer
-    is_listed: bool = True  # whether the status shows it; False for links of HTTP requests, which are short-lived
-
-    @property
-    def is_router(self) -> bool:
-        """Whether the peer is known to be a router."""
-        return self.hello is not None and self.hello.role == "router"
-
-    @property
-    def account(self) -> str:
-        """The name of a client that has an account; empty for all other peers."""
-        return self.hello.name if self.hello is not None and self.rights is not ALL_RIGHTS else ""
-
 
 class LinkTable:
-    """All connections of a router."""
+    """All links of a router."""
 
     def __init__(self, context: RouterContext, access: Access = OPEN_ACCESS) -> None:
         self._context = context
@@ -101,6 +56,7 @@ class LinkTable:
             link=0,
             scheme=settings.routing,
         )
+        self._traffic = InterfaceTraffic()
         self._refused: dict[str, tuple[int, float]] = {}  # by neighbour: incarnation, refused until
         self._pings = 0
         self.changes = 0  # of the set of sessions, or of the lengths of links
@@ -176,16 +132,29 @@ class LinkTable:
         """Return the links whose peer is known."""
         return [link for link in self._all.values() if link.hello is not None]
 
+    def interfaces(self) -> dict[Interface, LinkTraffic]:
+        """Return the traffic of each interface since the start."""
+        return self._traffic.totals(self._all.values())
+
     def __len__(self) -> int:
         return len(self._all)
 
     # --- changes
 
-    def open(self, link: int, certificate_names: frozenset[str] | None = None) -> None:
-        """Add a new connection and send a `Hello` over it."""
-        now = self._context.now
-        self._all[link] = Link(link, now, now, certificate_names=certificate_names)
-        self._context.outbox.send(link, replace(self._own_hello, link=link))
+    def open(
+        self,
+        number: int,
+        certificate_names: frozenset[str] | None = None,
+        address: str = "",
+        output: LinkOutput | None = None,
+    ) -> Link:
+        """Add the link of a new connection, and send a `Hello` over it; output: None for an unlimited one."""
+        link = self._all[number] = Link(number, address=address, certificate_names=certificate_names)
+        if output is not None:
+            link.output = output
+        link.last_received = link.last_ping = self._context.now
+        self._context.outbox.send(number, replace(self._own_hello, link=number))
+        return link
 
     def accept_hello(self, link: Link, hello: Hello) -> None:
         """Accept the `Hello` of a peer, or raise a `WireError`."""
@@ -318,6 +287,7 @@ class LinkTable:
         removed = self._all.pop(link, None)
         if removed is None:
             return
+        removed.is_open = False
         if removed.is_router and removed.hello is not None:
             parallel = self._by_neighbour[removed.hello.name]
             parallel.remove(link)
@@ -330,6 +300,7 @@ class LinkTable:
             links.remove(link)
             if not links:
                 del self._by_account[removed.account]
+        self._traffic.add_closed(removed)
         for closed in self.on_closed:
             closed(removed)
 

@@ -24,7 +24,8 @@ from msgspec.structs import replace
 
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.database import Database, UpdateOutcome
 from cbnet.network.linkstate.records import entry_of, version_of
 from cbnet.network.linkstate.resynchronisation import RecordRequests

@@ -21,7 +21,8 @@ from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.stream_table import TreeBranch
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content

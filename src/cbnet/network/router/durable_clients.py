@@ -13,7 +13,8 @@ from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.logs import audit
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED

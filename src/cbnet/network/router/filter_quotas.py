@@ -19,7 +19,8 @@ from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.security.rights import ALL_RIGHTS
 
 MAX_FILTER_CONSTRAINTS: Final = 256  # and conditions, of one filter

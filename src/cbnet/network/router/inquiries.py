@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriber, Subscriptions
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import (

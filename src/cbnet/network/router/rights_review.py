@@ -17,7 +17,7 @@ from cbnet.network.announce.confirmations import OFFER, SUBSCRIPTION
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import Link
+from cbnet.network.link.link import Link
 from cbnet.network.logs import audit
 from cbnet.network.protocol.frames import OfferFrame, Replay, Subscribe, frame_number
 from cbnet.network.protocol.reasons import refused

@@ -1,6 +1,6 @@
 """Router of a live network: a state machine without I/O.
 
-    opened(link, now, names)     a connection was dialled or accepted; the names are those in the peer's certificate
+    opened(link, now, …)         a connection was dialled or accepted
     received(link, frame, now)   a frame was received; `received_all`: several, which is faster
     held(link, now)              reading from a link is paused: its silence is not a failure
     failed(link, reason, code, now)  bytes were received that are not a valid frame
@@ -22,8 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from cbnet._kernels.fast_path import PYTHON
-from cbnet._kernels.link_buffer import LinkBuffer
-from cbnet._kernels.packet_queues import PacketQueues
+from cbnet._kernels.link_output import LinkOutput
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.durable.durable_router import DurableRouter
@@ -36,7 +35,8 @@ from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.actions import Action
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.flooding import Flooding
@@ -223,10 +223,20 @@ class Router:
 
     # --- events
 
-    def opened(self, link: int, now: float, names: frozenset[str] | None = None) -> list[Action]:
-        """Handle a new connection; `names` are those in the peer's certificate, None without TLS."""
+    def opened(
+        self,
+        link: int,
+        now: float,
+        names: frozenset[str] | None = None,
+        address: str = "",
+        output: LinkOutput | None = None,
+    ) -> list[Action]:
+        """Handle a new connection.
+
+        names: in the peer's certificate, None without TLS; output: where `forward` writes, None for an unlimited one.
+        """
         self._context.clock.advance(now)
-        self.links.open(link, names)
+        self._fast.open(self.links.open(link, names, address, output))
         return self._done()
 
     def received(self, link: int, frame: frames.Frame, now: float) -> list[Action]:
@@ -259,10 +269,6 @@ class Router:
             return self._done()
         self.durable.flush()
         return self._context.outbox.take()
-
-    def attach(self, link: int, buffer: LinkBuffer, queues: PacketQueues | None = None) -> None:
-        """Attach to a new link the buffer to which `forward` writes messages, or the queues for packets."""
-        self._fast.path.links.open(link, buffer, queues)
 
     def forward(
         self, link: int, data: Data, start: int, end: int, now: float, most: int = ANY_NUMBER

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from cbnet.network.link.links import Link
+from cbnet.network.link.link import Link
 from cbnet.network.linkstate.tree_view import TreeLink
 from cbnet.network.protocol.fields import MAX_COUNTERS, MAX_PEERS, MAX_STATUS_INTERFACES, MAX_TREES
 from cbnet.network.protocol.frames import InterfaceStatus, Peer, Status

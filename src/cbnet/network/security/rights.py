@@ -35,7 +35,7 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
-from cbnet._kernels.right_matcher import RightMatcher
+from cbnet._kernels.frame_matching import RightMatcher
 from cbnet.errors import InputError
 from cbnet.files import check_keys
 from cbnet.language.condition import Presence

@@ -10,14 +10,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cbnet._kernels.fast_path import LATE, PYTHON
-from cbnet._kernels.link_buffer import LinkBuffer
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.protocol.frames import Close
 from cbnet.network.protocol.wire import Data, FrameReader, WireError, encode
 from cbnet.network.router.router import Router
-
-_UNBOUNDED = 1 << 40  # bytes
 
 
 class Sent(NamedTuple):
@@ -36,14 +33,11 @@ class ByteRouter:
         self.router = router
         self._is_fast = is_fast
         self._readers: dict[int, FrameReader] = {}
-        self._buffers: dict[int, LinkBuffer] = {}
         self.handled = 0  # bytes that took the fast path
 
     def opened(self, link: int, now: float) -> list[Sent]:
         """Handle a new connection."""
-        self._readers[link], self._buffers[link] = FrameReader(), LinkBuffer(_UNBOUNDED, _UNBOUNDED)
-        if self._is_fast:
-            self.router.attach(link, self._buffers[link])
+        self._readers[link] = FrameReader()
         return self.performed(self.router.opened(link, now))
 
     def received(self, link: int, data: Data, now: float) -> list[Sent]:
@@ -56,7 +50,7 @@ class ByteRouter:
         try:
             while link in self._readers:
                 progress = self._forward(link, joined, at, now)
-                sent += (Sent(number, self._buffers[number].take()) for number in progress.written)
+                sent += map(self._written, progress.written)
                 sent += self.performed(progress.actions)
                 at = progress.end
                 end = reader.end_of(joined, at) if progress.outcome == PYTHON else at
@@ -73,7 +67,7 @@ class ByteRouter:
 
     def closed(self, link: int, now: float) -> list[Sent]:
         """Handle a connection that the peer closed."""
-        self._forget(link)
+        self._readers.pop(link, None)
         return self.performed(self.router.closed(link, now))
 
     def performed(self, actions: Iterable[Action]) -> list[Sent]:
@@ -86,7 +80,7 @@ class ByteRouter:
                 sent.append(Sent(action.link, encode(action.frame, self._readers[action.link].version)))
             else:
                 close = encode(Close(action.reason, action.code), self._readers[action.link].version)
-                self._forget(action.link)
+                del self._readers[action.link]
                 sent.append(Sent(action.link, close, is_last=True))
         return sent
 
@@ -97,6 +91,7 @@ class ByteRouter:
         self.handled += progress.end - start
         return progress
 
-    def _forget(self, link: int) -> None:
-        self._readers.pop(link, None)
-        self._buffers.pop(link, None)
+    def _written(self, number: int) -> Sent:
+        link = self.router.links.get(number)
+        assert link is not None
+        return Sent(number, link.output.take())

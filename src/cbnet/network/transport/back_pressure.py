@@ -1,4 +1,7 @@
-"""Back-pressure: senders that feed long queues, blocked until these queues are short again.
+"""Flow control of packets: credit between neighbours, and senders blocked while the queues that they feed are long.
+
+    packets of a link ──► handled ──► credit for the link, unless it feeds a long queue
+    credit of a link  ──► its queued packets are sent ──► a queue is short again ──► its feeders resume
 
     client      ──► queue of class 1 for a neighbour        reading from the client is paused
     neighbour,
@@ -10,7 +13,7 @@ queue it waits for, and no cycle can arise: `docs/explanation/network.md`.
 A neighbour that reads nothing although frames are queued for it would block others for ever, so its link must be
 closed. A neighbour that reads or grants credit slowly is not stalled: it sends frames other than unsolicited Pings, at
 least the answers to this side's Pings, or a full write buffer drains. A dead router sends nothing, and its link is
-closed much earlier (`links`). `Stalls` therefore detects neighbours that are alive but faulty.
+closed much earlier (`links`). `is_stalled` therefore detects neighbours that are alive but faulty.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from cbnet.network.protocol.frames import Credit, Frame, Ping
 from cbnet.network.transport.connection import Connection
+from cbnet.network.transport.fair_scheduler import FairScheduler
 
 
 class Feed(NamedTuple):
@@ -64,27 +69,89 @@ class BackPressure:
         return [feeder for queue in queues for feeder in self.relieve(queue)]
 
 
-class _Stall(NamedTuple):
-    left: int  # bytes that have left the write buffer
-    since: float
+class PacketFlow:
+    """Credit and back-pressure of all links of a router."""
+
+    def __init__(self, scheduler: FairScheduler, mark: int) -> None:
+        """Initialise; mark: bytes of other frames queued for a neighbour above which its clients' feeds are blocked."""
+        self._scheduler = scheduler
+        self._mark = mark
+        self._pressure = BackPressure()
+
+    def sent(self, connection: Connection, cause: Connection | None) -> None:
+        """Block the sender of frames that were added to a long queue, if the sender is known (`cause`)."""
+        fed = connection.output.take_fed()
+        if cause is None or not cause.link.is_open or not connection.link.is_open:
+            return
+        is_for_router, is_of_router = connection.link.is_router, cause.link.is_router
+        for hops in fed:
+            if is_of_router == (hops > 1):  # else the packet was committed again, or comes from another domain
+                self._block(Feed(connection, hops), Feed(cause, hops - 1))
+        if connection.output.size > self._mark and is_for_router and not is_of_router:
+            self._block(Feed(connection, 0), Feed(cause, 0))
+
+    def received(self, connection: Connection, frames: list[Frame]) -> list[Frame]:
+        """Apply the credit among the frames of a neighbour; return the other frames."""
+        if any(type(frame) is not Ping for frame in frames):
+            connection.link.stall = None
+        others: list[Frame] = []
+        for frame in frames:
+            if isinstance(frame, Credit):
+                connection.output.grant(frame.hops, frame.limit)
+            else:
+                others.append(frame)
+        if len(others) < len(frames):
+            self._release(connection)
+        return others
+
+    def forwarded(self, connection: Connection) -> None:
+        """Grant credit for packets that the fast path has handled."""
+        connection.link.stall = None
+        self.handled(connection)
+
+    def handled(self, connection: Connection) -> None:
+        """Grant a neighbour more credit for each class in which enough packets were handled."""
+        for hops, limit in connection.output.take_grants():
+            connection.send(Credit(hops, limit))
+
+    def relieved(self, connection: Connection) -> None:
+        """Send queued packets to a peer that reads again."""
+        self._resume(self._pressure.relieve(Feed(connection, 0)))
+        self._release(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """Remove a closed connection, and resume the senders that it blocked."""
+        self._resume(self._pressure.forget(connection))
+
+    def _block(self, queue: Feed, feeder: Feed) -> None:
+        self._pressure.block(queue, feeder)
+        if feeder.hops:
+            feeder.connection.output.withhold(feeder.hops, True)
+        else:
+            feeder.connection.link.is_blocked = True
+
+    def _release(self, connection: Connection) -> None:
+        connection.release()
+        for hops in connection.output.take_relieved():
+            self._resume(self._pressure.relieve(Feed(connection, hops)))
+
+    def _resume(self, feeders: Iterable[Feed]) -> None:
+        for connection, hops in feeders:
+            if hops:
+                connection.output.withhold(hops, False)
+                self.handled(connection)
+            else:
+                connection.link.is_blocked = False
+                self._scheduler.release(connection)
 
 
-class Stalls:
-    """Neighbours with queued frames, and the time since which they have shown no sign of reading."""
-
-    def __init__(self) -> None:
-        self._stalls: dict[Connection, _Stall] = {}
-
-    def answered(self, connection: Connection) -> None:
-        """Record a frame that shows that a neighbour reads."""
-        self._stalls.pop(connection, None)
-
-    def check(self, connections: Iterable[Connection], now: float, timeout: float) -> list[Connection]:
-        """Return the connections with queued frames whose peers have read nothing for `timeout` seconds."""
-        stalls, self._stalls = self._stalls, {}
-        for connection in connections:
-            if connection.waiting:
-                stall, left = stalls.get(connection), connection.traffic.sent - connection.unsent
-                reads = connection.unsent > 0 and stall is not None and stall.left != left
-                self._stalls[connection] = _Stall(left, now) if stall is None or reads else stall
-        return [connection for connection, stall in self._stalls.items() if now - stall.since > timeout]
+def is_stalled(connection: Connection, now: float, timeout: float) -> bool:
+    """Return whether a peer has read nothing for `timeout` seconds, although frames are queued for it."""
+    link = connection.link
+    if not link.traffic.waiting:
+        link.stall = None
+        return False
+    left = link.traffic.sent - connection.unsent
+    if link.stall is None or (connection.unsent > 0 and link.stall[0] != left):
+        link.stall = left, now
+    return now - link.stall[1] > timeout

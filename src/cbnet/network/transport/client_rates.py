@@ -11,10 +11,9 @@ a time: the reserve of bytes may become negative, and the pause lasts until it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
-from cbnet.network.link.links import Link
+from cbnet.network.link.link import Link
 from cbnet.network.router.router import ANY_NUMBER
 
 _SHORTEST: Final = 0.005  # seconds; shortest pause, so that several messages are handled after it
@@ -41,10 +40,11 @@ class Reserve:
 
 
 class _Account:
+    """The reserves of an account, which outlive its links: a client cannot refill them by reconnecting."""
+
     def __init__(self, now: float) -> None:
         self.messages = Reserve(now)
         self.bytes = Reserve(now)
-        self.counted: dict[int, tuple[int, int]] = {}  # messages and bytes of each link so far
 
 
 class ClientRates:
@@ -65,29 +65,21 @@ class ClientRates:
         rights, pause = link.rights, 0.0
         if rights.messages_per_second is None and rights.bytes_per_second is None:
             return 0.0
-        account, total = self._account(link, now), (link.traffic.messages_received, link.traffic.received)
-        messages, bytes = account.counted.get(link.id, (0, 0))
-        account.counted[link.id] = total
+        account, (messages, bytes) = self._account(link, now), link.counted
+        self.begin(link)
         if (rate := rights.messages_per_second) is not None:
-            left = account.messages.left(rate, now) - (total[0] - messages)
-            account.messages.use(total[0] - messages)
+            left = account.messages.left(rate, now) - (link.counted[0] - messages)
+            account.messages.use(link.counted[0] - messages)
             pause = (1.0 - left) / rate
         if (rate := rights.bytes_per_second) is not None:
-            left = account.bytes.left(rate, now) - (total[1] - bytes)
-            account.bytes.use(total[1] - bytes)
+            left = account.bytes.left(rate, now) - (link.counted[1] - bytes)
+            account.bytes.use(link.counted[1] - bytes)
             pause = max(pause, -left / rate)
         return max(pause, _SHORTEST) if pause > 0 else 0.0
 
-    def begin(self, links: Iterable[Link], now: float) -> None:
-        """Start counting from now on the traffic of links whose rights have changed."""
-        for link in links:
-            self._account(link, now).counted[link.id] = link.traffic.messages_received, link.traffic.received
-
-    def forget(self, link: Link) -> None:
-        """Remove a closed link. The reserves of its account stay: a client cannot refill them by reconnecting."""
-        account = self._accounts.get(link.account)
-        if account is not None:
-            account.counted.pop(link.id, None)
+    def begin(self, link: Link) -> None:
+        """Start counting from now on the traffic of a link whose rights may have changed."""
+        link.counted = link.traffic.messages_received, link.traffic.received
 
     def _account(self, link: Link, now: float) -> _Account:
         account = self._accounts.get(link.account)

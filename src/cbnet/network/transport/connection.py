@@ -2,8 +2,8 @@
 
 All connections of a thread read into one buffer, whose bytes are handled before the next read. Frames sent in one
 iteration of the event loop are written together. When the peer does not read and the socket buffer is full, frames are
-queued; lossy ones are then dropped, oldest first, and counted (`link_buffer`). Packets for a neighbour wait in separate
-queues, also while it grants no credit for them (`packet_queues`).
+queued; lossy ones are then dropped, oldest first, and counted. Packets for a neighbour wait in separate queues, also
+while it grants no credit for them (`link_output`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import threading
 from collections.abc import Iterable
 from typing import Protocol, cast
 
-from cbnet._kernels.link_buffer import LinkBuffer
-from cbnet._kernels.packet_queues import PacketQueues
+from cbnet._kernels.link_output import LinkOutput
+from cbnet.network.link.link import Link
 from cbnet.network.protocol.frames import (
     Answer,
     Close,
@@ -71,11 +71,8 @@ class ConnectionOwner(Protocol):
     def closed(self, connection: Connection) -> None:
         """Handle the end of a connection."""
 
-    def dropped(self, connection: Connection, count: int) -> None:
-        """Handle frames dropped because the peer reads too slowly."""
-
-    def overflowed(self, connection: Connection) -> None:
-        """Handle an overfull queue: the connection must be closed."""
+    def congested(self, connection: Connection, dropped: int) -> None:
+        """Handle frames that were dropped because the peer reads too slowly, or a queue that is overfull."""
 
     def relieved(self, connection: Connection) -> None:
         """Handle an empty queue: the peer reads again."""
@@ -94,18 +91,18 @@ _read_buffer = _ReadBuffer()
 class Connection(asyncio.BufferedProtocol):
     """One end of a TCP connection."""
 
-    def __init__(self, owner: ConnectionOwner, buffer: LinkBuffer, queues: PacketQueues | None = None) -> None:
-        """Initialise with the buffer of the link; queues: for packets, only in a router."""
-        self.buffer = buffer
-        self.queues = queues
-        self.traffic = buffer.traffic
+    link: Link  # in a router
+
+    def __init__(self, owner: ConnectionOwner, output: LinkOutput) -> None:
+        self.output = output
+        self.traffic = output.traffic
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self.reader = FrameReader()
         self._input = _read_buffer.view
         self._is_due = False  # whether a write is scheduled for the end of this iteration
-        self._is_closing = False
+        self.is_open = False  # since `opened`, until either side closes the connection
         self._transport: asyncio.Transport
         self.names: frozenset[str] | None = None  # in the peer's certificate; None: no TLS
         self.error: Exception | None = None  # that ended the connection
@@ -117,6 +114,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         self.names = certificate_names(transport)
         self._transport.set_write_buffer_limits(_HIGH, _LOW)
+        self.is_open = True
         self._owner.opened(self)
 
     def get_buffer(self, _: int) -> memoryview:
@@ -125,27 +123,27 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, count: int) -> None:
         """Pass the bytes that were read to the owner."""
-        if not self._is_closing:
+        if self.is_open:
             self.traffic.received += count
             self._owner.received(self, self._input[:count])
 
     def connection_lost(self, error: Exception | None) -> None:
         """Notify the owner, unless this side closed the connection."""
         self.error = error
-        was_closing, self._is_closing = self._is_closing, True
+        was_open, self.is_open = self.is_open, False
         if not self.ended.done():
             self.ended.set_result(None)
-        if not was_closing:
+        if was_open:
             self._owner.closed(self)
 
     def pause_writing(self) -> None:
         """Queue frames from now on."""
-        self.buffer.pause()
+        self.output.pause()
 
     def resume_writing(self) -> None:
         """Write the queued frames."""
-        self._write(self.buffer.resume())
-        if not self.buffer.is_paused:
+        self._write(self.output.resume())
+        if not self.output.is_paused:
             self._owner.relieved(self)
 
     # --- operations
@@ -158,80 +156,70 @@ class Connection(asyncio.BufferedProtocol):
         """Send a frame at the end of this event-loop iteration, or when there is credit for it."""
         if type(frame) in _COUNTED:
             self.traffic.messages_sent += 1
-        if self.queues is not None and isinstance(frame, Packet):
-            self.queues.add_body(frame.hops, encode_body(frame))
+        if isinstance(frame, Packet):
+            self.output.add_packet(frame.hops, encode_body(frame))
             self.written()
             return
-        if self.queues is not None and isinstance(frame, Ping) and frame.number and self.queues.size:
-            self.queues.add_later(encode_body(frame))  # its answer confirms the packets before it
+        if isinstance(frame, Ping) and frame.number and self.output.queued_packets:
+            self.output.add_later(encode_body(frame))  # its answer confirms the packets before it
             frame = Ping(0)  # the answer shows that the peer is alive
-        if not self.buffer.is_paused or type(frame) not in _KEEPALIVES:
-            self.buffer.add_body(encode_body(frame, self.reader.version))
+        if not self.output.is_paused or type(frame) not in _KEEPALIVES:
+            self.output.add_body(encode_body(frame, self.reader.version))
             self.written()
 
     def release(self) -> None:
         """Send queued packets that have credit."""
-        if self.queues is not None:
-            self.queues.release()
-            self.written()
+        self.output.release()
+        self.written()
 
     def send_bytes(self, data: bytes) -> None:
         """Send encoded frames."""
-        self.buffer.add(data)
+        self.output.add(data)
         self.written()
 
     def written(self) -> None:
-        """Handle frames that were added to the buffer or the queues."""
-        dropped = 0 if self.queues is None else self.queues.take_dropped()
-        if not self.buffer.is_paused:
+        """Handle frames that were added to the output."""
+        dropped = self.output.take_dropped()
+        if not self.output.is_paused:
             self._schedule()
-        else:
-            dropped += self.buffer.take_dropped()
-        if dropped:
-            self._owner.dropped(self, dropped)
-        if self.buffer.is_overfull:
-            self._owner.overflowed(self)
+        if dropped or self.output.is_overfull:
+            self._owner.congested(self, dropped)
 
     @property
     def queued(self) -> int:
         """Bytes of memory used by frames that are queued for a peer that does not read."""
-        return self.buffer.allocated + self.unsent if self.buffer.is_paused else 0
+        return self.output.allocated + self.unsent if self.output.is_paused else 0
 
     def limit_queue(self, size: int) -> None:
         """Queue at most `size` bytes for a peer that does not read: drop the oldest messages, or close the link."""
-        self.buffer.limit(max(0, size - self.unsent))
+        self.output.limit(max(0, size - self.unsent))
         self.written()
 
     def close(self, reason: str, code: ReasonCode = ReasonCode.OTHER) -> None:
         """Send a `Close` with a reason, then close the connection; `closed` is not called."""
-        if self._is_closing:
+        if not self.is_open:
             return
-        self._write(self.buffer.take() + encode(Close(reason, code), self.reader.version))  # without queued frames
+        self._write(self.output.take() + encode(Close(reason, code), self.reader.version))  # without queued frames
         self._end()
 
     def finish(self) -> None:
         """Close the connection when all queued frames have been sent; `closed` is not called."""
-        self._write(self.buffer.resume())
+        self._write(self.output.resume())
         self._end()
 
     def _end(self) -> None:
-        self._is_closing = True
+        self.is_open = False
         self._transport.close()
         self._loop.call_later(_LINGER, self._transport.abort)
 
     @property
     def pending(self) -> int:
         """Bytes sent or queued that the peer has not read, as far as this side knows."""
-        return self.buffer.ready + self.waiting + self.unsent
-
-    @property
-    def waiting(self) -> int:
-        """Bytes that are queued."""
-        return self.buffer.size + (0 if self.queues is None else self.queues.size)
+        return self.output.ready + self.traffic.waiting + self.unsent
 
     def abort(self) -> None:
         """Close the connection at once, without a `Close` frame; `closed` is not called."""
-        self._is_closing = True
+        self.is_open = False
         self._transport.abort()
 
     async def wait_closed(self, timeout: float) -> None:
@@ -243,12 +231,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_reading(self) -> None:
         """Stop reading until `resume_reading`."""
-        if not self._is_closing and not self._transport.is_closing():
+        if self.is_open and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Resume reading."""
-        if not self._is_closing and not self._transport.is_closing():
+        if self.is_open and not self._transport.is_closing():
             self._transport.resume_reading()
 
     @property
@@ -259,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def has_backlog(self) -> bool:
         """Whether a large amount will be written at the end of this iteration."""
-        return self.buffer.ready > _LOW
+        return self.output.ready > _LOW
 
     @property
     def end_reason(self) -> str:
@@ -278,15 +266,15 @@ class Connection(asyncio.BufferedProtocol):
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._flush)
-        elif self.buffer.ready > _MAX_BATCH:
+        elif self.output.ready > _MAX_BATCH:
             self._flush()
 
     def _flush(self) -> None:
         self._is_due = False
-        self._write(self.buffer.take())
+        self._write(self.output.take())
 
     def _write(self, data: bytes) -> None:
-        if not data or self._is_closing or self._transport.is_closing():
+        if not data or not self.is_open or self._transport.is_closing():
             return
         self.traffic.sent += len(data)
         try:

@@ -14,26 +14,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from cbnet.network.link.counters import DropReason, denials, drops
-from cbnet.network.link.links import Link
+from cbnet.network.link.link import Link
 from cbnet.network.logs import log
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.frames import Hello
 from cbnet.network.router.router import Router
-from cbnet.network.transport.connection import Connection
 
 _TOTALS_INTERVAL = 10.0  # seconds
 _NETWORK_INTERVAL = 1.0  # seconds: while a network starts, its view changes all the time
-
-
-@dataclass
-class _Peer:
-    role: str
-    name: str
-    address: str
-    since: float
 
 
 class EventLog:
@@ -41,8 +32,6 @@ class EventLog:
 
     def __init__(self, router: Router) -> None:
         self._router = router
-        self._up: dict[int, _Peer] = {}
-        self._close_reasons: dict[int, str] = {}  # sent by peers
         self._version = router.version
         self._is_complete = True
         self._logged: Counter[str] = Counter()
@@ -66,27 +55,21 @@ class EventLog:
         """Log that a peer was refused."""
         self._log(logging.WARNING, "refused", address=address, reason=reason)
 
-    def link_up(self, number: int, link: Link, connection: Connection, now: float) -> None:
+    def link_up(self, link: Link, now: float) -> None:
         """Log a link whose peer has sent its Hello, once."""
-        if number in self._up or link.hello is None:
-            return
-        peer = self._up[number] = _Peer(link.hello.role, link.hello.name, connection.peer_address, now)
-        self._log(logging.INFO, "link up", name=peer.name, role=peer.role, address=peer.address)
+        if link.up_since is None and link.hello is not None:
+            link.up_since = now
+            self._log(logging.INFO, "link up", **_peer(link, link.hello))
 
-    def close_received(self, number: int, reason: str) -> None:
-        """Store why the peer closes a link, for `link_down`."""
-        self._close_reasons[number] = reason
-
-    def link_down(self, number: int, address: str, reason: str, now: float) -> None:
+    def link_down(self, link: Link, reason: str, now: float) -> None:
         """Log that a link was closed, or that a new connection was refused."""
-        peer, peer_reason = self._up.pop(number, None), self._close_reasons.pop(number, None)
-        if peer_reason is not None:
-            reason = f"closed by the peer: {peer_reason}"
-        if peer is not None:
-            self._log(logging.INFO, "link down", name=peer.name, role=peer.role, address=peer.address, reason=reason,
-                      seconds=round(now - peer.since, 1))  # fmt: skip
+        if link.close_reason is not None:
+            reason = f"closed by the peer: {link.close_reason}"
+        if link.up_since is not None and link.hello is not None:
+            seconds = round(now - link.up_since, 1)
+            self._log(logging.INFO, "link down", **_peer(link, link.hello), reason=reason, seconds=seconds)
         elif reason:
-            self.refused(address, reason)
+            self.refused(link.address, reason)
 
     def unreachable(self, name: str, address: Address, error: Exception, *, is_first: bool) -> None:
         """Log that a neighbour cannot be dialled; as a warning only the first time."""
@@ -149,3 +132,7 @@ class EventLog:
 
     def _log(self, level: int, event: str, **members: Any) -> None:
         log(level, event, **self.context | members)
+
+
+def _peer(link: Link, hello: Hello) -> dict[str, str]:
+    return {"name": hello.name, "role": hello.role, "address": link.address}

@@ -17,7 +17,8 @@ more than its rates allow is paused (`client_rates`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
+from dataclasses import dataclass
 from time import thread_time
 from typing import NamedTuple, Protocol
 
@@ -39,6 +40,7 @@ from cbnet.network.protocol.frames import (
     frame_number,
 )
 from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
+from cbnet.network.transport.client_rates import ClientRates
 from cbnet.network.transport.connection import Connection
 
 TIME_SLICE = 0.02  # seconds of processor time
@@ -66,8 +68,8 @@ _NOTHING = _Batch([], 0)
 class FrameProcessor(Protocol):
     """The callbacks of a scheduler."""
 
-    def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
-        """Handle the plain messages in `data`, up to the first other frame; None: the connection was closed."""
+    def forward(self, connection: Connection, data: Data, start: int, most: int) -> Progress | None:
+        """Handle at most `most` plain messages, up to the first other frame; None: the connection was closed."""
 
     def process(self, connection: Connection, frames: list[Frame]) -> bool:
         """Process frames; return whether the connection is still open."""
@@ -78,25 +80,22 @@ class FrameProcessor(Protocol):
     def closed(self, connection: Connection) -> None:
         """Handle the end of a connection that has no frames left."""
 
-    def client_of(self, connection: Connection) -> Hashable:
-        """Return a key that all connections of a client share."""
 
-    def is_blocked(self, connection: Connection) -> bool:
-        """Return whether the frames of a connection must wait until its `release`."""
-
-    def pause(self, connection: Connection) -> float:
-        """Return for how many seconds the frames of a connection must wait."""
+@dataclass
+class _Waiting:
+    data: bytearray  # frames
+    is_held: bool = False  # until `release`
+    is_closed: bool = False  # by the peer
 
 
 class FairScheduler:
     """Processes frames, and queues the frames of connections that have used up their time slice."""
 
-    def __init__(self, processor: FrameProcessor) -> None:
+    def __init__(self, processor: FrameProcessor, rates: ClientRates) -> None:
         self._processor = processor
-        self._waiting: dict[Connection, bytearray] = {}
-        self._held: set[Connection] = set()  # waiting until `release`
-        self._closed: set[Connection] = set()  # by the peer, with frames left to process
-        self._paused: dict[Hashable, float] = {}  # client -> time until which its slow frames wait
+        self._rates = rates
+        self._waiting: dict[Connection, _Waiting] = {}
+        self._paused: dict[str | Connection, float] = {}  # account, or link without one -> end of its pause
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -108,7 +107,7 @@ class FairScheduler:
         """Process the frames in `data` in order, some now and the rest later."""
         waiting = self._waiting.get(connection)
         if waiting is not None:
-            waiting += data
+            waiting.data += data
         else:
             joined = connection.reader.join(data)
             if joined:
@@ -116,37 +115,37 @@ class FairScheduler:
 
     def defer_close(self, connection: Connection) -> bool:
         """Return whether a connection that the peer closed has frames left; if so, `closed` is called after them."""
-        if connection in self._waiting:
-            self._closed.add(connection)
-            return True
-        return False
+        waiting = self._waiting.get(connection)
+        if waiting is not None:
+            waiting.is_closed = True
+        return waiting is not None
 
     def release(self, connection: Connection) -> None:
         """Resume processing the frames of a blocked connection."""
-        if connection in self._held:
-            self._held.discard(connection)
+        waiting = self._waiting.get(connection)
+        if waiting is not None and waiting.is_held:
+            waiting.is_held = False
             self._loop.call_soon(self._resume, connection)
 
     def forget(self, connection: Connection) -> None:
         """Discard the queued frames of a connection."""
         self._waiting.pop(connection, None)
-        self._held.discard(connection)
-        self._closed.discard(connection)
         self._paused.pop(connection, None)
 
     def _serve(self, connection: Connection, data: Data) -> None:
         """Process the frames in `data` until its end or the end of the time slice."""
-        at, began, is_slow = 0, None, False
-        end = self._loop.time() + WALL_SLICE
+        at, began, is_slow, link = 0, None, False, connection.link
+        now = self._loop.time()
+        end = now + WALL_SLICE
         while True:
-            progress = self._processor.forward(connection, data, at)
+            progress = self._processor.forward(connection, data, at, self._rates.allowed(link, now))
             if progress is None:
                 return
-            at = progress.end
-            if self._processor.is_blocked(connection):
-                self._hold(connection, data, at)
+            at, now = progress.end, self._loop.time()
+            if link.is_blocked:
+                self._wait(connection, data, at, None)
                 return
-            pause = self._processor.pause(connection)
+            pause = self._rates.pause(link, now)
             if pause > 0:
                 self._wait(connection, data, at, pause)
                 return
@@ -170,45 +169,39 @@ class FairScheduler:
             if batch.error:
                 self._processor.failed(connection, batch.error)
                 return
-            if self._processor.is_blocked(connection):
-                self._hold(connection, data, at)
+            if link.is_blocked:
+                self._wait(connection, data, at, None)
                 return
-            took = thread_time() - began
-            is_late = took > TIME_SLICE or self._loop.time() > end
+            took, now = thread_time() - began, self._loop.time()
+            is_late = took > TIME_SLICE or now > end
             if is_late and (is_slow or at < len(data)):
                 if is_slow:
-                    self._paused[self._processor.client_of(connection)] = self._loop.time() + took
+                    self._paused[link.account or connection] = now + took
                 self._wait(connection, data, at, took if is_slow else 0.0)
                 return
 
     def _pause(self, connection: Connection) -> float:
         """Return how long the slow frames of a client must wait, in seconds."""
-        client = self._processor.client_of(connection)
+        client = connection.link.account or connection
         pause = self._paused.get(client, 0.0) - self._loop.time()
         if pause <= 0:
             self._paused.pop(client, None)
         return pause
 
-    def _wait(self, connection: Connection, data: Data, start: int, seconds: float) -> None:
-        self._keep(connection, data, start)
-        self._loop.call_later(seconds, self._resume, connection)
-
-    def _hold(self, connection: Connection, data: Data, start: int) -> None:
-        self._keep(connection, data, start)
-        self._held.add(connection)
-
-    def _keep(self, connection: Connection, data: Data, start: int) -> None:
-        self._waiting[connection] = bytearray(memoryview(data)[start:])
+    def _wait(self, connection: Connection, data: Data, start: int, seconds: float | None) -> None:
+        """Keep the frames from `start` on for some seconds; None: until `release`."""
+        self._waiting[connection] = _Waiting(bytearray(memoryview(data)[start:]), is_held=seconds is None)
         connection.pause_reading()
+        if seconds is not None:
+            self._loop.call_later(seconds, self._resume, connection)
 
     def _resume(self, connection: Connection) -> None:
-        data = self._waiting.pop(connection, None)
-        if data is None:
+        waiting = self._waiting.pop(connection, None)
+        if waiting is None:
             return
         connection.resume_reading()
-        self._serve(connection, data)
-        if connection in self._closed and connection not in self._waiting:
-            self._closed.discard(connection)
+        self._serve(connection, waiting.data)
+        if waiting.is_closed and not self.defer_close(connection) and connection.link.is_open:
             self._processor.closed(connection)
 
 
@@ -223,8 +216,8 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
             number = data[start + _NUMBER] if end - start > _NUMBER else 0
             if end == start or (frames and (end > last or (number in _ENDING and not is_durable))):
                 break
-            if number == _PACKET and connection.queues is not None:
-                connection.queues.count_received(data, start, end)
+            if number == _PACKET:
+                connection.output.count_received(data, start, end)
             frame = reader.read(data, start, end)
             start = end
             if frame is not None:

@@ -11,16 +11,8 @@ A client that chose to be disconnected instead of losing messages is disconnecte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from cbnet.network.transport.connection import Connection
-
-
-class ClientQueue(NamedTuple):
-    """The queue of a client."""
-
-    account: str  # empty: none
-    connection: Connection
 
 
 class QueueBudget:
@@ -33,23 +25,23 @@ class QueueBudget:
         self.total = total
         self._cut: set[Connection] = set()  # connections with lowered limits
 
-    def enforce(self, queues: Iterable[ClientQueue]) -> None:
+    def enforce(self, clients: Iterable[Connection]) -> None:
         """Cut the longest queues as far as the budgets require."""
-        long = [queue for queue in queues if queue.connection.queued]
+        slow = [client for client in clients if client.queued]
         cut, self._cut = self._cut, set()
-        if sum(queue.connection.queued for queue in long) > min(self._account, self.total):
-            self._cut_all(long)
+        if sum(client.queued for client in slow) > min(self._account, self.total):
+            self._cut_all(slow)
         for connection in cut - self._cut:
-            connection.buffer.max_lossy = self._each
+            connection.output.max_lossy = self._each
 
-    def _cut_all(self, queues: list[ClientQueue]) -> None:
+    def _cut_all(self, clients: list[Connection]) -> None:
         by_account: dict[str, list[int]] = {}
-        for queue in queues:
-            by_account.setdefault(queue.account, []).append(queue.connection.queued)
+        for client in clients:
+            by_account.setdefault(client.link.account, []).append(client.queued)
         levels = {account: level(sizes, self._account) for account, sizes in by_account.items() if account}
-        highest = level([queue.connection.queued for queue in queues], self.total)
-        for account, connection in queues:
-            allowed = min(levels.get(account, self._each), highest)
+        highest = level([client.queued for client in clients], self.total)
+        for connection in clients:
+            allowed = min(levels.get(connection.link.account, self._each), highest)
             if connection.queued > allowed:
                 self._cut.add(connection)
                 connection.limit_queue(allowed)

@@ -1,6 +1,6 @@
 """A router over TCP: the state machine, a listening socket, and connections to neighbours.
 
-    neighbours and clients ─► connections ─► frames ─► `router` ─► actions ─► connections
+    neighbours and clients ─► connections ─► `FairScheduler` ─► `router` ─► actions ─► connections
 
 A slow consumer cannot exhaust the memory of the process: frames are queued for it up to a limit. Beyond it
 
@@ -9,7 +9,7 @@ A slow consumer cannot exhaust the memory of the process: frames are queued for 
     a client        messages are dropped, oldest first, and the client receives their number; or it is disconnected,
                     if it chose that policy
 
-Routers grant each other credit for packets (`packet_queues`); back-pressure never stops reading from a neighbour. The
+Routers grant each other credit for packets; back-pressure never stops reading from a neighbour. The
 state machine is not aware of any of this.
 """
 
@@ -18,22 +18,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from ssl import SSLError
 
-from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
-from cbnet._kernels.packet_queues import PacketQueues
+from cbnet._kernels.link_output import LinkOutput, LinkTraffic
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.errors import NotTrusted, Refused
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
-from cbnet.network.link.links import Link
+from cbnet.network.link.link import Interface
 from cbnet.network.link.settings import Settings
-from cbnet.network.link.traffic import Interface, InterfaceTraffic
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, Ping
@@ -44,6 +42,7 @@ from cbnet.network.security.access import Access
 from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
 from cbnet.network.security.tls import TlsContext, TlsContexts, dial, tls_error_text
 from cbnet.network.transport.acceptor import Acceptor
+from cbnet.network.transport.back_pressure import PacketFlow, is_stalled
 from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.client_rates import ClientRates
 from cbnet.network.transport.connection import Connection
@@ -52,8 +51,7 @@ from cbnet.network.transport.fair_scheduler import FairScheduler
 from cbnet.network.transport.journal.journal_thread import JournalThread
 from cbnet.network.transport.journal.sqlite_journal import SqliteJournal
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
-from cbnet.network.transport.packet_flow import PacketFlow
-from cbnet.network.transport.queue_budget import ClientQueue, QueueBudget
+from cbnet.network.transport.queue_budget import QueueBudget
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between checks whether a neighbour must be dialled
@@ -93,17 +91,12 @@ class TcpRouter:
         self.event_log = EventLog(self.router)
         self._loop = asyncio.get_running_loop()
         self._numbers = count(1)
-        self._connections: dict[int, Connection] = {}
-        self._ids: dict[Connection, int] = {}
-        self._scheduler = FairScheduler(self)
-        self._kept_alive = 0.0  # time of the last keepalive
-        self._sent: dict[Connection, int] = {}  # bytes sent by then
-        self._unreported: dict[Connection, int] = {}  # messages dropped that the client has not been notified of
-        self._links: dict[Connection, Link] = {}
-        self._flow = PacketFlow(self._links, MARK, self._scheduler.release)
-        self._budget = QueueBudget(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_ACCOUNT, settings.queue_bytes)
+        self._connections: dict[int, Connection] = {}  # by the numbers of their links
         self._rates = ClientRates()
-        self._traffic = InterfaceTraffic()
+        self._scheduler = FairScheduler(self, self._rates)
+        self._flow = PacketFlow(self._scheduler, MARK)
+        self._budget = QueueBudget(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_ACCOUNT, settings.queue_bytes)
+        self._kept_alive = 0.0  # time of the last check for keepalives
         self._began = self.ticked = self._view_changed = self._loop.time()
         self._views = self.router.versions.changes
         self._ticking: asyncio.Task[None] | None = None
@@ -135,7 +128,8 @@ class TcpRouter:
                 self._dialling.pop(name).cancel()
         self.perform(self.router.reload(settings, access, self._now))
         self._apply_limits()
-        self._rates.begin((link for link in self._links.values() if link.account), self._now)
+        for link in self.router.links.all():
+            self._rates.begin(link)
         for name in before.keys() - neighbours.keys():
             dialled = self._dialled.get(name)
             if dialled is not None:
@@ -157,7 +151,7 @@ class TcpRouter:
             raise Refused(f"{self.router.settings.name} is stopping; use another router, or wait until it is back")
         connection = self._connection()
         connect_in_memory(client, connection, info)
-        self._links[connection].is_listed = is_listed
+        connection.link.is_listed = is_listed
 
     async def drain(self, seconds: float) -> None:
         """Prepare a lossless stop: divert new messages, and send the queued ones, within `seconds`.
@@ -174,12 +168,12 @@ class TcpRouter:
         is_acknowledged = self.router.is_departure_known
         if self.router.links.routers():
             await asyncio.sleep(max(0.0, min(self.router.settings.overlap, end - self.now)))
-        await self._close_links([each for each, link in self._links.items() if not link.is_router], end)
+        await self._close_links(self._clients(), end)
         await self._until(lambda: not self._pending(), end)
         for dialling in self._dialling.values():
             dialling.cancel()
         pending = self._pending()
-        await self._close_links(list(self._links), end)
+        await self._close_links([*self._connections.values()], end)
         self.event_log.drained(self.now - began, is_acknowledged=is_acknowledged, pending=pending)
 
     async def stop(self, reason: str = "the router stops") -> None:
@@ -202,31 +196,29 @@ class TcpRouter:
 
     def opened(self, connection: Connection) -> None:
         """Register a new connection."""
-        number = next(self._numbers)
+        number, output = next(self._numbers), connection.output
         self._connections[number] = connection
-        self._ids[connection] = number
-        self.router.attach(number, connection.buffer, connection.queues)
-        self.perform(self.router.opened(number, self._now, connection.names))
-        link = self._links[connection] = self._link(connection)
-        link.traffic, link.address = connection.traffic, connection.peer_address
+        actions = self.router.opened(number, self._now, connection.names, connection.peer_address, output)
+        link = self.router.links.get(number)
+        assert link is not None
+        connection.link = link
+        self.perform(actions)
 
     def received(self, connection: Connection, data: memoryview) -> None:
         """Schedule frames for the router."""
         self._scheduler.add(connection, data)
 
-    def forward(self, connection: Connection, data: Data, start: int) -> Progress | None:
+    def forward(self, connection: Connection, data: Data, start: int, most: int) -> Progress | None:
         """Pass bytes to the fast path of the router; return None if the connection was closed."""
-        now, sender = self._now, self._links[connection]
-        most = self._rates.allowed(sender, now)
-        progress = self.router.forward(self._ids[connection], data, start, len(data), now, most)
+        link = connection.link
+        progress = self.router.forward(link.id, data, start, len(data), self._now, most)
         self.perform(progress.actions, connection)
         for number in progress.written:
             written = self._connections.get(number)
             if written is not None:
                 written.written()
                 self._flow.sent(written, connection)
-        link = self._links.get(connection)
-        if link is None:
+        if not link.is_open:
             return None
         if link.is_router and progress.end > start:
             self._flow.forwarded(connection)
@@ -234,59 +226,52 @@ class TcpRouter:
 
     def process(self, connection: Connection, frames: list[Frame]) -> bool:
         """Pass frames to the router; return whether the connection is still open."""
-        number = self._ids[connection]
+        link = connection.link
         connection.count_received(frames)
         if frames and isinstance(frames[-1], Close):
-            self.event_log.close_received(number, frames[-1].reason)
-        if self._link(connection).is_router:
+            link.close_reason = frames[-1].reason
+        if link.is_router:
             frames = self._flow.received(connection, frames)
-        self.perform(self.router.received_all(number, frames, self._now), connection)
+        self.perform(self.router.received_all(link.id, frames, self._now), connection)
         if connection.reader.skipped:
             self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.reader.skipped
             connection.reader.skipped = 0
         if self.router.has_work:
             self._begin_work()
-        link = self.router.links.get(number)
-        if link is None:
+        if not link.is_open:
             return False
-        self.event_log.link_up(number, link, connection, self._now)
+        self.event_log.link_up(link, self._now)
         self._acceptor.forget(connection)
-        connection.buffer.drops = link.drops_when_slow
+        connection.output.drops = link.drops_when_slow
         if link.is_router:
-            connection.buffer.max_size = MAX_QUEUED_FOR_NEIGHBOUR
+            connection.output.max_size = MAX_QUEUED_FOR_NEIGHBOUR
             self._flow.handled(connection)
         return True
 
     def failed(self, connection: Connection, reason: str, code: ReasonCode = ReasonCode.PROTOCOL) -> None:
         """Close a connection, such as one that carried invalid bytes."""
-        number = self._ids.get(connection)
-        if number is not None:  # otherwise an earlier frame has closed it
-            self.perform(self.router.failed(number, reason, code, self._now))
+        if connection.link.is_open:  # otherwise an earlier frame has closed it
+            self.perform(self.router.failed(connection.link.id, reason, code, self._now))
 
     def closed(self, connection: Connection) -> None:
         """Report the end of a connection to the router, after its last frames."""
-        if self._scheduler.defer_close(connection):
-            return
-        number = self._forget(connection, connection.end_reason)
-        if number is not None:
-            self.perform(self.router.closed(number, self._now))
+        if not self._scheduler.defer_close(connection) and connection.link.id in self._connections:
+            self._forget(connection, connection.end_reason)
+            self.perform(self.router.closed(connection.link.id, self._now))
 
-    def dropped(self, connection: Connection, count: int) -> None:
-        """Count dropped frames; a client is notified later."""
-        if self._link(connection).is_router:
-            self.router.counters[DropReason.NEIGHBOUR_QUEUE_FULL.key] += count
-        else:
-            self.router.counters[DropReason.CLIENT_QUEUE_FULL.key] += count
-            self._unreported[connection] = self._unreported.get(connection, 0) + count
-
-    def overflowed(self, connection: Connection) -> None:
-        """Close a connection whose queue is overfull."""
-        self.router.counters[Event.LINKS_TOO_SLOW] += 1
-        self.failed(connection, "the peer reads too slowly", ReasonCode.SLOW)
+    def congested(self, connection: Connection, dropped: int) -> None:
+        """Count dropped frames, of which a client is notified later; close a connection whose queue is overfull."""
+        if dropped:
+            is_router = connection.link.is_router
+            reason = DropReason.NEIGHBOUR_QUEUE_FULL if is_router else DropReason.CLIENT_QUEUE_FULL
+            self.router.counters[reason.key] += dropped
+            connection.link.lost += 0 if is_router else dropped
+        if connection.output.is_overfull:
+            self._too_slow(connection)
 
     def relieved(self, connection: Connection) -> None:
         """Notify a client of dropped messages; send queued packets to a neighbour that reads again."""
-        lost = self._unreported.pop(connection, 0)
+        lost, connection.link.lost = connection.link.lost, 0
         if lost:
             connection.send(Lost(lost))
         self._flow.relieved(connection)
@@ -302,7 +287,7 @@ class TcpRouter:
                 continue
             if type(action) is Send:
                 connection.send(action.frame)
-                if type(action.frame) is Packet or connection.buffer.size > MARK:
+                if type(action.frame) is Packet or connection.output.size > MARK:
                     self._flow.sent(connection, cause)
             else:
                 assert not isinstance(action, Send)
@@ -338,7 +323,7 @@ class TcpRouter:
 
     def interfaces(self) -> dict[Interface, LinkTraffic]:
         """Return the traffic of each interface since the start."""
-        return self._traffic.totals(self._links.values())
+        return self.router.links.interfaces()
 
     # --- internals
 
@@ -354,10 +339,13 @@ class TcpRouter:
         """Send a `Close` to peers, and wait until they have closed their links."""
         for connection in connections:
             connection.send(Close("the router is draining"))
-        await self._until(lambda: self._links.keys().isdisjoint(connections), end)  # and their frames are processed
+        await self._until(lambda: not any(each.link.is_open for each in connections), end)  # their frames are processed
+
+    def _clients(self) -> list[Connection]:
+        return [each for each in self._connections.values() if not each.link.is_router]
 
     def _pending(self) -> int:
-        return sum(connection.pending for connection in self._links)
+        return sum(connection.pending for connection in self._connections.values())
 
     @property
     def _now(self) -> float:
@@ -372,8 +360,9 @@ class TcpRouter:
             context.on_failure = self._not_trusted
 
     def _end_unknown(self, connection: Connection, reason: str) -> bool:
-        is_open = connection in self._ids
-        self.failed(connection, reason)
+        is_open = connection.is_open
+        if is_open:
+            self.failed(connection, reason)
         return is_open
 
     def _refused(self, address: str, reason: str) -> None:
@@ -387,41 +376,20 @@ class TcpRouter:
         log(logging.WARNING, "not trusted", reason=reason)
 
     def _connection(self) -> Connection:
-        buffer = LinkBuffer(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_CLIENT)
-        return Connection(self, buffer, PacketQueues(buffer, WINDOW, MARK, MAX_QUEUED_PACKETS))
+        output = LinkOutput(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_CLIENT, WINDOW, MARK, MAX_QUEUED_PACKETS)
+        return Connection(self, output)
 
-    def _link(self, connection: Connection) -> Link:
-        link = self.router.links.get(self._ids[connection])
-        assert link is not None
-        return link
+    def _too_slow(self, connection: Connection) -> None:
+        self.router.counters[Event.LINKS_TOO_SLOW] += 1
+        self.failed(connection, "the peer reads too slowly", ReasonCode.SLOW)
 
-    def client_of(self, connection: Connection) -> Hashable:
-        """Return the account of a client, which all its links share, or the connection itself."""
-        return self._link(connection).account or connection
-
-    def is_blocked(self, connection: Connection) -> bool:
-        """Return whether a client has fed a queue that is still long."""
-        return self._flow.is_blocked(connection)
-
-    def pause(self, connection: Connection) -> float:
-        """Return the seconds for which a client that has exceeded its rates must be paused."""
-        link = self._links.get(connection)
-        return 0.0 if link is None else self._rates.pause(link, self._now)
-
-    def _forget(self, connection: Connection, reason: str) -> int | None:
-        number = self._ids.pop(connection, None)
-        if number is not None:
-            self._connections.pop(number, None)
-            link = self._links.pop(connection)
-            self._traffic.add_closed(link)
-            self._rates.forget(link)
-            self.event_log.link_down(number, connection.peer_address, reason, self._now)
-        self._unreported.pop(connection, None)
-        self._scheduler.forget(connection)
-        self._acceptor.forget(connection)
-        self._flow.forget(connection)
+    def _forget(self, connection: Connection, reason: str) -> None:
+        """Remove a closed connection; the router removes its link."""
+        del self._connections[connection.link.id]
+        self.event_log.link_down(connection.link, reason, self._now)
+        for part in (self._scheduler, self._acceptor, self._flow):
+            part.forget(connection)
         self._begin_work()
-        return number
 
     def _begin_work(self) -> None:
         if not self._is_working:
@@ -440,15 +408,14 @@ class TcpRouter:
             await asyncio.sleep(_TICK)
             now = self._now
             for connection in self._scheduler.waiting:
-                self.router.held(self._ids[connection], now)
+                self.router.held(connection.link.id, now)
             self._keep_alive(now)
             self.perform(self.router.tick(now))
             self._begin_work()
-            self._budget.enforce(
-                [ClientQueue(link.account, each) for each, link in self._links.items() if not link.is_router]
-            )
-            for connection in self._flow.stalled(now, self.router.settings.silence):
-                self.overflowed(connection)
+            self._budget.enforce(self._clients())
+            for connection in [*self._connections.values()]:
+                if connection.link.is_router and is_stalled(connection, now, self.router.settings.silence):
+                    self._too_slow(connection)
             self.event_log.check(now)
             if self.router.versions.changes != self._views:
                 self._views, self._view_changed = self.router.versions.changes, now
@@ -460,9 +427,9 @@ class TcpRouter:
             return
         self._kept_alive = now
         for connection in self._connections.values():
-            if connection.traffic.sent == self._sent.get(connection):
+            if connection.traffic.sent == connection.link.sent_before:
                 connection.send(Ping(0))
-        self._sent = {connection: connection.traffic.sent for connection in self._connections.values()}
+            connection.link.sent_before = connection.traffic.sent
 
     def _start_dialling(self, name: str, address: Address) -> None:
         self._dialling[name] = self._loop.create_task(self._dial(name, address))

@@ -7,7 +7,7 @@ from support.link_networks import LinkNetwork, LinkRouter, hello_of
 
 from cbnet.network.link import links
 from cbnet.network.link.actions import Send, Shut
-from cbnet.network.link.links import session_id
+from cbnet.network.link.link import session_id
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong
 from cbnet.network.protocol.reasons import ReasonCode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cbnet.network.link.links import Link
+from cbnet.network.link.link import Link
 from cbnet.network.protocol.frames import Hello
 from cbnet.network.router.router import ANY_NUMBER
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
@@ -11,7 +11,7 @@ from cbnet.network.transport.client_rates import ClientRates
 
 def link(id, rights, name="ticker"):
     hello = Hello(low=1, high=1, role="client", name=name, network="n", incarnation=0, link=0, scheme="")
-    return Link(id, 0.0, 0.0, hello=hello, rights=rights)
+    return Link(id, hello=hello, rights=rights)
 
 
 def receive(rates, over, messages, now, bytes=0):
@@ -48,7 +48,6 @@ def test_links_of_an_account_share_its_rate_and_accounts_do_not():
 def test_connecting_again_does_not_renew_the_reserve():
     rates, one = ClientRates(), link(1, Rights(messages_per_second=100))
     receive(rates, one, 100, 0.0)
-    rates.forget(one)
     assert rates.allowed(link(2, one.rights), 0.0) == 0
 
 
@@ -63,6 +62,6 @@ def test_new_rates_count_from_the_moment_they_apply():
     rates, one = ClientRates(), link(1, ALL_RIGHTS)
     receive(rates, one, 10**6, 0.0)
     one.rights = Rights(messages_per_second=10)
-    rates.begin([one], 0.0)
+    rates.begin(one)
     assert rates.pause(one, 0.0) == 0.0
     assert rates.allowed(one, 0.0) == 10

@@ -3,6 +3,7 @@
 import pytest
 from support.memory_networks import Alone
 
+from cbnet.network.link.link import Link
 from cbnet.network.transport.event_log import EventLog
 
 
@@ -65,7 +66,7 @@ def test_unreachable_neighbour_is_a_warning_once(alone, caplog):
 
 def test_connection_without_a_hello_is_logged_as_refused(alone, caplog):
     event_log = EventLog(alone.router)
-    event_log.link_down(7, "127.0.0.1:9", "no Hello received for 3.5 s", 1.0)
+    event_log.link_down(Link(7, address="127.0.0.1:9"), "no Hello received for 3.5 s", 1.0)
     assert logged(caplog) == [
         ("refused", "WARNING", {"address": "127.0.0.1:9", "reason": "no Hello received for 3.5 s"})
     ]

@@ -1,11 +1,13 @@
 """Peers that send much are served in time slices, in order, and nothing is lost."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from support.waiting import wait_until_async
 
 from cbnet._kernels.fast_path import DONE, LATE, PYTHON
+from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.protocol.frames import Announce, Hello, Inquiry, Packet, Ping, Publish, StatusRequest, Subscribe
 from cbnet.network.protocol.wire import FrameReader, encode
@@ -22,10 +24,10 @@ class FakeConnection:
     """A connection that records whether it is read."""
 
     is_read = True
-    queues = None
 
-    def __init__(self, client=None):
-        self.client = client or self
+    def __init__(self, account=""):
+        self.link = SimpleNamespace(account=account, is_open=True, is_blocked=False)
+        self.output = LinkOutput(1, 1)
         self.reader = FrameReader()
         list(self.reader.feed(encode(HELLO)))
 
@@ -37,7 +39,7 @@ class FakeConnection:
 
 
 class FakeRouter:
-    """A router that takes a fixed time for every frame, and none for plain messages."""
+    """A router, and the rates of its clients, that takes a fixed time for every frame, and none for plain messages."""
 
     def __init__(self, monkeypatch, seconds):
         self.now = 0.0
@@ -45,16 +47,15 @@ class FakeRouter:
         self.ended = []
         self.errors = []
         self.closing = None
-        self.blocked = set()
         self.pauses = []  # seconds, for each time that the scheduler asks
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
-        self.scheduler = FairScheduler(self)
+        self.scheduler = FairScheduler(self, self)
 
     def add(self, connection, frames):
         self.scheduler.add(connection, b"".join(map(encode, frames)))
 
-    def forward(self, connection, data, start):
+    def forward(self, connection, data, start, _):
         """Handle plain messages, at most 16 in a time slice."""
         for _ in range(16):
             end = connection.reader.end_of(data, start)
@@ -66,7 +67,10 @@ class FakeRouter:
             start = end
         return Progress(start, LATE)
 
-    def pause(self, _):
+    def allowed(self, *_):
+        return 16
+
+    def pause(self, *_):
         return self.pauses.pop(0) if self.pauses else 0.0
 
     def process(self, connection, frames):
@@ -82,12 +86,6 @@ class FakeRouter:
 
     def closed(self, connection):
         self.ended.append(connection)
-
-    def is_blocked(self, connection):
-        return connection in self.blocked
-
-    def client_of(self, connection):
-        return connection.client
 
     def frames(self, connection):
         return [frame for each, frames in self.calls if each is connection for frame in frames]
@@ -155,7 +153,7 @@ def test_client_above_its_rate_is_not_read_until_its_pause_is_over(router):
 def test_blocked_client_waits_until_it_is_released(router):
     async def story(router):
         one, other = FakeConnection(), FakeConnection()
-        router.blocked.add(one)
+        one.link.is_blocked = True
         router.add(one, PLAIN)
         router.add(one, FAST)
         assert router.frames(one) == PLAIN[:16]  # what was handled when it was blocked
@@ -163,7 +161,7 @@ def test_blocked_client_waits_until_it_is_released(router):
         assert router.frames(other) == PLAIN[:5]
         await asyncio.sleep(0.05)
         assert (one.is_read, list(router.scheduler.waiting)) == (False, [one])
-        router.blocked.clear()
+        one.link.is_blocked = False
         router.scheduler.release(one)
         router.scheduler.release(one)
         router.scheduler.release(other)

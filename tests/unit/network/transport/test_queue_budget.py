@@ -6,18 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbnet.network.transport.queue_budget import ClientQueue, QueueBudget, level
+from cbnet.network.transport.queue_budget import QueueBudget, level
 
 EACH, ACCOUNT, TOTAL = 100, 150, 400
 
 
 class FakeConnection:
-    def __init__(self, queued):
+    def __init__(self, queued, account=""):
         self.queued = queued
-        self.buffer = SimpleNamespace(max_lossy=EACH)
+        self.link = SimpleNamespace(account=account)
+        self.output = SimpleNamespace(max_lossy=EACH)
 
     def limit_queue(self, size):
-        self.buffer.max_lossy = size
+        self.output.max_lossy = size
         self.queued = min(self.queued, size)
 
 
@@ -39,22 +40,22 @@ def test_level_is_the_highest_within_the_budget(sizes, budget):
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.integers(0, EACH)), max_size=12))
 def test_budgets_hold_and_shorter_queues_are_cut_last(told):
-    queues = [ClientQueue(account, FakeConnection(size)) for account, size in told]
-    QueueBudget(EACH, ACCOUNT, TOTAL).enforce(queues)
-    left = [queue.connection.queued for queue in queues]
+    clients = [FakeConnection(size, account) for account, size in told]
+    QueueBudget(EACH, ACCOUNT, TOTAL).enforce(clients)
+    left = [each.queued for each in clients]
     assert sum(left) <= TOTAL
     for account in "ab":
-        assert sum(each.connection.queued for each in queues if each.account == account) <= ACCOUNT
+        assert sum(each.queued for each in clients if each.link.account == account) <= ACCOUNT
     for (account, before), after in zip(told, left, strict=True):
         if after < before:  # nobody of the same account is left with more
-            assert after == max(each.connection.queued for each in queues if each.account == account)
+            assert after == max(each.queued for each in clients if each.link.account == account)
 
 
 def test_a_limit_is_lifted_when_the_queues_are_short_again():
-    queues = [ClientQueue("", FakeConnection(100)) for _ in range(5)]
+    clients = [FakeConnection(100) for _ in range(5)]
     budget = QueueBudget(EACH, ACCOUNT, TOTAL)
-    budget.enforce(queues)
-    assert {each.connection.buffer.max_lossy for each in queues} == {80}
-    queues[0].connection.queued = 0
-    budget.enforce(queues)
-    assert {each.connection.buffer.max_lossy for each in queues} == {EACH}
+    budget.enforce(clients)
+    assert {each.output.max_lossy for each in clients} == {80}
+    clients[0].queued = 0
+    budget.enforce(clients)
+    assert {each.output.max_lossy for each in clients} == {EACH}

@@ -24,7 +24,8 @@ from cbnet.network.durable.journal import DropHome, SaveHome
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.records.home_table import HomeTable, is_empty
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import Link, LinkTable
+from cbnet.network.link.link import Link
+from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.records import RecordVersion, version_of
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.protocol.content import Content

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.send_queue_reference import SendQueue
 
-from cbnet._kernels.link_buffer import LinkBuffer, LinkTraffic
+from cbnet._kernels.link_output import FrameBuffer, LinkTraffic
 from cbnet.network.protocol.frames import (
     FRAMES,
     Deliver,
@@ -31,13 +31,13 @@ def frame(size, number=DELIVER, fill=0):
 
 
 def paused(max_lossy, max_size=1000):
-    buffer = LinkBuffer(max_lossy, max_size)
+    buffer = FrameBuffer(max_lossy, max_size)
     buffer.pause()
     return buffer
 
 
 def test_ready_frames_are_taken_in_order():
-    buffer = LinkBuffer(10, 10)
+    buffer = FrameBuffer(10, 10)
     one, other = frame(20, fill=1), frame(5000, fill=2)
     buffer.add(one)
     buffer.add_body(other[4:])
@@ -48,7 +48,7 @@ def test_ready_frames_are_taken_in_order():
 
 
 def test_queued_frames_follow_ready_ones():
-    buffer = LinkBuffer(1000, 1000)
+    buffer = FrameBuffer(1000, 1000)
     buffer.add(frame(10, fill=1))
     buffer.pause()
     buffer.add(frame(10, fill=2))

@@ -1,4 +1,4 @@
-"""Bytes to be written to one link, and its traffic.
+"""The sending side of one link: frames to be written, packets that wait for credit, and its traffic.
 
     ready      frames that are written at the end of this turn of the event loop
     queued     frames since the peer stopped reading; in chunks, so that memory is given back as they are dropped
@@ -6,14 +6,31 @@
 
 Frames are queued in order. When the queue exceeds its byte limit, the oldest lossy frames are dropped, so the newest
 remain. Other frames are never dropped: if they exceed their own limit, the link must be closed.
+
+Packets for a neighbour have a queue for each hop class:
+
+    packet, hops h ──► credit of class h? ──yes──► ready, or queued
+                                │ no, or the neighbour does not read
+                                ▼
+                        queue of class h ──credit──► ready
+
+The class of a packet is the number of its hops, as sent. Both sides count the bytes of packets of each class since the
+session began. A side sends as long as its count is below the limit that the other one has granted, at first `window`. A
+packet of more than 14 hops has no class: it is lossy, and needs no credit.
+
+A queue is *long* from the time it exceeds `mark` until it is below half of it. Who feeds a long queue must be stopped:
+`take_fed` names the classes of such queues, and `take_relieved` those that are long no more.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+
+from cbnet._kernels.frame_message cimport read_number, read_text
 
 cdef extern from "Python.h":
     PyObject *new_bytes "PyBytes_FromStringAndSize" (const char *data, Py_ssize_t size) except NULL
@@ -23,6 +40,7 @@ cdef enum:
     CHUNK = 1 << 16
     MIN_READY = 1 << 10
     MAX_EXPECTED = 1 << 17
+    HEAD = 6  # bytes of a frame before its second member: length, array, number
 
 cdef enum:  # numbers of lossy frames, as in `network.protocol.frames`
     PACKET = 10
@@ -87,8 +105,8 @@ cdef uint8_t *_copy(const ChunkList *chunks, uint8_t *to) noexcept:
     return to
 
 
-cdef class LinkBuffer:
-    """The frames for one link that were not yet given to its transport."""
+cdef class FrameBuffer:
+    """Frames that were not yet given to the transport of a link."""
 
     def __init__(self, size_t max_lossy, size_t max_size, LinkTraffic traffic=None):
         """Initialise with the number of bytes above which frames are dropped, and above which the link is closed.
@@ -184,7 +202,7 @@ cdef class LinkBuffer:
             self.size = self.allocated = 0
         return self.take()
 
-    cdef size_t move(self, LinkBuffer to, size_t most) except? 0:
+    cdef size_t move(self, FrameBuffer to, size_t most) except? 0:
         """Move the oldest queued frames to another buffer, until they have `most` bytes or more; return their bytes."""
         cdef Chunk *first
         cdef uint8_t *at
@@ -276,3 +294,203 @@ cdef class LinkBuffer:
             self.queued.last = NULL
         self.allocated -= sizeof(Chunk) + first.room
         PyMem_RawFree(first)
+
+
+cdef list _numbers(uint32_t bits):
+    return [number for number in range(CLASSES) if bits >> number & 1]
+
+
+cdef class LinkOutput(FrameBuffer):
+    """The frames for one peer; if it is a neighbour, also its packets without credit, and the credit that it has here."""
+
+    def __init__(self, size_t max_lossy, size_t max_size, size_t window=0, size_t mark=0, size_t max_packets=0):
+        """Initialise with the limits of a `FrameBuffer`.
+
+        window: bytes of each class that may be on the way, 0: no packet needs credit; max_packets: bytes of a queue
+        above which its oldest packets are dropped, where those who feed it cannot be stopped.
+        """
+        super().__init__(max_lossy, max_size)
+        self.window, self.mark, self.max_packets = window, mark, max_packets
+        self.queues = []
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.classes)
+
+    def open_queues(self):
+        """Queue packets without credit from now on: the peer is a router."""
+        cdef int i
+        if self.window == 0 or self.classes != NULL:
+            return
+        self.classes = <HopClass *> PyMem_RawCalloc(CLASSES, sizeof(HopClass))
+        if self.classes == NULL:
+            raise MemoryError
+        self.queues = [None] * CLASSES
+        for i in range(CLASSES):
+            self.classes[i].limit = self.classes[i].granted = self.window
+
+    # --- packets to the neighbour
+
+    cdef FrameBuffer target(self, uint64_t hops):
+        """Return the buffer or queue where a packet goes; call `added` after that."""
+        cdef FrameBuffer queue
+        if hops >= CLASSES or self.classes == NULL:
+            return self
+        queue = <FrameBuffer> self.queues[hops]
+        if queue is None:
+            if not self.is_paused and self.classes[hops].sent < self.classes[hops].limit:
+                return self
+            queue = FrameBuffer(self.max_packets, self.max_packets, self.traffic)
+            queue.pause()
+            self.queues[hops] = queue
+        return queue
+
+    cdef int added(self, uint64_t hops, size_t length) except -1:
+        """Count a packet; return 1 if its queue is long."""
+        cdef FrameBuffer queue
+        cdef HopClass *of
+        if hops >= CLASSES or self.classes == NULL:
+            return 0
+        of = &self.classes[hops]
+        queue = <FrameBuffer> self.queues[hops]
+        if queue is None:
+            of.sent += length
+            return 0
+        if queue.size > self.mark:
+            of.is_long = True
+        if of.is_long:
+            self.fed |= <uint32_t> 1 << hops
+        return of.is_long
+
+    def add_packet(self, uint64_t hops, bytes body not None):
+        """Add a packet, given as a frame without its length."""
+        self.target(hops).add_body(body)
+        self.added(hops, PyBytes_GET_SIZE(body) + 4)
+
+    def add_later(self, bytes body not None):
+        """Add a frame, given without its length, that follows all packets which were added before.
+
+        It is left out if another one still waits.
+        """
+        cdef int i
+        if not self.queued_packets:
+            self.add_body(body)
+        elif self.later is None:
+            self.later = body
+            for i in range(CLASSES):
+                if self.queues[i] is not None:
+                    self.classes[i].awaited = self.classes[i].sent + (<FrameBuffer> self.queues[i]).size
+
+    def grant(self, uint32_t hops, uint64_t limit):
+        """Handle credit of the neighbour: it accepts packets of a class up to a limit."""
+        if hops < CLASSES and self.classes != NULL and limit > self.classes[hops].limit:
+            self.classes[hops].limit = limit
+
+    def release(self):
+        """Move the queued packets that have credit to the buffer, unless the neighbour does not read."""
+        cdef uint32_t i
+        cdef HopClass *of
+        cdef FrameBuffer queue
+        if self.is_paused or self.classes == NULL:
+            return
+        for i in range(CLASSES):
+            queue = <FrameBuffer> self.queues[i]
+            if queue is None:
+                continue
+            of = &self.classes[i]
+            if of.sent < of.limit:
+                of.sent += queue.move(self, of.limit - of.sent)
+            if of.is_long and queue.size < self.mark / 2:
+                of.is_long = False
+                self.relieved |= <uint32_t> 1 << i
+            if not queue.size:
+                self.queues[i] = None
+        if self.later is not None:
+            self._add_later()
+
+    cdef int _add_later(self) except -1:
+        """Add the frame that waits for packets, if these were added."""
+        cdef int i
+        for i in range(CLASSES):
+            if self.queues[i] is not None and self.classes[i].sent < self.classes[i].awaited:  # None: empty
+                return 0
+        self.add_body(self.later)
+        self.later = None
+        return 0
+
+    # --- packets of the neighbour
+
+    cdef void handled(self, uint64_t hops, size_t length) noexcept:
+        """Count a packet that was received."""
+        if hops < CLASSES and self.classes != NULL:
+            self.classes[hops].handled += length
+
+    def count_received(self, data, Py_ssize_t start, Py_ssize_t end):
+        """Count a packet that was received, given as a frame, with its length, in some bytes."""
+        cdef Py_buffer view
+        cdef const uint8_t *at
+        cdef const uint8_t *stop
+        cdef const char *source
+        cdef uint32_t length
+        cdef uint64_t characters = 0, number = 0
+        cdef int i
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        stop = <const uint8_t *> view.buf + end
+        at = read_text(<const uint8_t *> view.buf + start + HEAD, stop, &source, &length, &characters)
+        for i in range(3):  # incarnation, number, hops
+            if at != NULL:
+                at = read_number(at, stop, &number)
+        PyBuffer_Release(&view)
+        if at != NULL:
+            self.handled(number, end - start)
+
+    def withhold(self, uint32_t hops, bint is_withheld):
+        """Grant no more credit for a class, or grant it again."""
+        if hops < CLASSES and self.classes != NULL:
+            self.classes[hops].is_withheld = is_withheld
+
+    def take_grants(self):
+        """Return the classes that get more credit now, each with its limit."""
+        cdef int i
+        cdef HopClass *of
+        grants = []
+        if self.classes == NULL:
+            return grants
+        for i in range(1, CLASSES):
+            of = &self.classes[i]
+            if not of.is_withheld and of.handled + self.window >= of.granted + self.window / 4:
+                of.granted = of.handled + self.window
+                grants.append((i, of.granted))
+        return grants
+
+    # --- state
+
+    def take_fed(self):
+        """Return the classes of long queues that got packets since the last call."""
+        cdef uint32_t fed = self.fed
+        self.fed = 0
+        return _numbers(fed) if fed else []
+
+    def take_relieved(self):
+        """Return the classes of queues that are long no more since the last call."""
+        cdef uint32_t relieved = self.relieved
+        self.relieved = 0
+        return _numbers(relieved) if relieved else []
+
+    def take_dropped(self):
+        """Return the number of frames dropped since the last call."""
+        cdef FrameBuffer queue
+        dropped, self.unreported = self.unreported, 0
+        for queue in self.queues:
+            if queue is not None:
+                dropped += queue.take_dropped()
+        return dropped
+
+    @property
+    def queued_packets(self):
+        """The bytes of the packets without credit."""
+        cdef FrameBuffer queue
+        cdef size_t size = 0
+        for queue in self.queues:
+            if queue is not None:
+                size += queue.size
+        return size

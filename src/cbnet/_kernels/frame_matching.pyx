@@ -1,16 +1,16 @@
-"""Matching of messages in frames against a live table, without objects. See `live_matcher.pxd`."""
+"""Matching of messages in frames, without objects. See `frame_matching.pxd`."""
 
 from bisect import bisect_left
 from time import sleep
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.clocks cimport thread_ns
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message
 from cbnet._kernels.pivot_memtable cimport MemtableIndex
-from cbnet._kernels.pivot_table cimport Remainder
-from cbnet._kernels.target_set cimport close_targets, open_targets, take_targets
+from cbnet._kernels.pivot_table cimport PivotIndex, Remainder
+from cbnet._kernels.target_set cimport close_targets, has_target, open_targets, take_targets
 
 cdef enum:
     SAMPLE_INTERVAL = 64  # one match in so many is timed
@@ -142,3 +142,43 @@ cdef class LiveMatcher:
             return None
         self.finish(0)
         return [self.found.targets[i] for i in range(self.found.used)]
+
+
+cdef class RightMatcher:
+    """Decides whether a client may publish messages; see `network.security.rights`."""
+
+    def __cinit__(self):
+        self.targets.bits = self.targets.summary = NULL
+        open_targets(&self.targets, 1)
+
+    def __dealloc__(self):
+        close_targets(&self.targets)
+
+    def __init__(self, PivotIndex index, max_characters):
+        self.index = index
+        self.max_characters = UINT64_MAX if max_characters is None else max_characters
+
+    cdef bint allows(self, const FrameMessage *message) except -1:
+        """Return whether the client may publish a message."""
+        cdef bint is_allowed
+        if message.characters > self.max_characters:
+            return False
+        if self.index is None:
+            return True
+        self.index.begin(message, 1, &self.targets, NULL)
+        self.index.finish(0, NULL)
+        is_allowed = has_target(&self.targets, 0)
+        self.targets.bits[0] = self.targets.summary[0] = 0
+        return is_allowed
+
+    def allows_frame(self, bytes data):
+        """Return whether the client may publish the message in some bytes; None if the message is not plain."""
+        cdef FrameMessage message
+        cdef const uint8_t *first = data
+        open_message(&message)
+        try:
+            if read_message(first, first + len(data), &message) == NULL:
+                return None
+            return self.allows(&message)
+        finally:
+            close_message(&message)

@@ -1,4 +1,4 @@
-"""Matching of messages in frames against a live table, without objects.
+"""Matching of messages in frames, without objects: against a live table, and against the publish right of a client.
 
     message ─ names hashed once ─► base, levels (compiled) ─┐
                                 └► memtables (uncompiled) ──┴► targets ─► found: slots, in the order of targets
@@ -10,6 +10,7 @@ GIL is held while matching, so no other thread changes the parts meanwhile.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from cbnet._kernels.frame_message cimport FrameMessage
+from cbnet._kernels.pivot_table cimport PivotIndex
 from cbnet._kernels.target_set cimport Found, TargetSet
 
 cdef class LiveMatcher:
@@ -39,3 +40,10 @@ cdef class LiveMatcher:
     cdef int _find(self, uint32_t number) except -1
     cdef int _take_slots(self) except -1
     cdef int _time(self, uint32_t number) except -1
+
+cdef class RightMatcher:
+    cdef PivotIndex index           # of the right, its target is 0; None: any message matches
+    cdef TargetSet targets
+    cdef uint64_t max_characters
+    # Return whether the client may publish a message; if not, Python explains why.
+    cdef bint allows(self, const FrameMessage *message) except -1

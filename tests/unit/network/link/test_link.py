@@ -1,22 +1,17 @@
 """Traffic is summed per interface over open and closed links, in a bounded number of totals."""
 
-from cbnet._kernels.link_buffer import LinkTraffic
-from cbnet.network.link.links import Link
-from cbnet.network.link.traffic import InterfaceTraffic
+from cbnet._kernels.link_output import LinkTraffic
+from cbnet.network.link.link import InterfaceTraffic, Link
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 from cbnet.network.protocol.frames import Hello
 
 
 def link(name, role="router", **traffic):
-    return Link(
-        1,
-        0.0,
-        0.0,
-        Hello(low=5, high=5, role=role, name=name, network="n", incarnation=1, link=1, scheme="multitree:1")
-        if name
-        else None,
-        traffic=LinkTraffic(**traffic),
-    )
+    hello = Hello(low=5, high=5, role=role, name=name, network="n", incarnation=1, link=1, scheme="multitree:1")
+    made = Link(1, hello=hello if name else None)
+    for key, count in traffic.items():
+        setattr(made.traffic, key, count)
+    return made
 
 
 def test_open_and_closed_links_are_summed_by_neighbour():
