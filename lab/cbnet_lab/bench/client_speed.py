@@ -24,8 +24,8 @@ from cbnet.network.protocol.frames import Deliver, Frame, Hello, Ping, Pong, Pub
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.plans import ClientsPlan, Report
+from cbnet_lab.bench.processes import SPAWN, WorkerProcess
 from cbnet_lab.bench.result_table import ResultTable
-from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 _POOL = 500  # different messages
 _PAYLOAD = bytes(100)

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.storage.arrow_messages import encode_batch
+from cbnet_lab.bench.processes import WorkerProcess
 from cbnet_lab.bench.timing import Passes
-from cbnet_lab.bench.worker_process import WorkerProcess
 
 ONE, TWO = "one process", "two processes"
 

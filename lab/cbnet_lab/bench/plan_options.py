@@ -14,14 +14,40 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cbnet.errors import InputError
-from cbnet_lab.bench.routing import Routing
+from cbnet.network.protocol.fields import MAX_TREES
 
+_PER_SOURCE = "pif"
 OPTION: Final = "option"  # key of the metadata of a field
 ONE_EACH: Final = "F"  # one interface per filter or descriptor
 MASTER: Final = "Spark master: local[*], spark://host:7077, yarn or k8s://…"
 REMOTE: Final = "Spark Connect server, such as sc://host:15002."
 _MAX_DIGITS = 18
 _MAX_SECONDS = 3600
+
+
+@dataclass(frozen=True)
+class Routing:
+    """The trees of a network."""
+
+    trees: int | None  # None: one for each source
+
+    def __str__(self) -> str:
+        return _PER_SOURCE if self.trees is None else str(self.trees)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of each router."""
+        return {"scheme": _PER_SOURCE} if self.trees is None else {"scheme": "multitree", "trees": self.trees}
+
+    @classmethod
+    def of(cls, option: str, text: str) -> Routing:
+        """Return the routing of an option such as 4 or pif; option: its name."""
+        if text == _PER_SOURCE:
+            return cls(None)
+        if not (text.isascii() and text.isdigit() and 1 <= len(text) <= 3 and 1 <= int(text) <= MAX_TREES):
+            hint = f"write numbers from 1 to {MAX_TREES}, or {_PER_SOURCE} for a tree of each source"
+            raise InputError(f"{option}: {text!r} is not a number of trees", hint=hint)
+        return cls(int(text))
 
 
 @dataclass(frozen=True)

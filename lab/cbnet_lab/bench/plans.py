@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from cbnet.errors import InputError
 from cbnet_lab.bench.plan_options import (
     ONE_EACH,
+    Routing,
     interface_count,
     interface_counts,
     names,
@@ -20,7 +21,6 @@ from cbnet_lab.bench.plan_options import (
     seconds,
     seed,
 )
-from cbnet_lab.bench.routing import Routing
 
 Report = Callable[[str], None]  # shows the current step of a run
 

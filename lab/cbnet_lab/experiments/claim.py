@@ -58,11 +58,9 @@ class Check:
     metric: str
     operator: str
     threshold: Any
-    otherwise: str
-    """A verdict, or “needs traces”."""
+    otherwise: str  # a verdict, or “needs traces”
     reason: str
-    is_shared: bool = False
-    """Whether it is one of the conditions that several claims share."""
+    is_shared: bool = False  # whether it is one of the conditions that several claims share
 
     @property
     def limits(self) -> Any:
@@ -86,20 +84,14 @@ class Claim:
     statement: str
     value: str
     method: str
-    holds_if: str
-    """The condition under which it holds; fields in braces are the thresholds of the checks."""
+    holds_if: str  # the condition under which it holds; fields in braces are the thresholds of the checks
     experiment: str = ""
-    ours: str = ""
-    """The template of our result; fields in braces are metrics."""
+    ours: str = ""  # the template of our result; fields in braces are metrics
     checks: tuple[Check, ...] = ()
-    difference: str = ""
-    """Why it holds with a difference, even if all checks are met."""
-    undecidable: str = ""
-    """Why no metric can decide it."""
-    tests: tuple[str, ...] = ()
-    """The tests of the repository that check it, if no experiment does."""
-    verdict: Verdict = "holds"
-    """The verdict that these tests establish."""
+    difference: str = ""  # why it holds with a difference, even if all checks are met
+    undecidable: str = ""  # why no metric can decide it
+    tests: tuple[str, ...] = ()  # the tests of the repository that check it, if no experiment does
+    verdict: Verdict = "holds"  # the verdict that these tests establish
 
     @property
     def rule(self) -> str:
@@ -115,10 +107,8 @@ class Finding:
     ours: str
     verdict: Verdict
     reason: str = ""
-    missing: Missing | None = None
-    """What an open claim lacks: a run or an input."""
-    rule: str = ""
-    """When the claim holds, with the threshold: the text after “holds if”."""
+    missing: Missing | None = None  # what an open claim lacks: a run or an input
+    rule: str = ""  # when the claim holds, with the threshold: the text after “holds if”
 
     def __post_init__(self) -> None:
         if self.verdict != "holds" and not self.reason:

@@ -8,7 +8,8 @@ Metrics and charts are computed from the tables alone, so they need no new run.
                                  └──grids────► the paper's tables next to ours
 
 `experiments.toml` declares title, section, inputs, choices, scales and charts; the module of an experiment has the
-functions. The experiment "2002-figure-7a" is the `EXPERIMENT` of the module `y2002.figure_7a`, imported on first use.
+functions. The experiment "2002-index" is in the module `y2002.index`, imported on first use, unless its declaration
+names another module of that paper, which several experiments share.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from cbnet_lab.report.page import Grid
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from cbnet.topology import Graph
+
 Scale: TypeAlias = Literal["quick", "full", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 Input: TypeAlias = Literal["topology", "traces"]
@@ -60,10 +63,8 @@ class ExperimentContext:
     """The seed, inputs and resources of a run."""
 
     seed: int = 0
-    topology: Path | None = None
-    """A graph of the Internet; None: a generated one."""
-    traces: Path | None = None
-    """A folder of user traces; None: models of users."""
+    topology: Path | None = None  # a graph of the Internet; None: a generated one
+    traces: Path | None = None  # a folder of user traces; None: models of users
     processes: int = field(default_factory=available_processors)
     progress: Progress = lambda _done, _total, _description: None
     spark: Callable[[], SparkSession] = _start_spark
@@ -74,6 +75,23 @@ class ExperimentContext:
         for done, step in enumerate(steps):
             self.progress(done, len(steps), describe(step))
             yield step
+
+    def internet(self, nodes: int) -> Graph:
+        """Return the graph of the Internet, or else a generated one of `nodes` nodes.
+
+        A graph with far fewer nodes than the paper's leaves a claim about the Internet unmeasured. On a generated graph
+        of the paper's size a claim can hold with a difference, or not hold; both findings mention that the graph is
+        generated. These conditions are in `claims.toml`.
+        """
+        from cbnet.topology import topology
+
+        if self.topology is not None:
+            return topology(str(self.topology), largest=True)
+        return topology(f"aslike:{nodes}", self.seed)
+
+    def graph_rows(self, graph: Graph) -> list[Row]:
+        """Return the rows of the table GRAPH: nodes, edges, and whether the graph came from a file."""
+        return [{"nodes": len(graph), "edges": graph.edge_count, "from_file": self.topology is not None}]
 
     @property
     def dictionary(self) -> Path | None:
@@ -115,10 +133,8 @@ class Experiment:
     chart_rows: Callable[[Rows, Any], Mapping[str, Any]] = _nothing
     """Returns rows of charts that are no table, by the name of the chart."""
     chart_declarations: tuple[Mapping[str, Any], ...] = ()
-    choices: tuple[str, ...] = ()
-    """Choices made where the paper leaves something open."""
-    inputs: tuple[Input, ...] = ()
-    """The inputs of the context that its tables depend on."""
+    choices: tuple[str, ...] = ()  # choices made where the paper leaves something open
+    inputs: tuple[Input, ...] = ()  # the inputs of the context that its tables depend on
     grids: Callable[[Tables, Any], list[Grid]] = lambda _tables, _parameters: []
     """Returns tables of the paper, with ours beside it."""
 
@@ -205,8 +221,9 @@ EXPERIMENTS = tuple(name for name in declarations() if name != "shared")
 def load_experiment(name: str) -> Experiment:
     """Return an experiment by its name in `EXPERIMENTS`."""
     year, _, stem = name.partition("-")
-    experiment: Experiment = import_module(f"cbnet_lab.experiments.y{year}.{stem.replace('-', '_')}").EXPERIMENT
-    return experiment
+    stem = declarations()[name].get("module", stem.replace("-", "_"))
+    module = import_module(f"cbnet_lab.experiments.y{year}.{stem}")
+    return next(each for each in vars(module).values() if isinstance(each, Experiment) and each.name == name)
 
 
 def select_experiments(names: Sequence[str]) -> list[Experiment]:

@@ -4,13 +4,14 @@
                       curves.svg, .png   its charts
                       _cbnet.json        the manifest; written last, so a folder that has one is complete
 
-An experiment runs again only if its parameters, its seed, its inputs or any file of the packages has changed. Changed
-claims need no new run, as findings are computed from the tables each time. If an experiment cannot run, its claims stay
-open and the next experiment runs.
+An experiment runs again only if its parameters, its seed, its inputs or any file of the packages has changed, as their
+fingerprints tell. Changed claims need no new run, as findings are computed from the tables each time. If an experiment
+cannot run, its claims stay open and the next experiment runs.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cbnet
+import cbnet_lab
 from cbnet.errors import CbnetError, InputError
 from cbnet.processors import available_processors
 from cbnet_lab.experiments.claim import Finding
@@ -37,11 +39,64 @@ from cbnet_lab.experiments.experiment import (
     Tables,
     load_experiment,
 )
-from cbnet_lab.experiments.fingerprint import code_fingerprint, commit, fingerprint, input_fingerprint
 from cbnet_lab.report.chart import Chart, png, svg
 from cbnet_lab.report.page import Grid
 
+_PACKAGES = (Path(cbnet.__file__).parent, Path(cbnet_lab.__file__).parent)
+_JUDGED = "claims.toml"  # findings are computed each time, so a changed threshold needs no new run
+_SHORT = 10  # digits of a commit
 MANIFEST = "_cbnet.json"
+
+
+def fingerprint(facts: Mapping[str, Any]) -> str:
+    """Return a fingerprint of facts that can be encoded as JSON."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def input_fingerprint(path: Path) -> str:
+    """Return a fingerprint of a file, or of all files in a folder: names, sizes and modification times."""
+    if not path.exists():
+        raise InputError("no such file or folder", file=str(path))
+    stats = [(str(file.relative_to(path.parent)), file.stat()) for file in _files(path)]
+    return fingerprint({name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats})
+
+
+def code_fingerprint(*packages: Path) -> str:
+    """Return a fingerprint of the bytes of packages, by default of both: sources, data files and compiled kernels."""
+    digest = hashlib.sha256()
+    for package in packages or _PACKAGES:
+        for file in _files(package):
+            if "__pycache__" not in file.parts and file.name != _JUDGED:
+                digest.update(f"{file.relative_to(package)}\0{file.stat().st_size}\0".encode())
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _commit() -> str:
+    """Return the commit of the checkout that the package is in, shortened; empty if it is in none."""
+    try:
+        checkout = next(folder for folder in _PACKAGES[0].parents if (folder / ".git").exists())
+        head = checkout / ".git"
+        if head.is_file():  # in a linked working tree
+            head = Path(head.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
+        shared = head / "commondir"
+        whole = (head / shared.read_text(encoding="utf-8").strip()) if shared.is_file() else head
+        text = (head / "HEAD").read_text(encoding="utf-8").strip()
+        return (_reference(whole, text.removeprefix("ref: ")) if text.startswith("ref: ") else text)[:_SHORT]
+    except (OSError, StopIteration, UnicodeDecodeError):
+        return ""
+
+
+def _reference(git: Path, name: str) -> str:
+    """Return the commit that a branch points to; empty if it is unknown."""
+    if (git / name).is_file():
+        return (git / name).read_text(encoding="utf-8").strip()
+    packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+    return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
 
 @dataclass(frozen=True)
@@ -157,7 +212,7 @@ def _run(
     manifest = {**planned, "seconds": round(monotonic() - start, 1), "machine": machine()}
     files = {name: getattr(context, name) for name in experiment.inputs}
     manifest |= {"files": {name: None if path is None else path.name for name, path in files.items()}}
-    manifest |= {"date": datetime.now(UTC).date().isoformat(), "commit": commit()}
+    manifest |= {"date": datetime.now(UTC).date().isoformat(), "commit": _commit()}
     manifest["tables"] = {name: table.num_rows for name, table in tables.items()}
     outcome = _outcome(experiment, manifest, tables, scale)
     for name, table in tables.items():

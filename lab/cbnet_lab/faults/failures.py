@@ -3,25 +3,35 @@
     publish at a rate ──────────┬──────────┬────────────┬───────────┬──────────►
                               fails    converged    repaired    converged
 
+    link, silent-link   the link between the best-connected routers, through a relay that cuts or silences it
+    router, routers     one or several of the best-connected routers, killed and restarted in turn
+    random              up to half of the routers, the best-connected first, killed and restarted at random times
+
+Failures never partition the other routers. The death of a process is noticed at once, without a timeout; so with
+`random`, where many routers share a busy machine, no link is declared dead just because its routers wait for a
+processor. No client is connected to a router that fails.
+
 The network has converged when every running router reports that it knows all others and all their announcements. A
 message counts as sent during a change if it was sent between an event and convergence, or may have been in flight at
 the event; all others count as sent in a settled network. With `random`, failures may follow each other before the
-network has converged. No client is connected to a router that fails.
+network has converged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from cbnet.errors import InputError
 from cbnet.network import ProcessNetwork
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
-from cbnet.topology import topology
+from cbnet.topology import Graph, bridges, components, topology
 from cbnet_lab.bench.network.load_processes import ReceivedDeliveries, network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
@@ -30,10 +40,14 @@ from cbnet_lab.bench.result_table import HIDDEN, ResultTable, flat
 from cbnet_lab.faults import record
 from cbnet_lab.faults.check.checker import settled_checker
 from cbnet_lab.faults.check.findings import Findings
-from cbnet_lab.faults.driver.driver import Fault, FaultDriver
+from cbnet_lab.faults.driver.driver import Fault, FaultDriver, FaultRate, random_schedule
 from cbnet_lab.faults.driver.processes import ProcessFaults, ends
-from cbnet_lab.faults.failing_parts import choose_victims, failure_schedule
 
+KINDS = {"link": "cut", "silent-link": "silent cut", "router": "kill", "routers": "kill", "random": "kill"}
+START_S = 4.0  # seconds from the first message to the first failure
+PAUSE_S = 7.0  # seconds from a failure to the repair, and from there to the next failure
+ROUTERS = 5  # routers that fail in turn
+_KILLS = 0.3  # random kills per second
 _DEFAULT = ("powerlaw:20",)
 _RATE = 500.0  # messages per second, by default
 _END_S = 5.0  # seconds of messages after the last event
@@ -49,6 +63,62 @@ _EVENTS = {
     "routers": ("routers {} killed in turn; they have no clients", "each restarted"),
     "random": ("random kills of routers {}, which have no clients", "restarts"),
 }
+
+
+def failure_schedule(kind: str, victims: Sequence[str], seconds: float, seed: int) -> list[Fault]:
+    """Return the failures of the victims; seconds: time until which random failures begin."""
+    if kind == "random":
+        rates = [FaultRate("kill", victims, _KILLS, PAUSE_S / 2)]
+        return random_schedule(Random(f"kills {seed}"), rates, START_S, max(seconds, START_S + 1 / _KILLS))
+    return [Fault(START_S + 2 * PAUSE_S * n, KINDS[kind], of, PAUSE_S) for n, of in enumerate(victims)]
+
+
+def choose_victims(graph: Graph, kind: str) -> list[str]:
+    """Return the routers that fail, or the name of the link that fails."""
+    if kind not in KINDS:
+        raise InputError(f"unknown failure {kind!r}", hint=f"use one of {', '.join(KINDS)}")
+    if "link" in kind:
+        return ["-".join(_link(graph))]
+    order = np.argsort(-graph.degrees, kind="stable").tolist()
+    if kind == "random":
+        chosen = _removable_together(graph, order)
+    else:
+        chosen = [node for node in order if _is_connected_without(graph, [node])][: ROUTERS if kind == "routers" else 1]
+    if not chosen or len(chosen) == len(graph):
+        hint = "use a ring, or powerlaw:20"
+        raise InputError("no router of this network can fail without partitioning it", hint=hint)
+    return _names(graph, chosen)
+
+
+def _link(graph: Graph) -> tuple[str, str]:
+    """Return the link between the best-connected nodes whose removal leaves the network connected."""
+    alone = {frozenset(pair) for pair in bridges(graph)}
+    degrees = graph.degrees
+    links = [(degrees[u] + degrees[v], u, v) for u, v, _ in graph.edges() if frozenset((u, v)) not in alone]
+    if not links:
+        raise InputError("every link of this network is a bridge", hint="use a ring, or powerlaw:20")
+    _, u, v = max(links)
+    a, b = sorted(_names(graph, (u, v)))
+    return a, b
+
+
+def _removable_together(graph: Graph, order: Sequence[int]) -> list[int]:
+    """Return the first nodes, at most half, that can all be removed while the others stay connected."""
+    chosen: list[int] = []
+    for node in order:
+        if 2 * (len(chosen) + 1) <= len(graph) and _is_connected_without(graph, [*chosen, node]):
+            chosen.append(node)
+    return chosen
+
+
+def _names(graph: Graph, nodes: Iterable[int]) -> list[str]:
+    return [str(graph.name(node)) for node in nodes]
+
+
+def _is_connected_without(graph: Graph, removed: Iterable[int]) -> bool:
+    left = np.ones(len(graph), dtype=bool)
+    left[[*removed]] = False
+    return left.sum() > 1 and len(components(graph.part(left))) == 1
 
 
 @dataclass(frozen=True)
@@ -90,7 +160,7 @@ class _FailingNetwork(ProcessFaults):
 
     def __init__(self, network: ProcessNetwork, links: Sequence[str]) -> None:
         super().__init__(network, links)
-        self.events: list[record.Event] = []
+        self.events: list[record.RunEvent] = []
         self._changed = 0.0  # time of the last event, or 0 if the network has converged since
 
     def wait(self, until: float) -> None:
@@ -177,7 +247,7 @@ def _run(plan: NetworkBenchPlan, name: str, kind: str, report: Report) -> Failur
     )
 
 
-def _in_flight(events: Sequence[record.Event], received: ReceivedDeliveries) -> Iterator[record.Event]:
+def _in_flight(events: Sequence[record.RunEvent], received: ReceivedDeliveries) -> Iterator[record.RunEvent]:
     """Yield the events; set `in_flight` of each fault to the longest delivery time since the previous event."""
     before = 0.0
     for event in events:
@@ -190,18 +260,18 @@ def _in_flight(events: Sequence[record.Event], received: ReceivedDeliveries) -> 
 
 
 def _check(
-    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[record.Event], publishers: int
+    traffic: Traffic, order: Order, received: ReceivedDeliveries, events: Sequence[record.RunEvent], publishers: int
 ) -> Findings:
     """Check messages, deliveries and events, in order of time."""
     predicates = {f"s{n}": " or ".join(f"({text})" for text in own) for n, own in enumerate(traffic.subscribers)}
     names = [f"p{number}" for number in range(publishers)]
-    messages: list[record.Event] = [
+    messages: list[record.RunEvent] = [
         record.PublishEvent(
             at, names[number % publishers], number, dict(traffic.contents[number % len(traffic.contents)])
         )
         for number, at in zip(range(order.first, order.first + order.count), _sent(order, received), strict=True)
     ]
-    deliveries: list[record.Event] = [
+    deliveries: list[record.RunEvent] = [
         record.ReceiveEvent(at / 1e9, f"s{subscriber}", f"s{subscriber}", 0, 1, names[number % publishers], number)
         for subscriber, number, at in zip(
             received.subscribers.tolist(), received.numbers.tolist(), received.at.tolist(), strict=True
@@ -220,7 +290,7 @@ def _sent(order: Order, received: ReceivedDeliveries) -> list[float]:
     return list(sent.tolist())
 
 
-def _missed(found: Findings, events: Sequence[record.Event], *, is_repair: bool) -> Missed:
+def _missed(found: Findings, events: Sequence[record.RunEvent], *, is_repair: bool) -> Missed:
     """Return the messages missed after failures, or after repairs; each is attributed to the last event before it."""
     faults = [event for event in events if isinstance(event, record.FaultEvent)]
     starts = [event.at - (event.in_flight or 0.0) for event in faults]

@@ -15,12 +15,12 @@ from cbnet.network import MemoryClient, MemoryNetwork, Settings
 from cbnet.network.protocol.frames import Frame, ItemField, PullFailure, PullReply
 from cbnet.network.simulation.memory_network import ConnectionEnd
 from cbnet.topology import Graph, topology
+from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.bench.plans import Report
-from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.findings import Findings
 from cbnet_lab.faults.driver.driver import Fault, FaultRate, random_schedule
 from cbnet_lab.faults.plans import MonthPlan
-from cbnet_lab.faults.record import AnswerEvent, BeginEvent, Event, RequestEvent, SettleEvent, SubscribeEvent
+from cbnet_lab.faults.record import AnswerEvent, BeginEvent, RequestEvent, RunEvent, SettleEvent, SubscribeEvent
 from cbnet_lab.faults.simulation import RecordedClient, Simulation
 
 HOUR = 3600.0  # seconds
@@ -123,7 +123,7 @@ class Month(Simulation):
             self.record(SettleEvent(memory.now, self.checker.changed, is_settled=False))
         return self.end()
 
-    def record(self, event: Event) -> None:
+    def record(self, event: RunEvent) -> None:
         """Check an event; after a change, poll until the network has settled again."""
         was_settled = self.checker.is_settled
         super().record(event)

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cbnet.errors import InputError
-from cbnet_lab.bench.plan_options import numbers, option, routings, seed
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.plan_options import Routing, numbers, option, routings, seed
 
 _MAX = 1000  # simulated hours, and messages per second
 

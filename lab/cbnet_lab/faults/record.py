@@ -19,13 +19,13 @@ FIRST: Final = 1e9  # an age, in seconds, that includes every message
 SubscriptionKind: TypeAlias = Literal["durable", "replay", "plain", "offer"]  # replay: from the past, not durable
 
 
-class Event(msgspec.Struct, frozen=True):
+class RunEvent(msgspec.Struct, frozen=True):
     """An event of a run."""
 
     at: float  # seconds
 
 
-class BeginEvent(Event, frozen=True):
+class BeginEvent(RunEvent, frozen=True):
     """The network of the run.
 
     slack: maximum delay with which clients observe events. recovery: maximum time from the heal, or from the last
@@ -40,7 +40,7 @@ class BeginEvent(Event, frozen=True):
     harmless: list[str] = []
 
 
-class SubscribeEvent(Event, frozen=True):
+class SubscribeEvent(RunEvent, frozen=True):
     """A client subscribes, or offers to answer requests; several may share a durable subscription."""
 
     client: str
@@ -52,13 +52,13 @@ class SubscribeEvent(Event, frozen=True):
     age: float | None = None  # if it starts in the past: maximum age of the first message, in seconds
 
 
-class UnsubscribeEvent(Event, frozen=True):
+class UnsubscribeEvent(RunEvent, frozen=True):
     """A client ends a plain subscription."""
 
     subscription: str
 
 
-class ReplayEvent(Event, frozen=True):
+class ReplayEvent(RunEvent, frozen=True):
     """A subscription from the past starts or resumes at an offset in the log of its home."""
 
     client: str
@@ -66,7 +66,7 @@ class ReplayEvent(Event, frozen=True):
     offset: int
 
 
-class ConfirmEvent(Event, frozen=True):
+class ConfirmEvent(RunEvent, frozen=True):
     """A subscription is confirmed by a number of routers.
 
     reached: the number of routers that its home reaches; by default all of the network, as long as nothing fails.
@@ -77,7 +77,7 @@ class ConfirmEvent(Event, frozen=True):
     reached: int | None = None
 
 
-class PublishEvent(Event, frozen=True):
+class PublishEvent(RunEvent, frozen=True):
     """A publisher publishes a message, and waits for its receipt, unless the timeout is None.
 
     reach: the routers that it can reach; by default all.
@@ -91,7 +91,7 @@ class PublishEvent(Event, frozen=True):
     reach: Collection[str] | None = None
 
 
-class ReceiptEvent(Event, frozen=True):
+class ReceiptEvent(RunEvent, frozen=True):
     """The answer to a publisher; silent: some homes, or the router itself, did not answer."""
 
     publisher: str
@@ -101,7 +101,7 @@ class ReceiptEvent(Event, frozen=True):
     reason: str = ""  # of a refusal
 
 
-class ReceiveEvent(Event, frozen=True):
+class ReceiveEvent(RunEvent, frozen=True):
     """A client receives a message of a subscription; message and payload are set only if they are to be compared."""
 
     client: str
@@ -114,7 +114,7 @@ class ReceiveEvent(Event, frozen=True):
     payload: str = ""
 
 
-class AcknowledgeEvent(Event, frozen=True):
+class AcknowledgeEvent(RunEvent, frozen=True):
     """A client acknowledges a message."""
 
     client: str
@@ -122,7 +122,7 @@ class AcknowledgeEvent(Event, frozen=True):
     offset: int
 
 
-class LostEvent(Event, frozen=True):
+class LostEvent(RunEvent, frozen=True):
     """A loss is reported to a client at this point; messages: the maximum number of lost messages, 0 if unknown."""
 
     client: str
@@ -131,7 +131,7 @@ class LostEvent(Event, frozen=True):
     cause: str
 
 
-class RequestEvent(Event, frozen=True):
+class RequestEvent(RunEvent, frozen=True):
     """A client requests an item; reach: the routers that it can reach."""
 
     client: str
@@ -141,7 +141,7 @@ class RequestEvent(Event, frozen=True):
     reach: Collection[str]
 
 
-class AnswerEvent(Event, frozen=True):
+class AnswerEvent(RunEvent, frozen=True):
     """The end of a request; gone: the requester has lost its connection."""
 
     number: int
@@ -149,7 +149,7 @@ class AnswerEvent(Event, frozen=True):
     message: dict[str, Any] = {}
 
 
-class FaultEvent(Event, frozen=True):
+class FaultEvent(RunEvent, frozen=True):
     """A fault begins, or ends (is_end), at a router, a client, or a link such as r1-r2.
 
     in_flight: maximum age, in seconds, of the messages that it may affect; by default the delay of the network.
@@ -161,7 +161,7 @@ class FaultEvent(Event, frozen=True):
     in_flight: float | None = None
 
 
-class SettleEvent(Event, frozen=True):
+class SettleEvent(RunEvent, frozen=True):
     """The network has settled: all routers know the actual state; or it failed to settle in time (not is_settled).
 
     since: the time of the last change, or the time from which the network was left alone.
@@ -171,7 +171,7 @@ class SettleEvent(Event, frozen=True):
     is_settled: bool = True
 
 
-class CompareEvent(Event, frozen=True):
+class CompareEvent(RunEvent, frozen=True):
     """A part of the state of the network, and its expected value."""
 
     kind: str  # such as tables, or packets
@@ -180,11 +180,11 @@ class CompareEvent(Event, frozen=True):
     expected: Any
 
 
-class HealEvent(Event, frozen=True):
+class HealEvent(RunEvent, frozen=True):
     """All faults have ended, and no further ones follow."""
 
 
-class KeptEvent(Event, frozen=True):
+class KeptEvent(RunEvent, frozen=True):
     """The log of a router at the end: offset, publisher and number of each message; first: the first stored offset."""
 
     router: str
@@ -193,7 +193,7 @@ class KeptEvent(Event, frozen=True):
     messages: list[tuple[int, str, int]]
 
 
-class EndEvent(Event, frozen=True):
+class EndEvent(RunEvent, frozen=True):
     """The end, after a time without faults; waiting: unacknowledged messages of each subscription."""
 
     waiting: dict[str, int]

@@ -15,15 +15,15 @@ import msgspec
 import numpy as np
 
 from cbnet.errors import CbnetError, InputError
+from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import ResultTable
-from cbnet_lab.bench.routing import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.check.findings import COUNTS, Findings
-from cbnet_lab.faults.histories.memory_history import MemoryHistory
-from cbnet_lab.faults.histories.process_history import run_process_history
+from cbnet_lab.faults.memory_history import MemoryHistory
 from cbnet_lab.faults.month import Month
 from cbnet_lab.faults.plans import HistoriesPlan, MonthPlan, RunsPlan
+from cbnet_lab.faults.process_history import run_process_history
 from cbnet_lab.faults.random_schedule import RandomSchedule
 
 CHANGES = 25  # in each random schedule

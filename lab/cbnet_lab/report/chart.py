@@ -42,10 +42,8 @@ class PublishedValue:
     label: str
     x: float | str
     y: float
-    y_high: float | None = None
-    """The upper end of a range."""
-    facet: str | float | None = None
-    """The facet to draw it in; None: all."""
+    y_high: float | None = None  # the upper end of a range
+    facet: str | float | None = None  # the facet to draw it in; None: all
 
     @property
     def ends(self) -> list[float]:
@@ -57,27 +55,22 @@ class PublishedValue:
 class Chart:
     """A chart of some columns of a table."""
 
-    name: str
-    """The stem of its file names."""
+    name: str  # the stem of its file names
     title: str
     table: pa.Table
     x: str
     y: str
     kind: ChartKind = "line"
-    series: str | None = None
-    """The column that decides the colour; colours follow the order of the table."""
+    series: str | None = None  # the column that decides the colour; colours follow the order of the table
     facet: str | None = None
     x_title: str = ""
     y_title: str = ""
     x_log: bool = False
     y_log: bool = False
-    bands: tuple[tuple[str, str], ...] = ()
-    """Pairs of columns (low, high), the widest first."""
-    references: tuple[tuple[str, float], ...] = ()
-    """Dashed horizontal lines: label and y."""
+    bands: tuple[tuple[str, str], ...] = ()  # pairs of columns (low, high), the widest first
+    references: tuple[tuple[str, float], ...] = ()  # dashed horizontal lines: label and y
     published: tuple[PublishedValue, ...] = ()
-    description: str = ""
-    """The alternative text."""
+    description: str = ""  # the alternative text
 
     @property
     def key(self) -> tuple[str, ...]:

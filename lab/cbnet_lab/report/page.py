@@ -30,10 +30,8 @@ class Cell:
     text: str
     mark: str = ""
     link: str = ""
-    note: str = ""
-    """Small print below the text."""
-    anchor: str = ""
-    """The anchor of the cell itself."""
+    note: str = ""  # small print below the text
+    anchor: str = ""  # the anchor of the cell itself
 
     @property
     def is_number(self) -> bool:
@@ -48,12 +46,9 @@ class Grid:
     caption: str
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
-    filter_by: int | None = None
-    """The column that the rows can be filtered by."""
-    filters: Sequence[str] = ()
-    """The values to filter by, in the order of their buttons."""
-    rows_are: str = "rows"
-    """The noun for the rows, on the button that shows all."""
+    filter_by: int | None = None  # the column that the rows can be filtered by
+    filters: Sequence[str] = ()  # the values to filter by, in the order of their buttons
+    rows_are: str = "rows"  # the noun for the rows, on the button that shows all
 
     @property
     def cells(self) -> list[list[Cell]]:
@@ -76,11 +71,9 @@ class Section:
     text: Sequence[str] = ()
     grids: Sequence[Grid] = ()
     charts: Sequence[Chart] = ()
-    notes: Mapping[str, Sequence[str]] | None = None
-    """Collapsed lists, by their summary line."""
+    notes: Mapping[str, Sequence[str]] | None = None  # collapsed lists, by their summary line
     sections: Sequence[Section] = ()
-    links: Sequence[Cell] = ()
-    """A line of links below the heading."""
+    links: Sequence[Cell] = ()  # a line of links below the heading
 
 
 @dataclass(frozen=True)
@@ -90,8 +83,7 @@ class Page:
     title: str
     text: Sequence[str]
     sections: Sequence[Section]
-    facts: Mapping[str, str] | None = None
-    """The main facts by name, such as scale, data and date."""
+    facts: Mapping[str, str] | None = None  # the main facts by name, such as scale, data and date
 
 
 def html(page: Page) -> str:

@@ -19,7 +19,7 @@ from cbnet_lab.workload.checks import OperatorShares, check_at_least, check_zipf
 from cbnet_lab.workload.distributions import uniform, weighted, zipf_weights
 from cbnet_lab.workload.filter_table import coded, constraint_table
 from cbnet_lab.workload.scenario import ValueDomain
-from cbnet_lab.workload.vocabulary.terms import terms
+from cbnet_lab.workload.vocabulary import terms
 
 _SIZES = (10.0, 40.0, 30.0, 10.0, 5.0, 5.0)  # % of filters with 1, 2, ... constraints
 _STRING_OPERATORS: OperatorShares = (

@@ -25,7 +25,7 @@ from cbnet.language.values import ValueType
 from cbnet_lab.workload import checks
 from cbnet_lab.workload.distributions import linear, uniform, zipf_weights
 from cbnet_lab.workload.scenario import Scenario, Spread, ValueDomain, WorkloadParameters, fixed_spread, random_spread
-from cbnet_lab.workload.vocabulary.words import words
+from cbnet_lab.workload.vocabulary import words
 
 _NUMBER_OPS = ((Op.EQ, 60.0), (Op.LT, 20.0), (Op.GT, 20.0))  # of [2001], DO, also for strings
 _STRING_OPS = (

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from cbnet_lab.bench.acknowledged import comparison
+from cbnet_lab.bench import acknowledged_publishing
 
 SMALL = ("--messages", 300, "--window", 50, "--rounds", 1, "--probes", 5)
 
@@ -24,7 +24,7 @@ def test_acknowledged_publishing_is_measured_and_checked(cbnet):
     ("name", "rival"), [("_stored", "cbnet, 1 router"), ("stored_in_stream", "JetStream, 1 server")]
 )
 def test_missing_messages_are_an_error(cbnet, monkeypatch, name, rival):
-    monkeypatch.setattr(comparison, name, lambda _, count: list(range(1, count)))
+    monkeypatch.setattr(acknowledged_publishing, name, lambda _, count: list(range(1, count)))
     outcome = cbnet("bench", "durable", *SMALL)
     assert outcome.code == 1
     assert f"{rival}: 304 of 305 messages stored" in outcome.err

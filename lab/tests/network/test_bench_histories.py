@@ -3,14 +3,13 @@
 import json
 
 from cbnet.network.transport.journal.sqlite_journal import FILE
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.plan_options import Routing
+from cbnet_lab.faults import process_history
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.driver.driver import Fault
-from cbnet_lab.faults.driver.processes import ProcessFaults
-from cbnet_lab.faults.driver.torn_write import committed_end
-from cbnet_lab.faults.histories import process_history
-from cbnet_lab.faults.histories.plan import HistoryPlan, PlannedSubscription
-from cbnet_lab.faults.histories.process_history import run_process_history
+from cbnet_lab.faults.driver.processes import ProcessFaults, committed_end
+from cbnet_lab.faults.history_plan import HistoryPlan, PlannedSubscription
+from cbnet_lab.faults.process_history import run_process_history
 from cbnet_lab.faults.record import FIRST
 
 HOME = PlannedSubscription("all", "r1", "k >= 0", ["c0"])

@@ -8,8 +8,8 @@ import pytest
 
 from cbnet import Message, parse
 from cbnet_lab.bench.network.traffic import expected_deliveries
-from cbnet_lab.faults.http import trial
-from cbnet_lab.faults.http.http_record import KINDS, http_traffic
+from cbnet_lab.faults import http_trial
+from cbnet_lab.faults.http_trial import KINDS, http_traffic
 
 
 def brute_force(subscribers, messages, seed):
@@ -35,7 +35,7 @@ def test_all_subscribers_that_read_get_everything_and_the_other_one_is_closed(cb
 
 
 def test_deliveries_that_differ_from_the_expected_ones_are_an_error(cbnet, monkeypatch):
-    record = trial.HttpRecord
+    record = http_trial.HttpRecord
 
     class Everywhere(record):
         """Expect all messages everywhere: each other subscriber misses them."""
@@ -43,9 +43,9 @@ def test_deliveries_that_differ_from_the_expected_ones_are_an_error(cbnet, monke
         def __init__(self, traffic):
             super().__init__(replace(traffic, subscribers=[["true"]] * len(traffic.subscribers)))
 
-    monkeypatch.setattr(trial, "HttpRecord", Everywhere)
-    monkeypatch.setattr(trial, "_QUIET", 0.5)
-    monkeypatch.setattr(trial, "CLOSED_WITHIN", 0.5)
+    monkeypatch.setattr(http_trial, "HttpRecord", Everywhere)
+    monkeypatch.setattr(http_trial, "_QUIET", 0.5)
+    monkeypatch.setattr(http_trial, "CLOSED_WITHIN", 0.5)
     outcome = cbnet("bench", "http", "--streams", 9, "--sockets", 2, "--messages", 20)
     assert outcome.code == 1
     assert f"{10 * 20 - brute_force(10, 20, 0)} deliveries missing; the client that never reads" in outcome.err

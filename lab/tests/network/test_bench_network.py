@@ -5,8 +5,8 @@ import json
 import pytest
 
 import cbnet_lab.bench.network.throughput as bench
-import cbnet_lab.faults.failing_parts as parts
 import cbnet_lab.faults.failures as failures
+import cbnet_lab.faults.failures as parts
 from cbnet import Message, parse
 from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries
 from cbnet_lab.bench.plans import NetworkBenchPlan

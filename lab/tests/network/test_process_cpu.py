@@ -6,7 +6,7 @@ import time
 import pytest
 
 from cbnet.errors import CbnetError
-from cbnet_lab.bench.cpu import cpu_meter, process_tree_time
+from cbnet_lab.bench.timing import cpu_meter, process_tree_time
 
 
 def test_a_busy_process_uses_time():

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from cbnet.network.protocol.addresses import Address
-from cbnet_lab.faults.driver.relay import Relay
+from cbnet_lab.faults.driver.processes import Relay
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from cbnet.network.durable.storing.publisher_window import PublisherWindow
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.simulation.memory_disk import MemoryDisk
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults.check.checker import check_record
-from cbnet_lab.faults.histories.memory_history import MemoryHistory
+from cbnet_lab.faults.memory_history import MemoryHistory
 
 HISTORIES = 40  # that are searched for a violation of a broken build
 CHECKED = 10  # of the same seeds in each run, and of other ones

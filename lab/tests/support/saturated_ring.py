@@ -24,11 +24,11 @@ from cbnet.network.link.counters import Event, drops
 from cbnet.network.protocol.frames import Ping
 from cbnet.network.protocol.wire import encode
 from cbnet.topology import topology
+from cbnet_lab.bench.processes import SPAWN, WorkerProcess
 from cbnet_lab.bench.router.generators import Publisher, Receiver, serve
 from cbnet_lab.bench.router.load import Load, LoadProgress, Target
 from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.router.wire_formats import FORMATS, CbnetFormat
-from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 PAYLOAD = 1_000  # bytes
 DEAD = 10.0  # seconds of silence before a link is closed: the processors are busy

@@ -20,7 +20,7 @@ from cbnet.matching.table import Table
 from cbnet_lab.bench.plans import EventsPlan, Report
 from cbnet_lab.bench.result_table import HIDDEN, ResultTable, shown, shown_columns
 from cbnet_lab.bench.timing import best_of_rounds, passes, stopwatch
-from cbnet_lab.workload.events.webhooks import event, many, pattern
+from cbnet_lab.workload.events import event, many, pattern
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,18 @@ from cbnet.network import Client, ProcessNetwork, Status, Subscription, connect
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
 from cbnet.topology import Graph, topology
-from cbnet_lab.bench.cpu import cpu_meter
-from cbnet_lab.bench.network.filter_population import filter_population
 from cbnet_lab.bench.network.throughput import PATIENT, statuses_of
-from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries, Traffic, expected_deliveries
+from cbnet_lab.bench.network.traffic import (
+    DeliveryCheck,
+    ExpectedDeliveries,
+    Traffic,
+    expected_deliveries,
+    filter_population,
+)
+from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.bench.plans import AnnouncementsPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, flat, ratio
-from cbnet_lab.bench.routing import Routing
-from cbnet_lab.bench.timing import wait_until_quiet
+from cbnet_lab.bench.timing import cpu_meter, wait_until_quiet
 
 _START = 60.0  # timeout for the routers to know each other, in seconds
 _TIMEOUT = 3600.0  # timeout for a confirmation, in seconds

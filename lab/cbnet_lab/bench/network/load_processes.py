@@ -18,8 +18,8 @@ from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, 
 from cbnet.network.transport.event_loop import run
 from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
 from cbnet_lab.bench.plans import NetworkBenchPlan
+from cbnet_lab.bench.processes import SPAWN, WorkerProcess
 from cbnet_lab.bench.timing import wait_until_quiet
-from cbnet_lab.bench.worker_process import SPAWN, WorkerProcess
 
 _START_TIMEOUT = 900.0  # seconds
 _PUBLISHERS = 4  # approximate number of routers at which messages are published

@@ -15,7 +15,6 @@ from cbnet.network import ProcessNetwork, Status, statuses
 from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event, drops
 from cbnet.topology import topology
-from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.network.load_processes import LoadProcesses, network_load
 from cbnet_lab.bench.network.traffic import (
     DeliveryCheck,
@@ -26,6 +25,7 @@ from cbnet_lab.bench.network.traffic import (
 )
 from cbnet_lab.bench.plans import NetworkBenchPlan, Report
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, percent, ratio
+from cbnet_lab.bench.timing import cpu_meter
 
 _CONTENTS = 1_000  # distinct messages, published in turn
 _DEFAULT = ("tree:1", "tree:2")  # one router, and two

@@ -14,12 +14,12 @@ from itertools import chain
 import numpy as np
 import psutil
 
-from cbnet_lab.bench.cpu import cpu_meter
 from cbnet_lab.bench.plans import Report, RouterPlan
 from cbnet_lab.bench.result_table import FLAT, Cell, ResultTable, cell, ratio
 from cbnet_lab.bench.router.generators import Generators
 from cbnet_lab.bench.router.load import Case, Load, chosen_cases
 from cbnet_lab.bench.router.servers import SERVERS, RivalServer, chosen_servers, start_rivals
+from cbnet_lab.bench.timing import cpu_meter
 
 _BASE = "nats"  # the server that the others are compared with
 

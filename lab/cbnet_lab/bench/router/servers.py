@@ -17,12 +17,10 @@ from typing import Final, NamedTuple
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.service.process_network import free_ports
 from cbnet_lab.bench.plans import Report, RouterPlan
+from cbnet_lab.bench.processes import ServerProcess, ServerSetup, nats_program, running_server
 from cbnet_lab.bench.router.generators import PROBE
-from cbnet_lab.bench.router.load import Case, Load, Target
-from cbnet_lab.bench.router.message_pool import random_filters
-from cbnet_lab.bench.router.raw_link import RawLink
-from cbnet_lab.bench.router.router_client import RouterClient
-from cbnet_lab.bench.server_process import ServerProcess, ServerSetup, nats_program, running_server
+from cbnet_lab.bench.router.load import Case, Load, Target, random_filters
+from cbnet_lab.bench.router.router_client import RawLink, RouterClient
 
 # Silence is not a failure here: clients receive nothing while others subscribe to a million filters. A ping, after
 # half an hour, was once mistaken for a message.

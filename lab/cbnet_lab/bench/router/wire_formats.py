@@ -22,9 +22,8 @@ import msgspec
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.frames import Deliver, Ping, Pong, frame_number
 from cbnet.network.protocol.wire import LENGTH_BYTES
-from cbnet_lab.bench.router.message_pool import enclosed, subscriber_filter
-from cbnet_lab.bench.router.raw_link import RawLink
-from cbnet_lab.bench.router.router_client import RouterClient
+from cbnet_lab.bench.router.load import enclosed, subscriber_filter
+from cbnet_lab.bench.router.router_client import RawLink, RouterClient
 
 
 class FrameShape(NamedTuple):

@@ -94,7 +94,7 @@ def _fibs(graph: Graph, roots: list[int], rules: Path | None, descriptors: Path 
         from cbnet.routing import Network
         from cbnet.routing.multitree.multitree import MultiTree
         from cbnet.routing.sizing.predicate_fibs import PredicateFibs
-        from cbnet_lab.cli.lab.simulation.inputs import read_receivers
+        from cbnet_lab.cli.lab.simulation_inputs import read_receivers
 
         return PredicateFibs(MultiTree(Network(graph, read_receivers(rules, graph)), roots))
     if descriptors is not None and rules is None:

@@ -7,18 +7,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cbnet.cli.console import print_note, progress_bar
+from cbnet.cli.console import plural, print_note, progress_bar
 from cbnet.errors import CbnetError, InputError
-from cbnet_lab.cli.bench.plan_command import plan_function
-from cbnet_lab.cli.lab.simulation.plan import SimulationPlan
+from cbnet.files import unwritable
+from cbnet_lab.bench.result_table import Cell, ResultTable
+from cbnet_lab.cli.bench.plan_command import plan_function, print_results
+from cbnet_lab.cli.lab.simulation_plan import SimulationPlan
 
 if TYPE_CHECKING:
     from cbnet.language import Message
     from cbnet.routing import Network, Scheme, Totals
     from cbnet.routing.multitree.multitree import MultiTree
 
+Row: TypeAlias = dict[str, Any]
 _MAX_EXACT_NODES = 5_000  # up to which the state of all routers is counted, and ips is run
 _MAX_MESSAGES = 1_000_000
 _ALWAYS_EXACT = ("drp", "treeheader")  # their routers have no tables to reduce
@@ -26,10 +29,105 @@ _SAMPLE_SIZE = 1_000  # routers whose predicates are reduced in larger networks
 _COUNTS = ("messages", "delivered", "missed", "spurious", "duplicates", "packets")
 
 
+def _decimals(name: str, digits: int) -> Cell[Row]:
+    return lambda row: "-" if row[name] is None else f"{row[name]:,.{digits}f}"
+
+
+_DELIVERIES: dict[str, Cell[Row]] = {
+    **{name: name for name in ("scheme", "delivered", "missed", "spurious", "duplicates", "packets")},
+    "stretch": _decimals("stretch_mean", 3),
+    "max": _decimals("stretch_max", 3),
+}
+_STATE: dict[str, Cell[Row]] = {
+    "scheme": "scheme",
+    "header bytes": "header_bytes",
+    "per packet": lambda row: f"{row['header_bytes'] / row['packets']:.2f}" if row["packets"] else "-",
+    "state bits": "state_bits",
+    "by formula": _decimals("state_bits_formula", 0),
+}
+_IDEAL: dict[str, Cell[Row]] = {
+    "scheme": "scheme",
+    "ideal": "ideal",
+    "checked": "ideal_checked",
+    "share": lambda row: f"{row['ideal'] / row['ideal_checked']:.1%}",
+}
+_PULLS: dict[str, Cell[Row]] = {
+    **{name: name for name in ("choice", "answered", "unmatched", "missed")},
+    "packets": "request_packets",
+    "replies": "reply_packets",
+    "extra": _decimals("extra_length", 2),
+    "holders": "holders",
+    "busiest": lambda row: f"{row['busiest']:.1%}",
+}
+
+
+def show_rows(rows: Sequence[Row], network: Network, topology: str, as_json: bool) -> None:
+    """Print a row for each scheme, for people in tables under a line about the network."""
+    filters = sum(map(len, network.predicates.values()))
+    counts = (
+        (len(network), "node"), (network.graph.edge_count, "edge"), (len(network.senders), "sender"),
+        (len(network.receivers), "receiver"), (filters, "filter"), (rows[0]["messages"], "message"),
+    )  # fmt: skip
+    shown: list[str | ResultTable[Row]] = [f"{topology}: {', '.join(plural(*count) for count in counts)}\n"]
+    shown += [ResultTable("Deliveries", rows, _DELIVERIES), ResultTable("Headers and state", rows, _STATE)]
+    checked = [row for row in rows if "ideal" in row]
+    if checked:
+        shown.append(ResultTable("Ideal deliveries: latency-minimal with the fewest packets", checked, _IDEAL))
+    print_results(rows, shown, as_json=as_json, tight=True)
+
+
+def show_pulls(rows: Sequence[Row], topology: str, as_json: bool) -> None:
+    """Print a row for each choice of a holder."""
+    title = "Requests by choice of a holder; extra: length beyond the distance to the nearest holder"
+    first = f"{topology}: {rows[0]['requests']:,} requests\n"
+    print_results(rows, [first, ResultTable(title, rows, _PULLS)], as_json=as_json, tight=True)
+
+
+def show_classes(network: Network, count: int, seed: int, as_json: bool) -> None:
+    """Print the number of classes of senders at random routers and at the one with the most neighbours."""
+    from cbnet.routing.schemes.source_classes import classes_at
+
+    names, degrees, senders = network.graph.names, network.graph.degrees.tolist(), len(network.senders)
+    chosen = random.Random(f"classes {seed}").sample(range(len(network)), min(count, len(network)))
+    classes_by_router = classes_at(network.graph, sorted({*chosen, degrees.index(max(degrees))}), network.senders)
+    rows = [
+        {"router": names[u], "neighbours": degrees[u], "senders": senders, "classes": len(classes)}
+        for u, classes in classes_by_router.items()
+    ]
+    title = "Classes of senders that a router cannot distinguish"
+    print_results(rows, [ResultTable(title, rows, {name: name for name in rows[0]})], as_json=as_json, tight=True)
+
+
+def draw_delivery(path: Path, scheme: Scheme, traffic: Sequence[tuple[int, Message]]) -> None:
+    """Draw the delivery of the first message with an interested node other than its sender."""
+    from cbnet.routing import deliver
+    from cbnet.routing.simulate.verdict import spurious_nodes
+    from cbnet_lab.report.graph_drawing import draw_graph
+
+    if path.suffix != ".svg":
+        raise InputError("drawings are SVG files", hint=f"name it {path.stem}.svg", file=str(path))
+    network = scheme.network
+    received = (each for each in traffic if set(network.interested(each[1])) - {each[0]})
+    source, message = next(received, traffic[0])
+    delivery = deliver(scheme, source, message)
+    drawing = draw_graph(
+        network.graph,
+        title=f"{scheme.name}: {message} from {network.graph.name(source)}",
+        source=source,
+        interested=network.interested(message),
+        hops=delivery.edges,
+        spurious=spurious_nodes(network, delivery),
+    )
+    try:
+        path.write_text(drawing, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
 def _simulate(plan: SimulationPlan, as_json: bool) -> None:
     from cbnet.routing import Network, sweep
     from cbnet.topology import topology as load_graph
-    from cbnet_lab.cli.lab.simulation import inputs, output
+    from cbnet_lab.cli.lab import simulation_inputs as inputs
 
     plan.check()
     graph = load_graph(plan.topology, plan.seed, largest=plan.largest)
@@ -43,13 +141,11 @@ def _simulate(plan: SimulationPlan, as_json: bool) -> None:
     traffic = [(rng.choice(network.senders), message) for message in _messages(plan, network)]
     sources = [node for node, _ in traffic]
     if plan.pull:
-        output.show_pulls(
-            [_pull(plan, network, name, traffic) for name in _choices(plan.choice)], plan.topology, as_json
-        )
+        show_pulls([_pull(plan, network, name, traffic) for name in _choices(plan.choice)], plan.topology, as_json)
         return
     schemes = plan.build(network, sources)
     if plan.draw is not None:  # first, so that a drawing that cannot be written is known before a long run
-        output.draw_delivery(plan.draw, plan.build(network, sources)[0], traffic)
+        draw_delivery(plan.draw, plan.build(network, sources)[0], traffic)
     if len(network) > _MAX_EXACT_NODES:
         print_note(f"state is estimated from {_SAMPLE_SIZE:,} routers, except for {' and '.join(_ALWAYS_EXACT)}")
     rows, wrong = [], []
@@ -59,9 +155,9 @@ def _simulate(plan: SimulationPlan, as_json: bool) -> None:
         rows.append(_row(scheme, totals, plan.seed))
         if totals.missed or totals.cut:
             wrong.append(scheme.name)
-    output.show_rows(rows, network, plan.topology, as_json)
+    show_rows(rows, network, plan.topology, as_json)
     if plan.classes:
-        output.show_classes(network, plan.classes, plan.seed, as_json)
+        show_classes(network, plan.classes, plan.seed, as_json)
     if wrong == ["treeheader"]:  # its filters may be too full, which is not a defect
         hint = "use more --hashes or more --header-bits"
         raise InputError("treeheader: the filters are so full that packets loop", hint=hint)
@@ -81,7 +177,7 @@ def _check_ips(names: Sequence[str], nodes: int) -> None:
 
 
 def _messages(plan: SimulationPlan, network: Network) -> list[Message]:
-    from cbnet_lab.cli.lab.simulation import inputs
+    from cbnet_lab.cli.lab import simulation_inputs as inputs
 
     text = plan.messages
     if not re.fullmatch("-?[0-9]+", text):

@@ -65,8 +65,7 @@ def _show(plan: TreesPlan, as_json: bool) -> None:
 def _findings(graph: Graph, members: Sequence[Row], plan: TreesPlan) -> list[Finding]:
     """Return the findings about the claims that a survey can decide, with ties broken as in all our results."""
     from cbnet_lab.experiments.experiment import load_experiment
-    from cbnet_lab.experiments.y2014.figure_5 import interface_rows
-    from cbnet_lab.experiments.y2014.link_load import load_rows
+    from cbnet_lab.experiments.y2014.trees import interface_rows, load_rows
 
     rows = [row for row in members if row["ties"] == "smallest"]
     if len(rows) < 2:  # the claims compare numbers of trees

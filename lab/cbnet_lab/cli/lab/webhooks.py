@@ -30,7 +30,7 @@ def webhooks(
 
     Example: cbnet lab webhooks --output webhooks
     """
-    from cbnet_lab.workload.events.webhooks import SMALL, event, many, pattern
+    from cbnet_lab.workload.events import SMALL, event, many, pattern
 
     written = {"events": output / "events.jsonl", "rules": output / "rules.jsonl"}
     try:

@@ -18,7 +18,7 @@ from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope
 from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
 from cbnet_lab.experiments.timing import generated
 from cbnet_lab.workload import Forwarding2002
-from cbnet_lab.workload.vocabulary.words import words
+from cbnet_lab.workload.vocabulary import words
 
 _NUMBER_OPS = (Op.EQ, Op.LT)
 _STRING_OPS = (Op.EQ, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING, Op.LT, Op.GT)
@@ -69,12 +69,7 @@ def _strings(parameters: IndexParameters, context: ExperimentContext) -> Iterato
             for _ in range(parameters.lookups):
                 text = "".join(rng.choice(known, size=length // 3 + 1))[:length]
                 work = _work(compiled, {"x": text})
-                yield {
-                    "strings": count,
-                    "length": length,
-                    "output": work["constraints"],
-                    "nodes": work["nodes"],
-                }
+                yield {"strings": count, "length": length, "output": work["constraints"], "nodes": work["nodes"]}
 
 
 def _united(parameters: IndexParameters, context: ExperimentContext) -> Iterator[Row]:

@@ -1,12 +1,19 @@
-"""A router with 20 interfaces [2002 §1]: its speed, and the interfaces that its messages match."""
+"""The figures of the introduction [2002 §1]: bytes per constraint, and the speed of a router with 20 interfaces."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from cbnet.matching.compiled_table import CompiledTable
+from cbnet.matching.engines.registry import ENGINES
+from cbnet.matching.storage.arrow_filters import columns_from_arrow
+from cbnet_lab import workload
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, median, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
 from cbnet_lab.experiments.timing import (
@@ -15,6 +22,7 @@ from cbnet_lab.experiments.timing import (
     SELECTIVE,
     TimedComparison,
     TimedParameters,
+    case,
     generated,
     with_unknown_attributes,
 )
@@ -85,10 +93,7 @@ def _metrics(rows: Rows, _: IntroductionParameters) -> Metrics:
     return {
         "times": [
             _reading(*key)
-            | {
-                "us": median(where(group, method=SELECTIVE.name)),
-                "pivot": median(where(group, method=PIVOT.name)),
-            }
+            | {"us": median(where(group, method=SELECTIVE.name)), "pivot": median(where(group, method=PIVOT.name))}
             for key, group in times.items()
         ],
         "not_timed": [_reading(*each)["reading"] for each in _READINGS if each not in times],
@@ -112,8 +117,42 @@ def _charts(rows: Rows, _: IntroductionParameters) -> dict[str, list[Row]]:
             {"table": _reading(*key)["reading"], "matched": count, "share": 100 * len(group) / len(of_table)}
             for key, of_table in grouped(rows["matched"], "filters", "c_l", "c_h").items()
             for (count,), group in sorted(grouped(of_table, "matched").items())
-        ],
+        ]
     }
 
 
-EXPERIMENT = experiment("2002-introduction", IntroductionParameters, _run, _metrics, _charts)
+INTRODUCTION = experiment("2002-introduction", IntroductionParameters, _run, _metrics, _charts)
+
+
+# --- bytes per constraint
+
+
+@dataclass(frozen=True)
+class MemoryParameters2002:
+    """Filters per table, and interfaces (0: one per filter)."""
+
+    filters: tuple[int, ...]
+    interfaces: tuple[int, ...] = (20, 0)
+
+
+def _sizes(parameters: MemoryParameters2002, context: ExperimentContext) -> Iterator[Row]:
+    for count in context.track(parameters.filters, lambda count: f"{count:,} filters"):
+        for interfaces in parameters.interfaces:
+            mix = Forwarding2002(F=count, I=interfaces or None, dictionary=context.dictionary, seed=context.seed)
+            columns = columns_from_arrow(workload.filters(mix))
+            for engine in ENGINES:
+                with TemporaryDirectory(prefix="cbnet-") as folder:
+                    size = CompiledTable.build(columns, engine, reduce=False).save(Path(folder) / "table.cbt")
+                yield {
+                    "case": case(mix), "engine": engine, "filters": count,
+                    "constraints": len(columns.words), "bytes": size,
+                }  # fmt: skip
+
+
+def _memory_metrics(rows: Rows, _: MemoryParameters2002) -> Metrics:
+    filters = max(row["filters"] for row in rows["sizes"])
+    sizes = [{**row, "each": row["bytes"] / row["constraints"]} for row in where(rows["sizes"], filters=filters)]
+    return {"filters": filters, "sizes": sizes, "counting": where(sizes, engine="counting")}
+
+
+MEMORY = experiment("2002-memory", MemoryParameters2002, {"sizes": _sizes}, _memory_metrics)

@@ -33,7 +33,7 @@ from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Un
 from cbnet_lab.experiments.curves import Row, grouped
 from cbnet_lab.workload.checks import check_at_least
 from cbnet_lab.workload.disjunction_2006 import SCENARIOS, Disjunction2006, predicates
-from cbnet_lab.workload.vocabulary.terms import terms as read_terms
+from cbnet_lab.workload.vocabulary import terms as read_terms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -167,10 +167,7 @@ def _check_sets(sets: int) -> None:
 
 
 def _percentiles(
-    tasks: Sequence[Task],
-    counts: Sequence[int],
-    results: Iterator[tuple[int, Curves]],
-    progress: SetProgress | None,
+    tasks: Sequence[Task], counts: Sequence[int], results: Iterator[tuple[int, Curves]], progress: SetProgress | None
 ) -> pa.Table:
     """Return the percentiles over the sets of each scenario."""
     curves: dict[tuple[str, str], list[list[float]]] = defaultdict(list)

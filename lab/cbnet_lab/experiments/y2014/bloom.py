@@ -52,7 +52,7 @@ def _measured(parameters: BloomParameters, context: ExperimentContext) -> list[R
     from cbnet.matching.compiled_table import CompiledTable
     from cbnet.matching.storage.arrow_filters import columns_from_arrow
     from cbnet.matching.storage.arrow_messages import encode_batch
-    from cbnet_lab.bench.matching.false_positives import false_positives
+    from cbnet_lab.bench.matching.tags import false_positives
     from cbnet_lab.workload.message_batch import as_messages
     from cbnet_lab.workload.tag_traffic import TagTraffic
 

@@ -28,7 +28,6 @@ from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.topology import draw_roots, root_classes, shortest_path_trees, topology
 from cbnet_lab.experiments.curves import Metrics, Row
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet
 from cbnet_lab.experiments.y2014 import users
 
 _PAPER_BYTES = 50  # per descriptor
@@ -47,13 +46,9 @@ class FoldingParameters:
 
 
 def _run(parameters: FoldingParameters, context: ExperimentContext) -> Results:
-    graph = internet(context, parameters.nodes)
+    graph = context.internet(parameters.nodes)
     decisions = [_decisions(context.seed + number, parameters.messages) for number in range(parameters.networks)]
-    return {
-        GRAPH: graph_rows(graph, context),
-        "decisions": decisions,
-        "entries": _entries(graph, parameters, context),
-    }
+    return {GRAPH: context.graph_rows(graph), "decisions": decisions, "entries": _entries(graph, parameters, context)}
 
 
 def _decisions(seed: int, messages: int) -> Row:

@@ -22,7 +22,6 @@ import numpy as np
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree
 from cbnet_lab.experiments.curves import Metrics, Row, where
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, Tables, experiment
-from cbnet_lab.experiments.internet import graph_rows, internet
 from cbnet_lab.experiments.y2014 import users
 from cbnet_lab.report.page import Cell, Grid
 
@@ -45,7 +44,7 @@ class Table1Parameters:
 
 
 def _run(parameters: Table1Parameters, context: ExperimentContext) -> Results:
-    graph = internet(context, parameters.nodes)
+    graph = context.internet(parameters.nodes)
     roots = draw_roots(root_classes(graph), parameters.roots, seed=context.seed).tolist()
     trees = [_tree_row(graph, root) for root in dict.fromkeys(roots)]
     chosen = min(trees, key=lambda row: (abs(row["interfaces"] - _paper_row()["interfaces"]), row["root"]))
@@ -60,7 +59,7 @@ def _run(parameters: Table1Parameters, context: ExperimentContext) -> Results:
         rows += counted
         bytes_rows += sizes
     return {
-        GRAPH: graph_rows(graph, context),
+        GRAPH: context.graph_rows(graph),
         "trees": [{**row, "chosen": row is chosen} for row in trees],
         "interfaces": rows,
         "sizes": bytes_rows,

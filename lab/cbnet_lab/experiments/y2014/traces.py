@@ -46,11 +46,7 @@ def _run(parameters: TracesParameters, context: ExperimentContext) -> Results:
         counts.append({"of": "ours", **asdict(derivation.counts())})
     followers = None if context.traces is None else context.traces / _FOLLOWERS_FILE
     relations = [_relations(followers)] if followers is not None and followers.is_file() else []
-    return {
-        "elected": _elected(parameters.clusters, context.seed),
-        "yields": counts,
-        "followers": relations,
-    }
+    return {"elected": _elected(parameters.clusters, context.seed), "yields": counts, "followers": relations}
 
 
 def _relations(path: Path) -> Row:

@@ -38,11 +38,9 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from cbnet_lab.faults import record
-from cbnet_lab.faults.check.durable import DurableCheck
+from cbnet_lab.faults.check.durable import DurableCheck, LogCheck, ReplayCheck
 from cbnet_lab.faults.check.findings import Findings, Identity
-from cbnet_lab.faults.check.log import LogCheck, ReplayCheck
-from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription
-from cbnet_lab.faults.check.requests import RequestCheck
+from cbnet_lab.faults.check.plain import NetworkState, PlainCheck, PlainSubscription, RequestCheck
 
 GRACE = 1.0  # seconds for which a publisher waits for an answer after its timeout
 
@@ -73,13 +71,13 @@ class Checker:
         """Whether the network has settled since the last change."""
         return self._state.is_settled
 
-    def add(self, *events: record.Event) -> None:
+    def add(self, *events: record.RunEvent) -> None:
         """Add and check events, in order of time."""
         for event in events:
             self._advance(event.at)
             self._add(event)
 
-    def _add(self, event: record.Event) -> None:
+    def _add(self, event: record.RunEvent) -> None:
         match event:
             case record.SubscribeEvent():
                 self._subscribe(event)
@@ -294,7 +292,7 @@ def settled_checker(predicates: Mapping[str, str], recovery: float = 0.0) -> Che
     return checker
 
 
-def check_record(events: Iterable[record.Event]) -> Findings:
+def check_record(events: Iterable[record.RunEvent]) -> Findings:
     """Return the findings of a record, which must begin with a `BeginEvent`."""
     iterator = iter(events)
     begin = next(iterator, None)

@@ -1,4 +1,6 @@
-"""Check of plain subscriptions, for which nothing is stored: promised messages arrive once, in order and unaltered.
+"""Checks of plain subscriptions, for which nothing is stored, and of requests.
+
+Promised messages arrive once, in order and unaltered:
 
     settled ──► published ──► received by all matching subscriptions that can be reached       else lost
     confirmed ──► published ──► received by the subscription                                   else unkept
@@ -7,6 +9,9 @@
 A promise ends with the next change, also for messages that may be in flight at that time. Messages may be missed during
 changes; the loss of a message with a receipt is reported to clients that stay connected to a router without faults. A
 message must never be received twice, or by a subscription that does not match.
+
+A request must end with a matching reply, with the answer that there is no holder, or with a timeout, unless the
+requester has lost its connection. In a settled network, a request with a reachable holder must end with a reply.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ import msgspec
 from cbnet_lab.faults import record
 from cbnet_lab.faults.check.findings import Findings, Identity
 from cbnet_lab.faults.check.subscription import SubscriptionCheck, matches
+from cbnet_lab.faults.record import AnswerEvent, FaultEvent, RequestEvent, SubscribeEvent
 
 LOST, UNKEPT = "lost", "unkept"  # kinds of violation by a lost message that was promised
 
@@ -259,3 +265,59 @@ class PlainCheck:
                 is_missed = identity not in own.received and not message.due.get(own.name)
                 if is_safe and is_missed and not own.is_told and own.matches(publish.message):
                     self._findings.violate("gap", self._text(own.name, publish))
+
+
+class RequestCheck:
+    """The check of all requests."""
+
+    def __init__(self, state: NetworkState, findings: Findings) -> None:
+        self._state = state
+        self._findings = findings
+        self._offers: dict[str, tuple[str, SubscriptionCheck]] = {}  # by name, with the client
+        self._open: dict[int, RequestEvent] = {}
+        self._promised: set[int] = set()  # numbers of the requests that must get a reply
+
+    def offer(self, event: SubscribeEvent) -> None:
+        """Handle an offer."""
+        own = SubscriptionCheck(event, self._findings)
+        own.parts.add(event.client)
+        self._offers[event.subscription] = event.client, own
+
+    def request(self, event: RequestEvent) -> None:
+        """Handle a request."""
+        self._findings.counts["requests"] += 1
+        is_held = any(
+            client != event.client and not own.is_away and own.home in event.reach and own.matches(event.request)
+            for client, own in self._offers.values()
+        )
+        self._open[event.number] = event
+        if is_held and self._state.is_settled:
+            self._promised.add(event.number)
+
+    def answer(self, event: AnswerEvent) -> None:
+        """Handle the end of a request."""
+        request = self._open.pop(event.number, None)
+        self._findings.counts[event.outcome] += 1
+        if request is None:
+            self._findings.violate("wrong reply", f"request {event.number} was not sent, or has ended")
+        elif "reply" in event.outcome:
+            if not event.message.items() >= request.request.items():
+                self._findings.violate("wrong reply", f"request {event.number}: {event.message} does not match")
+        elif event.outcome != "gone" and event.number in self._promised:
+            self._findings.violate("no reply", f"request {event.number}, sent at {request.at:.2f}")
+
+    def fault(self, event: FaultEvent) -> None:
+        """Handle a fault, or the end of one."""
+        for _, own in self._offers.values():
+            own.fault(event)
+        if self._state.is_change(event):
+            self._promised.clear()
+
+    def advance(self, now: float) -> None:
+        """Report the requests that should have ended; the slack allows for stalled clients."""
+        while self._open:
+            number, request = next(iter(self._open.items()))
+            if now - request.at <= request.timeout + self._state.begin.slack:
+                break
+            del self._open[number]
+            self._findings.violate("endless", f"request {number}, sent at {request.at:.2f}")

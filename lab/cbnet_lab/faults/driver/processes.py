@@ -1,22 +1,171 @@
-"""Faults of real router processes and of the links between them."""
+"""Faults of real router processes and of the links between them.
+
+    router a ──► relay ──► router b         a relay can cut, silence or slow the link
+
+A write can be torn at the end of a SQLite log, as left by a machine that fails while writing a transaction:
+
+    │ header │ frame │ frame, commit │ frame │ frame, commit │ torn: part of a frame, or garbage
+
+The log ends after the last commit frame before which all checksums are correct. Synced data lies before this point, and
+is left alone. https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+"""
 
 from __future__ import annotations
 
 import resource
 import signal
+import socket
+import struct
+import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from random import Random
 
 from cbnet.network import ProcessNetwork
+from cbnet.network.protocol.addresses import Address
 from cbnet.network.transport.journal.sqlite_journal import FILE
 from cbnet_lab.faults.driver.driver import Fault
-from cbnet_lab.faults.driver.relay import Relay
-from cbnet_lab.faults.driver.torn_write import tear
 
+_HEADER, _FRAME_HEADER = 32, 24  # bytes
+_MAX_TORN = 10_000  # bytes
 _DELAY = 0.2  # of a slow link, in seconds
 _NO_LIMIT = resource.RLIM_INFINITY
+
+
+def committed_end(log: bytes) -> int:
+    """Return where the last transaction of a log ends; 0 if it has none."""
+    if len(log) < _HEADER:
+        return 0
+    magic, _, page, _, *salts = struct.unpack(">6I", log[:24])
+    order = ">" if magic & 1 else "<"
+    sums = _checksum(order, log[:24], (0, 0))
+    end, at, size = 0, _HEADER, _FRAME_HEADER + page
+    while at + size <= len(log):
+        _, pages, *rest = struct.unpack(">6I", log[at : at + _FRAME_HEADER])
+        sums = _checksum(order, log[at : at + 8], sums)
+        sums = _checksum(order, log[at + _FRAME_HEADER : at + size], sums)
+        if rest != [*salts, *sums]:
+            break
+        at += size
+        if pages:
+            end = at
+    return end
+
+
+def _checksum(order: str, data: bytes, sums: tuple[int, int]) -> tuple[int, int]:
+    first, second = sums
+    for a, b in struct.iter_unpack(f"{order}2I", data):
+        first = (first + a + second) & 0xFFFFFFFF
+        second = (second + b + first) & 0xFFFFFFFF
+    return first, second
+
+
+def tear(path: Path, random: Random) -> int:
+    """Write garbage, or a frame with a wrong checksum, after the last transaction; return the number of bytes."""
+    if not path.exists():
+        return 0
+    log = path.read_bytes()
+    end = committed_end(log)
+    if not end:
+        return 0
+    torn = random.randbytes(random.randint(1, _MAX_TORN))
+    if random.random() < 0.5:
+        torn = log[_HEADER:end][-random.randint(1, end - _HEADER) :][:_MAX_TORN]  # with the right salts
+    path.write_bytes(log[:end] + torn)
+    return len(torn)
+
+
+class Relay:
+    """A relay of connections to one address."""
+
+    def __init__(self, to: Address) -> None:
+        """Listen on a free port; connections are relayed to `to`."""
+        self._to = to
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = Address(*self._listener.getsockname()[:2])
+        self._open: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._is_cut = False
+        self._delay = 0.0  # seconds
+        self._is_flowing = threading.Event()
+        self._is_flowing.set()
+        threading.Thread(target=self._accept, daemon=True, name="cbnet-relay").start()
+
+    def cut(self) -> None:
+        """Close all connections, and new ones as they arrive."""
+        with self._lock:
+            self._is_cut = True
+            for each in self._open:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            self._open.clear()
+
+    def silence(self) -> None:
+        """Stop forwarding without closing connections."""
+        self._is_flowing.clear()
+
+    def slow(self, seconds: float) -> None:
+        """Delay all data; at most 64 KiB are forwarded at a time, so this also limits the throughput."""
+        self._delay = seconds
+
+    def repair(self) -> None:
+        """Resume forwarding, without delay; silenced connections are closed, and their withheld data is lost."""
+        self._delay = 0.0
+        if not self._is_flowing.is_set():
+            self.cut()
+            self._is_flowing.set()
+        with self._lock:
+            self._is_cut = False
+
+    def close(self) -> None:
+        """Stop the relay."""
+        self.cut()
+        self._is_flowing.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._connect, args=(near,), daemon=True).start()
+
+    def _connect(self, near: socket.socket) -> None:
+        try:
+            far = socket.create_connection(self._to, timeout=5)
+        except OSError:
+            near.close()
+            return
+        far.settimeout(None)
+        with self._lock:
+            is_cut = self._is_cut
+            if not is_cut:
+                self._open += [near, far]
+        if is_cut:
+            near.close()
+            far.close()
+            return
+        back = threading.Thread(target=self._forward, args=(far, near), daemon=True)
+        back.start()
+        self._forward(near, far)
+        back.join()
+        near.close()
+        far.close()
+
+    def _forward(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                self._is_flowing.wait()
+                time.sleep(self._delay)
+                target.sendall(data)
+        for each in (source, target):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
 
 def ends(link: str) -> tuple[str, str]:

@@ -8,9 +8,8 @@ import pytest
 from cbnet.errors import CbnetError, InputError
 from cbnet_lab.experiments.claim import Finding, claims
 from cbnet_lab.experiments.experiment import Experiment, ExperimentContext
-from cbnet_lab.experiments.fingerprint import code_fingerprint
 from cbnet_lab.experiments.page import all_findings, reproduction_page
-from cbnet_lab.experiments.reproduce import reproduce, stored_outcome
+from cbnet_lab.experiments.reproduce import code_fingerprint, reproduce, stored_outcome
 
 CLAIM = 46  # of bridges; it has simple metrics
 

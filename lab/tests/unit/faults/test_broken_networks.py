@@ -15,7 +15,7 @@ from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding
 from cbnet.network.router.clients import ClientHandler
 from cbnet.routing.aggregation.aggregation import Aggregation, Difference
-from cbnet_lab.bench.routing import Routing
+from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults import month as months
 from cbnet_lab.faults.plans import MonthPlan
 from cbnet_lab.faults.random_schedule import RandomSchedule

@@ -4,7 +4,7 @@ import pytest
 
 from cbnet import InputError
 from cbnet.topology import topology
-from cbnet_lab.faults.failing_parts import choose_victims
+from cbnet_lab.faults.failures import choose_victims
 
 
 @pytest.mark.parametrize(

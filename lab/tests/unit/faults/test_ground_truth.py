@@ -1,7 +1,7 @@
 """Whether routers know the actual state of a network in memory."""
 
 from cbnet.network import MemoryClient, MemoryNetwork, Settings
-from cbnet_lab.faults.ground_truth import GroundTruth
+from cbnet_lab.faults.simulation import GroundTruth
 
 
 def three():

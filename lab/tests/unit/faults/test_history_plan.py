@@ -1,6 +1,6 @@
 from collections import Counter
 
-from cbnet_lab.faults.histories.plan import PROCESS_FAULTS, HistoryPlan
+from cbnet_lab.faults.history_plan import PROCESS_FAULTS, HistoryPlan
 
 
 def test_a_seed_gives_the_same_plan_again():

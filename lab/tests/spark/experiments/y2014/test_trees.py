@@ -3,9 +3,7 @@
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.internet import SurveyParameters
-from cbnet_lab.experiments.y2014 import figure_4, figure_5, link_load
-from cbnet_lab.experiments.y2014.figure_4 import Figure4Parameters
+from cbnet_lab.experiments.y2014.trees import FIGURE_4, FIGURE_5, LINK_LOAD, Figure4Parameters, SurveyParameters
 
 
 @pytest.fixture(scope="module")
@@ -26,19 +24,19 @@ def verdicts(findings):
 
 def test_graph_that_is_a_tree_has_no_extra_hops(context):
     parameters = Figure4Parameters(0, (8, 16), selections=2, sources=31)
-    tables = figure_4.EXPERIMENT.run(parameters, context)
+    tables = FIGURE_4.run(parameters, context)
     rows = tables["extra"].to_pylist()
     # numbers of trees, mean and worst, pairs and sources; and pairs averaged over the selections, with 8 trees
     assert len(rows) == 2 * 2 * 2 + 2
     assert {row[name] for row in rows for name in ("mean", "p1", "p50", "p99")} == {0.0}
     assert tables["graph"].to_pylist() == [{"nodes": 31, "edges": 30, "from_file": True}]
-    found = figure_4.EXPERIMENT.findings(tables, parameters)
+    found = FIGURE_4.findings(tables, parameters)
     assert set(verdicts(found).values()) == {"unmeasured"}  # a graph of 31 nodes
 
 
 def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
     parameters = SurveyParameters(0, (8, 128), 2)
-    tables = figure_5.EXPERIMENT.run(parameters, context)
+    tables = FIGURE_5.run(parameters, context)
     for row in tables["interfaces"].to_pylist():
         assert row["used"] == 60  # both ends of 30 links
         assert {row[name] for name in ("mean", "p1", "p99", "least_largest", "largest")} == {1}
@@ -46,7 +44,7 @@ def test_graph_that_is_a_tree_has_one_distinct_tree_per_interface(context):
 
 def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
     parameters = SurveyParameters(0, (1, 8), 2)
-    tables = link_load.EXPERIMENT.run(parameters, context)
+    tables = LINK_LOAD.run(parameters, context)
     one, eight = tables["load"].to_pylist()
     assert one["used"] == eight["used"] == 30
     # 15 nodes are on each side of the root: 15 · 16 paths each way, of 31 · 30.
@@ -56,7 +54,7 @@ def test_more_trees_do_not_spread_load_on_a_graph_that_is_a_tree(context):
 
 def test_worst_of_more_trees_is_never_better(generated):
     parameters = Figure4Parameters(60, (8, 32), selections=2, sources=60)
-    tables = figure_4.EXPERIMENT.run(parameters, generated)
+    tables = FIGURE_4.run(parameters, generated)
     rows = {(row["trees"], row["of"], row["over"]): row for row in tables["extra"].to_pylist()}
     for over in ("pairs", "sources"):
         few, many = (rows[k, "worst tree", over] for k in (8, 32))
@@ -68,11 +66,11 @@ def test_worst_of_more_trees_is_never_better(generated):
 
 
 def test_small_graph_decides_no_claim(generated):
-    for module, parameters in (
-        (figure_4, Figure4Parameters(60, (8,), selections=1, sources=10)),
-        (figure_5, SurveyParameters(60, (8,), 1)),
-        (link_load, SurveyParameters(60, (1, 8), 1)),
+    for experiment, parameters in (
+        (FIGURE_4, Figure4Parameters(60, (8,), selections=1, sources=10)),
+        (FIGURE_5, SurveyParameters(60, (8,), 1)),
+        (LINK_LOAD, SurveyParameters(60, (1, 8), 1)),
     ):
-        found = module.EXPERIMENT.findings(module.EXPERIMENT.run(parameters, generated), parameters)
-        assert set(verdicts(found)) == set(module.EXPERIMENT.claims)
+        found = experiment.findings(experiment.run(parameters, generated), parameters)
+        assert set(verdicts(found)) == set(experiment.claims)
         assert set(verdicts(found).values()) == {"unmeasured"}

@@ -7,7 +7,7 @@ from cbnet.errors import InputError
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.topology import topology
 from cbnet_lab.bench.network.announcements import flooding_cost
-from cbnet_lab.bench.network.filter_population import POPULATIONS, filter_population
+from cbnet_lab.bench.network.traffic import POPULATIONS, filter_population
 
 
 def filters_of(traffic):

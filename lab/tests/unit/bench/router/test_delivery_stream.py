@@ -5,8 +5,8 @@ import pytest
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.frames import Deliver, Ping
 from cbnet.network.protocol.wire import encode
-from cbnet_lab.bench.router.delivery_stream import DeliveryStream
-from cbnet_lab.bench.router.message_pool import MessagePool
+from cbnet_lab.bench.router.generators import DeliveryStream
+from cbnet_lab.bench.router.load import MessagePool
 from cbnet_lab.bench.router.wire_formats import CbnetFormat
 
 POOL = MessagePool(7, 20, "UA", seed=3)

@@ -8,8 +8,7 @@ from cbnet.language.message import Message
 from cbnet.language.syntax.parser import parse
 from cbnet.matching import reference
 from cbnet.network.protocol.frames import Frame, Publish
-from cbnet_lab.bench.router.load import Load
-from cbnet_lab.bench.router.message_pool import MessagePool, enclosed, random_filters, subscriber_filter
+from cbnet_lab.bench.router.load import Load, MessagePool, enclosed, random_filters, subscriber_filter
 
 
 def test_every_message_matches_every_subscriber():

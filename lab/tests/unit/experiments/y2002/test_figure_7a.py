@@ -3,7 +3,7 @@ import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.timing import SweepParameters
-from cbnet_lab.experiments.y2002.figure_7a import EXPERIMENT
+from cbnet_lab.experiments.y2002.figures_7_8_9 import FIGURE_7A
 
 TINY = SweepParameters(filters=(50, 200), interfaces=(20,), messages=10, turns=2, seconds=0.0)
 
@@ -16,7 +16,7 @@ def judged(filters, us, selective):
         for method, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
         for turn in (0, 1, 2)
     ]
-    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
+    found = FIGURE_7A.findings({"times": pa.Table.from_pylist(rows)}, TINY)
     return {finding.claim: finding for finding in found}
 
 
@@ -44,8 +44,8 @@ def test_smaller_tables_decide_nothing():
 
 
 def test_tiny_run_has_all_methods_at_all_sizes():
-    tables = EXPERIMENT.run(TINY, ExperimentContext())
+    tables = FIGURE_7A.run(TINY, ExperimentContext())
     sizes = {(row["case"], row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()}
     assert sizes == {("I = F", 50, 50), ("I = F", 200, 200), ("I = 20", 200, 20)}
-    (chart,) = EXPERIMENT.charts(tables, TINY)
+    (chart,) = FIGURE_7A.charts(tables, TINY)
     assert set(chart.table.column("method").to_pylist()) == {"counting", "counting, 10 rounds", "pivot"}

@@ -2,7 +2,7 @@ import pyarrow as pa
 
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.timing import SweepParameters
-from cbnet_lab.experiments.y2002.figure_7b import EXPERIMENT
+from cbnet_lab.experiments.y2002.figures_7_8_9 import FIGURE_7B
 
 TINY = SweepParameters(filters=(100, 200), interfaces=(5, 0), messages=10, turns=2, seconds=0.0)
 
@@ -16,7 +16,7 @@ def judged(us, selective=1.0, filters=(1000, 10_000, 100_000, 1_000_000)):
         for method, share in (("counting", 1.0), ("counting, 10 rounds", selective), ("pivot", 0.1))
         for turn in (0, 1, 2)
     ]
-    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
+    found = FIGURE_7B.findings({"times": pa.Table.from_pylist(rows)}, TINY)
     return {finding.claim: finding for finding in found}
 
 
@@ -43,7 +43,7 @@ def test_smaller_tables_decide_nothing():
 
 
 def test_tiny_run_includes_one_interface_per_filter():
-    tables = EXPERIMENT.run(TINY, ExperimentContext())
+    tables = FIGURE_7B.run(TINY, ExperimentContext())
     cases = {(row["case"], row["filters"], row["interfaces"]) for row in tables["times"].to_pylist()}
     assert cases == {("I = 5", 100, 5), ("I = 5", 200, 5), ("I = F", 100, 100), ("I = F", 200, 200)}
-    assert {finding.claim for finding in EXPERIMENT.findings(tables, TINY)} == {31, 32}
+    assert {finding.claim for finding in FIGURE_7B.findings(tables, TINY)} == {31, 32}

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.figure_8 import EXPERIMENT, Figure8Parameters
+from cbnet_lab.experiments.y2002.figures_7_8_9 import FIGURE_8, Figure8Parameters
 
 TINY = Figure8Parameters(200, (1, 10, 200), messages=10, turns=2, seconds=0.0)
 
@@ -14,7 +14,7 @@ def judged(times, gains, filters=1_000_000):
         for method, share in (("counting", 1.0), ("counting, 10 rounds", 1 - gain), ("pivot", 0.1))
         for turn in (0, 1, 2)
     ]
-    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, TINY)
+    found = FIGURE_8.findings({"times": pa.Table.from_pylist(rows)}, TINY)
     return {finding.claim: finding.verdict for finding in found}
 
 
@@ -35,11 +35,11 @@ def test_small_table_decides_nothing():
 
 
 def test_tiny_run_keeps_the_filters_and_varies_the_interfaces():
-    tables = EXPERIMENT.run(TINY, ExperimentContext())
+    tables = FIGURE_8.run(TINY, ExperimentContext())
     rows = tables["times"].to_pylist()
     assert {(row["filters"], row["each"], row["interfaces"]) for row in rows} == {
         (200, 1, 200),
         (200, 10, 20),
         (200, 200, 1),
     }
-    assert "1 to" not in EXPERIMENT.charts(tables, TINY)[0].title
+    assert "1 to" not in FIGURE_8.charts(tables, TINY)[0].title

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.figure_9 import EXPERIMENT, Figure9Parameters
+from cbnet_lab.experiments.y2002.figures_7_8_9 import FIGURE_9, Figure9Parameters
 
 ROUNDS = Figure9Parameters(filters=(200_000, 1_000_000), rounds=(0, 10, 50, 100))
 TINY = Figure9Parameters(filters=(50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)
@@ -21,7 +21,7 @@ def judged(small, large, most=1_000_000, spread=0.0):
         for rounds, gain in zip(ROUNDS.rounds, (0.0, *gains), strict=True)
         for turn in (0, 1, 2)
     ]
-    found = EXPERIMENT.findings({"times": pa.Table.from_pylist(rows)}, ROUNDS)
+    found = FIGURE_9.findings({"times": pa.Table.from_pylist(rows)}, ROUNDS)
     return {finding.claim: finding for finding in found}
 
 
@@ -57,8 +57,8 @@ def test_smaller_tables_decide_nothing():
 
 
 def test_tiny_run_has_a_method_per_number_of_rounds():
-    tables = EXPERIMENT.run(TINY, ExperimentContext())
+    tables = FIGURE_9.run(TINY, ExperimentContext())
     assert {row["method"] for row in tables["times"].to_pylist()} == {"0 rounds", "5 rounds", "50 rounds", "pivot"}
-    (chart,) = EXPERIMENT.charts(tables, TINY)
+    (chart,) = FIGURE_9.charts(tables, TINY)
     assert [name for name, _ in chart.references] == ["no gain", "pivot, 50 filters", "pivot, 100 filters"]
     assert [row["gain"] for row in chart.table.to_pylist() if row["rounds"] == 0] == [0.0, 0.0]

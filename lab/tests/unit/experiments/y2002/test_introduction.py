@@ -5,14 +5,14 @@ from cbnet.matching import reference
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.introduction import EXPERIMENT, IntroductionParameters
+from cbnet_lab.experiments.y2002.introduction import INTRODUCTION, IntroductionParameters
 from cbnet_lab.workload import Forwarding2002
 
 TINY = IntroductionParameters(tables=((400, 1, 10),), common=(10, 1, 0), messages=20, turns=2, seconds=0.0)
 
 
 def test_matches_equal_the_reference():
-    tables = EXPERIMENT.run(TINY, ExperimentContext(seed=2))
+    tables = INTRODUCTION.run(TINY, ExperimentContext(seed=2))
     data = bench_input(Forwarding2002(M=20, F=400, I=20, a_l=10, a_h=11, seed=2), lambda _: None)
     predicates = Oracle(data.filters).all_predicates()
     right = [len(reference.match(predicates, Message.from_dict(members))) for members in data.members]
@@ -39,7 +39,7 @@ def found(us=10.0, matched=(18, 18, 20, 0), by_share=(10.0, 5.0, 1.0), readings=
         ],
     }  # fmt: skip
     tables = {name: pa.Table.from_pylist(rows) for name, rows in tables.items()}
-    return {finding.claim: finding for finding in EXPERIMENT.findings(tables, TINY)}
+    return {finding.claim: finding for finding in INTRODUCTION.findings(tables, TINY)}
 
 
 def test_verdicts_follow_from_the_numbers():

@@ -1,13 +1,13 @@
 import pyarrow as pa
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.memory import EXPERIMENT, MemoryParameters2002
+from cbnet_lab.experiments.y2002.introduction import MEMORY, MemoryParameters2002
 
 TINY = MemoryParameters2002((1000,), interfaces=(20, 0))
 
 
 def test_table_is_at_least_as_large_as_the_words_of_its_filters():
-    rows = EXPERIMENT.run(TINY, ExperimentContext())["sizes"].to_pylist()
+    rows = MEMORY.run(TINY, ExperimentContext())["sizes"].to_pylist()
     assert {(row["engine"], row["case"]) for row in rows} == {
         (engine, case) for engine in ("pivot", "counting") for case in ("I = 20", "I = F")
     }
@@ -17,7 +17,7 @@ def test_table_is_at_least_as_large_as_the_words_of_its_filters():
 def test_more_than_48_bytes_fail():
     def verdict(each, filters=250_000):
         row = {"case": "I = 20", "engine": "counting", "filters": filters, "constraints": 50, "bytes": 50 * each}
-        (finding,) = EXPERIMENT.findings({"sizes": pa.Table.from_pylist([row])}, TINY)
+        (finding,) = MEMORY.findings({"sizes": pa.Table.from_pylist([row])}, TINY)
         return finding.verdict
 
     assert (verdict(48), verdict(49)) == ("holds", "fails")

@@ -3,8 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from cbnet_lab.experiments.y2014 import figure_4, figure_5, link_load
-from cbnet_lab.experiments.y2014.figure_4 import Figure4Parameters
+from cbnet_lab.experiments.y2014.trees import FIGURE_4, FIGURE_5, LINK_LOAD, Figure4Parameters
 
 GRAPH = pa.table({"nodes": [41_203], "edges": [121_309], "from_file": [True]})
 PARAMETERS = Figure4Parameters(0, (8, 128), selections=1, sources=1)
@@ -23,7 +22,7 @@ def verdicts(mean=(0.9, 1.2, 1.8, 2.1), worst=(2.4, 2.6, 4.0, 5.6), many=1.5, gr
           for k in (8, 128) for of in ("mean of the trees", "worst tree") for over in ("pairs", "sources")),
     ]  # fmt: skip
     tables = {"graph": graph, "extra": pa.Table.from_pylist(rows)}
-    return {finding.claim: finding.verdict for finding in figure_4.EXPERIMENT.findings(tables, PARAMETERS)}
+    return {finding.claim: finding.verdict for finding in FIGURE_4.findings(tables, PARAMETERS)}
 
 
 def test_ranges_like_the_papers_hold():
@@ -53,7 +52,7 @@ def distinct(smallest=(7, 85), other=(21, 111), trees=128):
         for ties, (p99, largest) in (("smallest parent", smallest), ("random parent", other))
     ]
     tables = {"graph": GRAPH, "interfaces": pa.Table.from_pylist(rows)}
-    found = figure_5.EXPERIMENT.findings(tables, figure_5.EXPERIMENT.scales["quick"])
+    found = FIGURE_5.findings(tables, FIGURE_5.scales["quick"])
     return {finding.claim: finding.verdict for finding in found}
 
 
@@ -70,5 +69,5 @@ def test_tie_rule_of_all_our_results_decides():
 def test_trees_have_to_spread_the_load(used, largest, verdict):
     rows = [{"trees": 1, "used": 100, "largest": 0.3}, {"trees": 8, "used": used, "largest": largest}]
     tables = {"graph": GRAPH, "load": pa.Table.from_pylist(rows)}
-    [finding] = link_load.EXPERIMENT.findings(tables, None)
+    [finding] = LINK_LOAD.findings(tables, None)
     assert finding.verdict == verdict

@@ -1,1 +1,0 @@
-"""Acknowledged publishing, compared with plain publishing and with JetStream."""

@@ -1,0 +1,331 @@
+"""Throughput and latency of acknowledged and plain publishing, and of JetStream, in alternating rounds.
+
+    cbnet, 1 router     publisher and durable subscription at one router
+    cbnet, 3 routers    publisher at a, durable subscription at c: a – b – c
+    nats, 1 server      a stream in a file
+
+A plain message counts as answered when it is delivered to a subscriber, an acknowledged one when it is on disk.
+Afterwards all acknowledged messages are read back, and each must be stored once, in order.
+
+    PUB bench _INBOX.bench.17 100 ──►  ◄── MSG _INBOX.bench.17 1 30 {"stream": "BENCH", "seq": 17}
+
+The library nats-py creates the stream of JetStream and reads it at the end. Messages are published in raw frames,
+because the library would be the bottleneck: with 500 messages in flight it published 10,500 per second, and these links
+79,000; with one in flight, an answer took 0.25 ms and 0.055 ms.
+
+nats-server answers when a message is written, and syncs the file every two minutes, so acknowledged messages are lost
+if the machine fails; cbnet syncs before it answers.
+"""
+
+from __future__ import annotations
+
+import secrets
+import select
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import nats
+import numpy as np
+
+from cbnet.errors import CbnetError
+from cbnet.network import ProcessNetwork, Settings, connect
+from cbnet.network.client.async_subscription import DurableDelivery
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.frames import Deliver, DurablePublish, DurablePublished, Publish
+from cbnet.network.protocol.wire import encode
+from cbnet.network.service.process_network import free_ports
+from cbnet.network.transport.event_loop import run as run_async
+from cbnet_lab.bench.plans import DurablePlan, Report
+from cbnet_lab.bench.processes import ServerProcess, ServerSetup, nats_program, running_server
+from cbnet_lab.bench.result_table import ResultTable
+from cbnet_lab.bench.router.router_client import RawLink, RouterClient
+from cbnet_lab.bench.router.servers import SERVERS
+from cbnet_lab.bench.router.wire_formats import NatsFormat
+from cbnet_lab.bench.timing import cpu_meter
+
+PREDICATE: Final = "x > 0"  # of the subscriber at routers
+_CONTENT: Final[dict[str, Any]] = {"x": 1}
+_PUBLISH_TIMEOUT = 60.0  # seconds
+_SUBJECT, _INBOX, _STREAM = "bench", "_INBOX.bench", "BENCH"
+_READ_TIMEOUT = 20.0  # timeout for the next stored message, in seconds
+_NAME = "bench"  # of the durable subscription
+_PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is not a failure
+_WAIT = 20.0  # timeout for the next stored message, in seconds
+_ANSWER_TIMEOUT = 60.0  # seconds
+_READ = 1 << 18  # bytes
+_BATCH = 64  # messages in a write
+
+
+def number_of(payload: bytes) -> int:
+    """Return the number of a message, with which its payload begins."""
+    return int.from_bytes(payload[:8])
+
+
+class RouterLink:
+    """Messages through routers, answered when delivered to a plain subscriber, or stored for a durable subscription."""
+
+    def __init__(self, publish_at: Address, subscribe_at: Address | None) -> None:
+        """Connect; subscribe_at: router of the plain subscriber; None if messages are acknowledged."""
+        publisher = answers = RouterClient(RawLink(publish_at.port), "publisher")
+        self._incarnation = secrets.randbits(63) if subscribe_at is None else None
+        if subscribe_at is not None:
+            answers = RouterClient(RawLink(subscribe_at.port), "subscriber")
+            answers.subscribe([PREDICATE])
+        self.publisher, self.answers, self._reader = publisher.link.socket, answers.link.socket, answers.reader
+
+    def publication(self, number: int, floor: int, payload: bytes) -> bytes:
+        """Return a `Publish` or `DurablePublish` frame; floor: the lowest number without an answer."""
+        if self._incarnation is None:
+            return encode(Publish(0, _CONTENT, [], payload, False))
+        return encode(DurablePublish(self._incarnation, number, floor, _PUBLISH_TIMEOUT, _CONTENT, [], payload))
+
+    def answered(self, data: bytes) -> Iterator[int]:
+        """Yield the numbers of the delivered or stored messages in received bytes, in order of arrival."""
+        for frame in self._reader.feed(data):
+            if isinstance(frame, Deliver):
+                yield number_of(frame.payload)
+            elif isinstance(frame, DurablePublished):
+                if frame.subscriptions != 1 or frame.silent or frame.refused:
+                    raise CbnetError(f"a message was not stored: {frame}")
+                yield frame.sequence
+
+
+class NatsLink:
+    """Messages to a nats-server, answered when delivered to a subscriber, or stored in a stream."""
+
+    def __init__(self, port: int, *, is_stored: bool) -> None:
+        """Connect; is_stored: create the stream, and publish to it."""
+        if is_stored:
+            run_async(_add_stream(port))
+        self._is_stored, self._rest = is_stored, b""
+        self._format = NatsFormat(f"{_INBOX}.*" if is_stored else "plain")
+        publisher, subscriber = RawLink(port), RawLink(port)
+        self._format.open_publisher(publisher, 0)
+        self._format.open_subscriber(subscriber, 1)
+        self.publisher, self.answers = publisher.socket, subscriber.socket
+
+    def publication(self, number: int, floor: int, payload: bytes) -> bytes:  # noqa: ARG002
+        """Return a PUB frame, for a stream with a reply subject."""
+        if not self._is_stored:
+            return self._format.publication(payload)
+        return f"PUB {_SUBJECT} {_INBOX}.{number} {len(payload)}\r\n".encode() + payload + b"\r\n"
+
+    def answered(self, data: bytes) -> Iterator[int]:
+        """Yield the numbers of delivered or stored messages; answer a ping."""
+        data, start = self._rest + data, 0
+        while (end := data.find(b"\r\n", start)) >= 0:
+            head, following = data[start:end], end + 2
+            if head.startswith(b"MSG "):
+                _, subject, *_, size = head.split()
+                following += int(size) + 2
+                if following > len(data):
+                    break
+                payload = data[end + 2 : following - 2]
+                if self._is_stored and b'"error"' in payload:
+                    raise CbnetError(f"nats-server: {payload.decode()}")
+                yield int(subject.rpartition(b".")[2]) if self._is_stored else number_of(payload)
+            elif head == b"PING":
+                self.answers.sendall(b"PONG\r\n")
+            elif head.startswith(b"-ERR"):
+                raise CbnetError(f"nats-server: {head.decode()}")
+            start = following
+        self._rest = data[start:]
+
+
+PublishingLink = RouterLink | NatsLink  # `publisher` and `answers` are the sockets to write to and to read from
+
+
+def jetstream_server() -> AbstractContextManager[ServerProcess]:
+    """Return a nats-server that stores its streams in its folder."""
+    (port,) = free_ports(1)
+    return running_server(ServerSetup((nats_program(), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", ".")), port)
+
+
+async def _add_stream(port: int) -> None:
+    client = await nats.connect(f"nats://127.0.0.1:{port}")
+    await client.jetstream().add_stream(name=_STREAM, subjects=[_SUBJECT])
+    await client.close()
+
+
+def stored_in_stream(port: int, count: int) -> list[int]:
+    """Return the numbers of the messages of the stream, in order, as a consumer receives them."""
+
+    async def read() -> list[int]:
+        client = await nats.connect(f"nats://127.0.0.1:{port}")
+        consumer = await client.jetstream().subscribe(_SUBJECT, ordered_consumer=True)
+        numbers: list[int] = []
+        try:
+            while len(numbers) < count:
+                numbers.append(number_of((await consumer.next_msg(_READ_TIMEOUT)).data))
+        except nats.errors.TimeoutError:  # no more messages
+            pass
+        await client.close()
+        return numbers
+
+    return run_async(read())
+
+
+@dataclass(frozen=True)
+class PublishingResult:
+    """Measurements of one method of publishing."""
+
+    name: str
+    servers: int
+    is_acknowledged: bool
+    messages_per_s: int  # of the best round
+    cpu_us_per_message: float  # of all servers, in the best round
+    p50_ms: float  # of messages sent one at a time
+    p99_ms: float
+    loaded_p50_ms: float  # with many messages in flight
+    messages: int
+    problem: str | None
+
+
+@dataclass
+class AcknowledgedRival:
+    """One method of publishing, and its measurements."""
+
+    name: str
+    link: PublishingLink
+    pids: Sequence[int]  # of the servers
+    stored: Callable[[int], list[int]] | None  # reads this many messages, returns their numbers; None: not acknowledged
+    published: int = 0
+    speeds: list[float] = field(default_factory=list)  # messages per second of each round
+    cpu_us: list[float] = field(default_factory=list)  # per message, of each round
+    loaded: list[float] = field(default_factory=list)  # latencies in ms, with many messages in flight
+    latencies: list[float] = field(default_factory=list)  # in ms, of messages sent one at a time
+
+    def run(self, plan: DurablePlan) -> None:
+        """Measure one round: many messages in flight, then one at a time."""
+        cpu, began = cpu_meter(self.pids), time.perf_counter()
+        self.loaded += self._publish(plan.messages, plan.window, plan.payload_bytes)
+        self.speeds.append(plan.messages / (time.perf_counter() - began))
+        self.cpu_us.append(sum(cpu()) * 1e6 / plan.messages)
+        self.latencies += self._publish(plan.probes, 1, plan.payload_bytes)
+
+    def _publish(self, count: int, window: int, size: int) -> list[float]:
+        """Publish messages, at most `window` of them unanswered; return the latency of each answer in ms."""
+        link, following, end = self.link, self.published + 1, self.published + 1 + count
+        sent: dict[int, float] = {}
+        latencies: list[float] = []
+        while len(latencies) < count:
+            room = min(window - len(sent), end - following, _BATCH)
+            if room:
+                floor = next(iter(sent), following)
+                numbers = range(following, following + room)
+                payloads = (number.to_bytes(8).ljust(size, b".") for number in numbers)
+                frames = b"".join(map(link.publication, numbers, [floor] * room, payloads))
+                sent.update(dict.fromkeys(numbers, time.perf_counter()))
+                following += room
+                link.publisher.sendall(frames)
+            is_waiting = len(sent) == window or following == end
+            if not select.select([link.answers], [], [], _ANSWER_TIMEOUT if is_waiting else 0)[0]:
+                if is_waiting:
+                    raise CbnetError(f"no answer for {_ANSWER_TIMEOUT:g} s; {len(sent)} messages have none")
+                continue
+            data = link.answers.recv(_READ)
+            if not data:
+                raise CbnetError("the server closed the connection")
+            now = time.perf_counter()
+            latencies += [1000 * (now - sent.pop(number)) for number in link.answered(data)]
+        self.published += count
+        return latencies
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.link.publisher.close()
+        self.link.answers.close()
+
+    def result(self) -> PublishingResult:
+        """Read back all acknowledged messages, and return the measurements."""
+        numbers = list(range(1, self.published + 1))
+        stored = numbers if self.stored is None else self.stored(self.published)
+        wrong = f"{self.name}: {len(stored):,} of {self.published:,} messages stored, or not in order"
+        return PublishingResult(
+            name=self.name,
+            servers=len(self.pids),
+            is_acknowledged=self.stored is not None,
+            messages_per_s=round(max(self.speeds)),
+            cpu_us_per_message=min(self.cpu_us),
+            p50_ms=float(np.percentile(self.latencies, 50)),
+            p99_ms=float(np.percentile(self.latencies, 99)),
+            loaded_p50_ms=float(np.percentile(self.loaded, 50)),
+            messages=self.published,
+            problem=None if stored == numbers else wrong,
+        )
+
+
+def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
+    """Measure all methods in turn."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-")))
+        rivals = [rival for size in (1, 3) for rival in _routers(stack, size, folder / str(size))]
+        rivals += _nats(stack)
+        for rival in rivals:
+            stack.callback(rival.close)
+        for number in range(plan.rounds):
+            for rival in rivals:
+                report(f"round {number + 1} of {plan.rounds}: {rival.name}")
+                rival.run(plan)
+        for rival in rivals:
+            report(f"checking {rival.name}")
+            yield rival.result()
+
+
+def tables(plan: DurablePlan, rows: Sequence[PublishingResult]) -> Iterator[str | ResultTable[PublishingResult]]:
+    """Yield the speed and latency of each method."""
+    yield f"{SERVERS['nats'].version()}: answers before it syncs its file"
+    title = f"{plan.messages:,} messages of {plan.payload_bytes:,} bytes, best of {plan.rounds} rounds"
+    yield ResultTable(title, rows, {
+        "server": "name",
+        "answered when": lambda row: "stored" if row.is_acknowledged else "delivered",
+        "messages/s": "messages_per_s",
+        "CPU µs/message": "cpu_us_per_message",
+        "p50 ms": "p50_ms",
+        "p99 ms": "p99_ms",
+        f"p50 ms of {plan.window}": "loaded_p50_ms",
+    })  # fmt: skip
+
+
+def _routers(stack: ExitStack, size: int, folder: Path) -> Iterator[AcknowledgedRival]:
+    """Start routers in a chain: one network for plain messages, and one with a journal for acknowledged ones."""
+    names, name = "abc"[:size], f"cbnet, {size} router{'s' if size > 1 else ''}"
+    settings = [Settings(name, **_PATIENT) for name in names]
+    for journals in (None, folder):
+        network = stack.enter_context(ProcessNetwork(settings, list(pairwise(names)), journals=journals))
+        network.wait()
+        first, last, pids = network.addresses[names[0]], network.addresses[names[-1]], list(network.pids.values())
+        if journals is None:
+            yield AcknowledgedRival(name, RouterLink(first, last), pids, None)
+        else:
+            with connect(str(last)) as client:
+                client.subscribe(PREDICATE, durable=_NAME, wait=True)
+            yield AcknowledgedRival(name, RouterLink(first, None), pids, partial(_stored, str(last)))
+
+
+def _stored(address: str, count: int) -> list[int]:
+    """Return the numbers of the messages stored for the durable subscription."""
+    numbers: list[int] = []
+    with connect(address) as client:
+        subscription = client.subscribe("", durable=_NAME)
+        while len(numbers) < count and (batch := subscription.take(timeout=_WAIT)):
+            numbers += [number_of(delivery.payload) for delivery in batch]
+            if isinstance(batch[-1], DurableDelivery):
+                subscription.acknowledge_up_to(batch[-1].offset)
+    return numbers
+
+
+def _nats(stack: ExitStack) -> list[AcknowledgedRival]:
+    server = stack.enter_context(jetstream_server())
+    plain, stream = (NatsLink(server.port, is_stored=is_stored) for is_stored in (False, True))
+    return [
+        AcknowledgedRival("nats, 1 server", plain, [server.pid], None),
+        AcknowledgedRival("JetStream, 1 server", stream, [server.pid], partial(stored_in_stream, server.port)),
+    ]

@@ -1,1 +1,0 @@
-"""Benchmarks of matching on Spark, compared with plain Spark SQL."""

@@ -1,1 +1,0 @@
-"""The parts of `cbnet lab simulate`: inputs, configured schemes, output."""

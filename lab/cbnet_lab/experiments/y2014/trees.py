@@ -1,0 +1,191 @@
+"""Surveys of k trees: their extra hops and their number per interface [2014 §4.1], and link load [2014 §3.1].
+
+Roots are selected several times, by AS class.
+
+Figure 4    extra hops of paths. For each pair of nodes they are averaged over the trees of a selection, or the worst
+            tree is taken. The paper's boxes are over all pairs of ASes, and its 2.5 cannot be a maximum of whole hops,
+            so it must be an average over the selections: that population decides. Boxes over the pairs of all
+            selections, and over the means of sources, are shown alongside.
+Figure 5    trees that an interface has to distinguish. Two trees are equal at an interface if they have the same
+            destinations behind it. The result depends on which of several shortest paths a tree takes, which the paper
+            does not specify: both rules are shown.
+link load   every node sends to every other one, each message on a random tree; the load of a link is the share of all
+            messages that use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cbnet.topology import Graph, Ties, draw_roots, extra_lengths, root_classes, shortest_path_trees
+from cbnet.topology.graph.sampling import sample_sources
+from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
+from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
+
+_FEW = 8  # trees; the paper's numbers are for these
+_KINDS = {"extra_mean": "mean of the trees", "extra_worst": "worst tree"}
+_AVERAGED = "pairs, averaged over the selections"
+_PERCENTILES = (1, 25, 50, 75, 99)
+_PAPER_NODES, _PAPER_EDGES = 42_113, 118_040
+_PAPER_TREES = 128
+_RULES = {Ties.SMALLEST: "smallest parent", Ties.RANDOM: "random parent"}
+_OURS = _RULES[Ties.SMALLEST]  # the rule of all our other results
+
+
+@dataclass(frozen=True)
+class SurveyParameters:
+    """Size of a survey of trees."""
+
+    nodes: int  # of a generated graph
+    trees: tuple[int, ...]
+    selections: int
+
+
+def _survey(context: ExperimentContext, graph: Graph, parameters: SurveyParameters, **survey: Any) -> list[Row]:
+    """Return the survey of k trees for each k, on Spark."""
+    from cbnet.pipeline.run.tree_curves import tree_curves
+
+    survey |= {"selections": parameters.selections, "seed": context.seed}
+    curves = tree_curves(context.spark(), graph, parameters.trees, **survey)
+    return [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
+
+
+# --- Figure 4
+
+
+@dataclass(frozen=True)
+class Figure4Parameters(SurveyParameters):
+    """Size of the survey, and its sources."""
+
+    sources: int  # per selection
+    averaged: int = 20  # sources of the pairs that are averaged over the selections
+
+
+def _run_figure_4(parameters: Figure4Parameters, context: ExperimentContext) -> Results:
+    graph = context.internet(parameters.nodes)
+    sources = min(parameters.sources, len(graph))
+    members = _survey(context, graph, parameters, sources=sources)
+    rows = [row for each in members for row in _rows(each)]
+    rows += _averaged_rows(graph, parameters, context.seed)
+    return {GRAPH: context.graph_rows(graph), "extra": rows}
+
+
+def _averaged_rows(graph: Graph, parameters: Figure4Parameters, seed: int) -> Iterator[Row]:
+    """Yield percentiles over the pairs of some sources; the extra hops of a pair are means over all selections."""
+    classes = root_classes(graph)
+    selections = [
+        list(shortest_path_trees(graph, draw_roots(classes, _FEW, seed=seed + number).tolist()))
+        for number in range(parameters.selections)
+    ]
+    columns: dict[str, list[Any]] = {label: [] for label in _KINDS.values()}
+    for source in sample_sources(graph, min(parameters.averaged, len(graph)), seed):
+        extras = [next(iter(extra_lengths(graph, trees, source))) for trees in selections]
+        others = np.arange(len(graph)) != source
+        for label, lengths in (
+            ("mean of the trees", [each.total / _FEW for each in extras]),
+            ("worst tree", [each.largest for each in extras]),
+        ):
+            columns[label].append(np.mean(lengths, axis=0)[others] / graph.scale)
+    for label, parts in columns.items():
+        values = np.concatenate(parts)
+        ranked = zip(_PERCENTILES, np.percentile(values, _PERCENTILES).tolist(), strict=True)
+        numbers = {f"p{percent}": value for percent, value in ranked}
+        yield {"trees": _FEW, "of": label, "over": _AVERAGED, "mean": float(values.mean()), **numbers}
+
+
+def _rows(members: Row) -> Iterator[Row]:
+    for kind, label in _KINDS.items():
+        for over in ("pairs", "sources"):
+            yield {"trees": members["k"], "of": label, "over": over, **members[kind][over]}
+
+
+def _metrics_4(rows: Rows, parameters: Figure4Parameters) -> Metrics:
+    extra = {(row["trees"], row["of"], row["over"]): row for row in rows["extra"]}
+    mean, worst = _KINDS.values()
+    means = {k: extra[k, mean, "pairs"]["mean"] for k in parameters.trees}
+    nodes, edges = (rows[GRAPH][0][name] for name in ("nodes", "edges"))
+    more = {"nodes": nodes / _PAPER_NODES - 1, "edges": edges / _PAPER_EDGES - 1}
+    return {
+        "more": more, "off": max(map(abs, more.values())),
+        **{
+            f"{name}_{over}": extra[_FEW, of, _AVERAGED if over == "averaged" else over]
+            for name, of in (("mean", mean), ("worst", worst))
+            for over in ("averaged", "pairs", "sources")
+        },
+        "means": [{"trees": k, "mean": value, "change": abs(value - means[_FEW])} for k, value in means.items()],
+    }  # fmt: skip
+
+
+FIGURE_4 = experiment("2014-figure-4", Figure4Parameters, _run_figure_4, _metrics_4)
+
+
+# --- Figure 5
+
+
+def _run_figure_5(parameters: SurveyParameters, context: ExperimentContext) -> Results:
+    graph = context.internet(parameters.nodes)
+    members = _survey(context, graph, parameters, ties=tuple(_RULES), sources=1)
+    return {GRAPH: context.graph_rows(graph), "interfaces": interface_rows(members)}
+
+
+def interface_rows(members: Iterable[Row]) -> list[Row]:
+    """Return the trees per interface of surveys of k trees."""
+    rows = []
+    for each in members:
+        counts = {**each["interfaces"]}
+        low, high = counts.pop("largest")
+        rows.append({"ties": _RULES[Ties(each["ties"])], "trees": each["k"], **counts})
+        rows[-1] |= {"least_largest": low, "largest": high}
+    return rows
+
+
+def _metrics_5(rows: Rows, _: SurveyParameters) -> Metrics:
+    highest = [
+        {"ties": ties, "p99": max(row["p99"] for row in group)}
+        for (ties,), group in grouped(rows["interfaces"], "ties").items()
+    ]
+    largest = where(rows["interfaces"], trees=_PAPER_TREES)
+    return {
+        "most_trees": max(row["trees"] for row in rows["interfaces"]), "highest": highest,
+        "highest_of_ours": where(highest, ties=_OURS)[0]["p99"], "largest": largest or None, "runs": len(largest),
+        "largest_of_ours": where(largest, ties=_OURS),
+    }  # fmt: skip
+
+
+FIGURE_5 = experiment("2014-figure-5", SurveyParameters, _run_figure_5, _metrics_5)
+
+
+# --- link load
+
+
+def _run_link_load(parameters: SurveyParameters, context: ExperimentContext) -> Results:
+    graph = context.internet(parameters.nodes)
+    members = _survey(context, graph, parameters, sources=1)
+    return {GRAPH: context.graph_rows(graph), "load": load_rows(members)}
+
+
+def load_rows(members: Iterable[Row]) -> list[Row]:
+    """Return the link load of surveys of k trees."""
+    return [{"trees": each["k"], **each["load"]} for each in members]
+
+
+def _metrics_load(rows: Rows, _: SurveyParameters) -> Metrics:
+    first, *_others, last = sorted(rows["load"], key=lambda row: int(row["trees"]))
+    return {
+        "first": first,
+        "last": last,
+        "links": last["used"] / first["used"],
+        "relief": first["largest"] / last["largest"],
+    }
+
+
+def _charts_load(rows: Rows, _: SurveyParameters) -> dict[str, object]:
+    links: list[Row] = rows["load"]
+    return {"links-used": {"rows": links, "references": (("all links of the graph", float(links[0]["links"])),)}}
+
+
+LINK_LOAD = experiment("2014-link-load", SurveyParameters, _run_link_load, _metrics_load, _charts_load)

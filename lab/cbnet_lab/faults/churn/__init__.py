@@ -1,1 +1,0 @@
-"""The churn trial: clients with very many filters connect and vanish while a prober measures."""

@@ -1,1 +1,0 @@
-"""Histories of acknowledged publishing under faults, in simulated time and over real processes, and their check."""

@@ -1,0 +1,257 @@
+"""A random history in simulated time: durable publishers and subscribers of a small network, under faults.
+
+Some histories have subscriptions that start in the past, or plain subscribers. Some publishers impersonate others. At
+the end all faults are repaired, and the remaining messages are delivered. The seed determines all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import TypeAlias
+
+from msgspec.msgpack import decode
+
+from cbnet.network.client.durable_publishing import DurablePublisher, Receipt
+from cbnet.network.durable.history.history import is_note
+from cbnet.network.durable.journal import HISTORY_ID
+from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.frames import (
+    DurableLost,
+    DurablePublished,
+    Frame,
+    HistoryStart,
+    Lost,
+    Replaying,
+    Subscribed,
+)
+from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
+from cbnet.network.simulation.memory_disk import MemoryDisk
+from cbnet.network.simulation.memory_network import MemoryNetwork
+from cbnet_lab.bench.plan_options import Routing
+from cbnet_lab.faults import record
+from cbnet_lab.faults.driver.driver import Fault, FaultDriver
+from cbnet_lab.faults.driver.memory import MemoryFaults
+from cbnet_lab.faults.history_plan import KEYS, HistoryPlan, PlannedSubscription
+
+AGAIN = "subscribe again"  # unacknowledged messages are delivered again
+_ACK_WAIT = 3.0  # seconds
+_WINDOWS = (1, 5, 100)
+_ACKNOWLEDGED = {"durable": 0.9, "replay": 0.8}  # share of messages acknowledged at once
+_BURSTS = (1, 1, 2, 10)  # messages
+_TIMEOUTS = (3.0, 10.0, 30.0)  # seconds
+_RATE = 6.0  # bursts per second, of all publishers
+_QUIET = 90.0  # maximum time without faults at the end, in seconds
+_STEP = 5.0  # seconds; in the last one nothing is left to do
+_SLACK = 0.5  # seconds: a tick, and the round trip to a client
+_RECOVERY = 15.0  # seconds: a dead link is detected, then dialled again, and messages are resent
+_CONFIRM = 8.0  # seconds for subscriptions to be confirmed
+_DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
+_LOG_LIMITS = (1_000_000, 10)  # messages
+
+NewDisk: TypeAlias = Callable[..., MemoryDisk]
+
+
+class MemoryPublisher(DurableMemoryClient):
+    """A durable publisher."""
+
+    def __init__(self, history: MemoryHistory, name: str, router: str) -> None:
+        super().__init__(history.memory, name, router)
+        self._history = history
+        self.on_receipt = self._answered
+        history.clients[name] = self
+
+    def _answered(self, number: int, receipt: DurablePublished | None) -> None:
+        answer = receipt or Receipt(0, 0, [self.router], [])
+        self._history.record(record.receipt_event(self._memory.now, self.name, number, answer))
+
+    def publish_later(self) -> None:
+        """Publish bursts at random times, until the faults are over."""
+        rate = _RATE / len(self._history.publishers)
+        self._memory.after(self._history.random.expovariate(rate), self._publish_again)
+
+    def _publish_again(self) -> None:
+        if not self._history.is_over:
+            self.publish_burst()
+            self.publish_later()
+
+    def publish_burst(self) -> None:
+        """Publish a burst of messages."""
+        random = self._history.random
+        for _ in range(random.choice(_BURSTS)):
+            if self.publisher.is_full:
+                return
+            k, timeout = random.randrange(KEYS), random.choice(_TIMEOUTS)
+            number = self.publisher.next
+            self._history.record(record.PublishEvent(self._memory.now, self.name, number, {"k": k}, timeout))
+            self.publish_durable({"k": k}, f"{self.name} {number}".encode(), timeout)
+
+
+class MemorySubscriber(DurableMemoryClient):
+    """A client of a planned subscription."""
+
+    def __init__(self, history: MemoryHistory, planned: PlannedSubscription, name: str) -> None:
+        super().__init__(history.memory, name, planned.home)
+        self._history, self._planned = history, planned
+        self.at = planned.at  # seconds from the beginning
+        self.on_answer = self._answered
+        self.on_delivery = lambda delivered: self._record(0, 1, delivered.payload)
+        self.acknowledges = self._stored
+        history.clients[name] = self
+
+    def begin(self) -> None:
+        """Start the subscription."""
+        planned, window = self._planned, self._history.random.choice(_WINDOWS)
+        age = None if planned.age == record.FIRST else planned.age
+        start = None if planned.age is None else HistoryStart(age=age)
+        self._history.record(planned.event(self._memory.now, self.name, _ACK_WAIT))
+        if planned.kind == "plain":
+            self.subscribe(1, planned.predicate, wait=_CONFIRM)
+        elif planned.kind == "replay" and start is not None:
+            self.replay(1, planned.predicate, start, window=window)
+        else:
+            self.subscribe_durable(
+                1, planned.name, planned.predicate, wait=_CONFIRM, window=window, ack_wait=_ACK_WAIT, start=start
+            )
+
+    def _answered(self, frame: Frame) -> None:
+        """Record a frame other than a message; subscribe again until all routers have confirmed."""
+        now, name = self._memory.now, self._planned.name
+        if isinstance(frame, Replaying):
+            self._history.record(record.ReplayEvent(now, self.name, name, frame.first))
+        elif isinstance(frame, Lost | DurableLost):
+            self._history.record(record.LostEvent(now, self.name, name, frame.messages, frame.cause))
+        elif isinstance(frame, Subscribed):
+            if frame.is_confirmed:
+                self._history.record(record.ConfirmEvent(now, name, frame.routers))
+            is_complete = frame.is_confirmed and frame.routers == len(self._memory.hosts)
+            if self._planned.kind == "durable" and not is_complete:
+                self._memory.after(_CONFIRM, self._subscribe_again)
+
+    def _subscribe_again(self) -> None:
+        self._history.record(record.FaultEvent(self._memory.now, self.name, AGAIN))
+        self.send(self.durable[1])
+
+    def _stored(self, stored: StoredMessage) -> bool:
+        """Record a message; return whether the client acknowledges it at once."""
+        self._record(stored.offset, stored.deliveries, stored.payload)
+        kind, history = self._planned.kind, self._history
+        acknowledges = history.is_over or history.random.random() < _ACKNOWLEDGED[kind]
+        if kind == "durable" and acknowledges:
+            history.record(record.AcknowledgeEvent(self._memory.now, self.name, self._planned.name, stored.offset))
+        elif not acknowledges and kind == "replay":
+            self._memory.after(0.5, partial(self.acknowledge, 1, stored.offset))
+        return acknowledges
+
+    def _record(self, offset: int, deliveries: int, payload: bytes) -> None:
+        name, now = self._planned.name, self._memory.now
+        self._history.record(record.ReceiveEvent(now, self.name, name, offset, deliveries, *record.sender(payload)))
+
+
+class MemoryHistory:
+    """One random run."""
+
+    def __init__(self, seed: int, routing: Routing, *, disk: NewDisk = MemoryDisk) -> None:
+        """Build the network of a seed; disk: a factory of disks."""
+        self.events: list[record.RunEvent] = []
+        self.record = self.events.append
+        self._plan = plan = HistoryPlan.in_memory(seed)
+        self.random = random = Random(seed)
+        self.memory = memory = MemoryNetwork(seed, is_fast=random.random() < 0.3)
+        for name in plan.routers:
+            has_disk = name in plan.homes or random.random() < 0.7
+            own = disk(memory, delay=random.choice(_DISK_DELAYS)) if has_disk else None
+            log, most = plan.logs.get(name, ""), random.choice(_LOG_LIMITS)
+            memory.add(Settings(name, history=log, history_messages=most, **routing.settings), disk=own)
+        for link in plan.links:
+            memory.add_cable(*link)
+        memory.run(5)
+        self.record(record.BeginEvent(memory.now, len(plan.routers), _SLACK, _RECOVERY, harmless=[AGAIN]))
+        self.clients: dict[str, DurableMemoryClient] = {}
+        self.publishers = [MemoryPublisher(self, name, routers[0]) for name, routers in plan.publishers.items()]
+        self._subscribers = [MemorySubscriber(self, each, name) for each in plan.subscriptions for name in each.clients]
+        acts = {"move": self._move, "impersonate": self._impersonate}
+        self._driver = FaultDriver(MemoryFaults(memory, self.clients, acts), self.record)
+        self.is_over = False  # whether all faults are over
+        self._taken: set[int] = set()  # incarnations that publishers impersonate
+
+    def run(self) -> list[record.RunEvent]:
+        """Run to the end; return the record."""
+        memory, plan = self.memory, self._plan
+        for each in self._subscribers:
+            if each.at == 0:
+                each.begin()
+        memory.run(_CONFIRM)
+        for each in self._subscribers:
+            if each.at > 0:
+                memory.after(each.at, each.begin)
+        for publisher in self.publishers:
+            publisher.publish_later()
+        self._driver.run(plan.faults, plan.seconds)
+        self._heal()
+        self._record_logs()
+        self.record(record.EndEvent(memory.now, self._waiting()))
+        return self.events
+
+    def _move(self, fault: Fault) -> bool:
+        self.clients[fault.of].move(self.random.choice(self._plan.routers))
+        return True
+
+    def _impersonate(self, fault: Fault) -> bool:
+        """Add a publisher that uses the incarnation of another, as seen by subscribers."""
+        incarnations = {
+            message.incarnation for each in self._subscribers for message in each.stored[-10:]
+        } - self._taken
+        if not incarnations or fault.of in self.clients:
+            return False
+        client, incarnation = MemoryPublisher(self, fault.of, self.random.choice(self._plan.routers)), min(incarnations)
+        self._taken.add(incarnation)
+        client.publisher = DurablePublisher(incarnation)
+        self.publishers.append(client)
+        client.publish_later()
+        return True
+
+    # --- the end
+
+    def _heal(self) -> None:
+        """End all faults, and wait until the remaining messages are delivered."""
+        memory, self.is_over = self.memory, True
+        self._driver.end_all()
+        for disk in (host.disk for host in memory.hosts.values() if host.disk is not None):
+            disk.delay = _DISK_DELAYS[0]
+        self.record(record.HealEvent(memory.now))
+        if self._plan.has_plain:
+            memory.run(_RECOVERY)  # from then on, plain subscribers must not miss messages
+            for publisher in self.publishers:
+                publisher.publish_burst()
+        end = memory.now + _QUIET
+        is_idle = was_idle = False
+        while memory.now < end and not (is_idle and was_idle):
+            received = self._received
+            memory.run(_STEP)
+            is_reading = bool(self._plan.logs) and self._received > received
+            is_idle, was_idle = not is_reading and self._is_idle(), is_idle
+
+    @property
+    def _received(self) -> int:
+        return sum(len(each.stored) + len(each.deliveries) for each in self._subscribers)
+
+    def _record_logs(self) -> None:
+        """Record the logs of routers."""
+        for name, predicate in self._plan.logs.items():
+            disk, state = self.memory.hosts[name].disk, self.memory.router(name).durable.history_status()
+            assert disk is not None
+            assert state is not None
+            entries = [each for each in disk.entries(HISTORY_ID) if not is_note(each)]
+            messages = [(each.offset, *record.sender(decode(each.content)[2])) for each in entries]
+            self.record(record.KeptEvent(self.memory.now, name, predicate, state.first, messages))
+
+    def _is_idle(self) -> bool:
+        """Return whether all messages are answered, delivered and acknowledged."""
+        return not any(self._waiting().values()) and not any(len(each.publisher) for each in self.publishers)
+
+    def _waiting(self) -> dict[str, int]:
+        homes = (self.memory.router(home) for home in self._plan.homes)
+        reports = (each for home in homes for each in home.durable.report(0, None).subscriptions)
+        return {each.name: each.messages for each in reports}

@@ -1,1 +1,0 @@
-"""Events and rules modelled on those of users."""

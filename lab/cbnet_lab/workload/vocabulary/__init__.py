@@ -1,1 +1,0 @@
-"""Strings of workloads: words of a dictionary, and terms with their frequencies."""
