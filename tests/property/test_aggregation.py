@@ -13,7 +13,7 @@ from cbnet.language.relations.covering import FilterAnalysis
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.network.announce.timed_table import TimedTable, empty_table
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
-from cbnet.routing.aggregation.cover_index import CoverIndex
+from cbnet.routing.aggregation.dominance import DominanceIndex
 from cbnet.routing.aggregation.match_slots import Slots
 from cbnet.routing.interests import Interests
 
@@ -206,12 +206,13 @@ def test_the_index_finds_exactly_the_filters_that_cover_and_dominate(pool):
     def dominates(wide, narrow):
         return covers(wide, narrow) and (pool[wide] < pool[narrow] or not covers(narrow, wide))
 
-    index = CoverIndex(pool)
+    index = DominanceIndex(pool)
     rows = range(len(pool))
     for row in rows:
         index.add(row)
     for row in rows:
         assert set(index.covering(row)) == {wide for wide in rows if covers(wide, row)}
+        assert set(index.covered(row)) == {narrow for narrow in rows if covers(row, narrow)}
         assert set(index.dominators(row)) == {wide for wide in rows if dominates(wide, row)}
         assert set(index.dominated(row)) == {narrow for narrow in rows if dominates(row, narrow)}
 

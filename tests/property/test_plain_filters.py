@@ -13,9 +13,9 @@ from cbnet._kernels.cover_index import CoverRows
 from cbnet._kernels.plain_filter import plain_tests
 from cbnet.errors import InputError
 from cbnet.language import Constraint, Filter, Op
+from cbnet.language.relations.cover_index import CoverIndex
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching.storage.filter_encoding import encode_filter
-from cbnet.routing.aggregation.cover_index import CoverIndex
 
 texts = st.text(st.sampled_from("az#\0\x7f\x80é€\ud7ff\ue000😀\U0010ffff"), max_size=40) | st.just("x" * 300)
 numbers = (

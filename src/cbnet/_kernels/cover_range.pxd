@@ -38,17 +38,16 @@ cdef enum Flag:
     NOT_NULL_FLAG = 16
     INEXACT_LOW = 32   # the key of an end is rounded
     INEXACT_HIGH = 64
-    ONE_EXCLUDED = 128  # a single value; `members` is its hash
-    UNBOUNDED = 256     # all values but excluded ones
+    ONE_EXCLUDED = 128  # a single value, which is known: see `needed` and `text`
 
 
 cdef struct Range:
     uint64_t low       # ordered keys of the ends; of strings: the first 8 bytes
     uint64_t high      # of strings: exclusive
-    uint64_t members   # Bloom filter of a point or a finite set; or the hash of the excluded value
+    uint64_t members   # Bloom filter of a point or a finite set
     uint64_t pairs     # Bloom filter of the pairs of bytes in a member that is a string
-    uint64_t needed    # and in the texts that all members have
-    PyObject *text     # bytes of a point; else the tuple (low, high or None, member, suffix, pieces)
+    uint64_t needed    # and in the texts that all members have; of numbers: the key of the one that is excluded
+    PyObject *text     # bytes of a point; else the tuple (low, high or None, member, suffix, pieces, excluded or None)
     uint8_t kind
     uint16_t flags
 

@@ -86,6 +86,8 @@ cdef class CoverRange:
         if kind == NUMBER:
             self.range.low = _number_key(low)
             self.range.high = _number_key(high)
+            if flags & ONE_EXCLUDED:
+                self.range.needed = _number_key(text)
         elif kind == STRING:
             _set_text(&self.range, text, low, high)
         else:
@@ -93,7 +95,7 @@ cdef class CoverRange:
             self.range.high = high
 
 
-# --- ranges of plain filters, as `routing.aggregation.cover_index` computes those of all
+# --- ranges of plain filters, as `language.relations.cover_index` computes those of all
 
 cdef int _number_range(const PlainConstraint *constraint, Range *range) noexcept:
     """Set the ends of a range of numbers; the numbers next to a constant are floats."""
@@ -123,23 +125,23 @@ cdef tuple _string_range(const PlainConstraint *constraint):
     if memchr(text, 0, length) != NULL:
         return None
     if constraint.op == OP_LT:
-        return b"", constant, b"", b"", ()
+        return b"", constant, b"", b"", (), None
     if constraint.op == OP_LE:
-        return b"", constant + b"\0", b"", b"", ()
+        return b"", constant + b"\0", b"", b"", (), None
     if constraint.op == OP_GT:
         end = constant + b"\0"
-        return end, None, end, b"", ()
+        return end, None, end, b"", (), None
     if constraint.op == OP_GE:
-        return constant, None, constant, b"", ()
+        return constant, None, constant, b"", (), None
     if constraint.op == OP_NE:
-        return b"", None, b"", b"", ()
+        return b"", None, b"", b"", (), constant
     if constraint.op == OP_SUFFIX:
-        return b"", None, constant, constant, ()
+        return b"", None, constant, constant, (), None
     if constraint.op == OP_PREFIX:
         if <uint8_t> text[length - 1] >= 0x7F:  # the next character takes another number of bytes, or none follows
             return None
-        return constant, text[:length - 1] + <bytes> (text[length - 1] + 1).to_bytes(), constant, b"", ()
-    return b"", None, constant, b"", (constant,)
+        return constant, text[:length - 1] + <bytes> (text[length - 1] + 1).to_bytes(), constant, b"", (), None
+    return b"", None, constant, b"", (constant,), None
 
 
 cdef bint plain_range(const PlainConstraint *constraint, Range *range, uint64_t *value) except -1:
@@ -160,8 +162,9 @@ cdef bint plain_range(const PlainConstraint *constraint, Range *range, uint64_t 
         range.members = <uint64_t> 1 << (hashed & 63)
         value[0] = hashed if hashed else 1
     elif constraint.op == OP_NE:
-        range.flags |= EXCLUDED | ONE_EXCLUDED | UNBOUNDED
-        range.members = <uint64_t> hash((<int> range.kind, constant_of(constraint)))
+        range.flags |= EXCLUDED | ONE_EXCLUDED
+        if range.kind == NUMBER:
+            range.needed = _number_key(constraint.constant.high)
     if range.kind == BOOL:
         range.low = range.high = constraint.constant.high != 0
     elif range.kind == NUMBER:
@@ -178,6 +181,15 @@ cdef bint plain_range(const PlainConstraint *constraint, Range *range, uint64_t 
         _set_text(range, text, (<tuple> text)[0], (<tuple> text)[1])
     Py_XINCREF(range.text)
     return True
+
+
+cdef bint _is_thin(bytes low, object high) except -1:
+    """Return whether an interval of strings has few members: its end is its start and NULs.
+
+    In any other, all continuations of some prefix are members: the required texts can follow, and nothing else must.
+    """
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(low)
+    return high is not None and (<bytes> high).startswith(low) and not (<bytes> high)[size:].strip(b"\0")
 
 
 cdef int _string_interval(const Range *wide, const Range *narrow) except -1:
@@ -202,7 +214,7 @@ cdef int _string_interval(const Range *wide, const Range *narrow) except -1:
 cdef int _pattern(bytes part, bint is_suffix, const Range *narrow) except -1:
     """Return whether all members of a string range end with a text, or contain it."""
     cdef tuple n
-    cdef bytes member
+    cdef bytes member, low, high
     if narrow.flags & POINT:
         member = <bytes> narrow.text
         return _ends_with(member, part) if is_suffix else _is_part(member, part)
@@ -218,20 +230,68 @@ cdef int _pattern(bytes part, bint is_suffix, const Range *narrow) except -1:
         for piece in <tuple> n[4]:
             if _is_part(<bytes> piece, part):
                 return YES
+    if narrow.flags & FINITE:
+        return POSSIBLY
+    # Any other range has all continuations of some prefix that the texts below allow.
+    low = <bytes> n[0]
+    if is_suffix:
+        return NO
+    if n[1] is None:  # all strings above a character follow, unless it is one of the last two
+        return NO if low < b"\xf4" else POSSIBLY
+    high = <bytes> n[1]
+    if low and low[:-1] == high[:-1] and <uint8_t> high[-1] == <uint8_t> low[-1] + 1:  # a prefix, and anything
+        return YES if _is_part(low, part) else NO
     return POSSIBLY
 
 
-cdef inline int _without_excluded(const Range *wide, const Range *narrow) noexcept:
+cdef int _excludes(const Range *wide, const Range *narrow) except -1:
+    """Return whether a range of strings has the value that another one excludes; NO: it may be contained."""
+    cdef bytes text = <bytes> (<tuple> wide.text)[5]
+    cdef tuple n
+    if narrow.flags & POINT:
+        return <bytes> narrow.text == text
+    n = <tuple> narrow.text
+    if text < <bytes> n[0] or (n[1] is not None and text >= <bytes> n[1]) or not _ends_with(text, <bytes> n[3]):
+        return NO
+    for piece in <tuple> n[4]:
+        if not _is_part(text, <bytes> piece):
+            return NO
+    if narrow.flags & ONE_EXCLUDED:
+        return text != <bytes> n[5]
+    return POSSIBLY if narrow.flags & (EXCLUDED | FINITE) else YES
+
+
+cdef int _excludes_number(const Range *wide, const Range *narrow) noexcept:
+    """Return whether a range of numbers has the one that another range excludes."""
+    cdef uint64_t key = wide.needed
+    if key < narrow.low or key > narrow.high:
+        return NO
+    if (key == narrow.low and narrow.flags & INEXACT_LOW) or (key == narrow.high and narrow.flags & INEXACT_HIGH):
+        return POSSIBLY
+    if narrow.flags & ONE_EXCLUDED:
+        return key != narrow.needed
+    return POSSIBLY if narrow.flags & (EXCLUDED | FINITE) else YES
+
+
+cdef inline int _without_excluded(const Range *wide, const Range *narrow) except -1:
     """Return whether a range contains another one that is between its ends."""
+    cdef int found
     if not wide.flags & EXCLUDED:
         return YES
     if not wide.flags & ONE_EXCLUDED:
         return POSSIBLY
-    if narrow.flags & POINT:
-        return POSSIBLY if narrow.members == <uint64_t> 1 << (wide.members & 63) else YES
-    if narrow.flags & ONE_EXCLUDED and narrow.flags & UNBOUNDED and wide.flags & UNBOUNDED:
-        return POSSIBLY if wide.members == narrow.members else NO
-    return POSSIBLY
+    found = _excludes_number(wide, narrow) if wide.kind == NUMBER else _excludes(wide, narrow)
+    return YES if found == NO else NO if found == YES else POSSIBLY
+
+
+cdef bint _extends(tuple wide, tuple narrow) except -1:
+    """Return whether some members of a string range surely lie outside the interval of another."""
+    cdef bytes low = <bytes> wide[0]
+    if <bytes> narrow[0] < low and not _is_thin(<bytes> narrow[0], low):
+        return True
+    if wide[1] is None or (narrow[1] is not None and <bytes> narrow[1] <= <bytes> wide[1]):
+        return False
+    return not _is_thin(<bytes> wide[1], narrow[1])
 
 
 cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
@@ -251,6 +311,8 @@ cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
         member = <bytes> (<tuple> narrow.text)[2]
         if _compared(<bytes> w[0], member) > 0 or (w[1] is not None and _compared(member, <bytes> w[1]) >= 0):
             return NO
+        if _extends(w, <tuple> narrow.text):
+            return NO
         answer = POSSIBLY
     if PyBytes_GET_SIZE(<bytes> w[3]):
         found = _pattern(<bytes> w[3], True, narrow)
@@ -262,7 +324,10 @@ cdef int _contains_strings(const Range *wide, const Range *narrow) except -1:
         found = _pattern(<bytes> piece, False, narrow)
         if found != YES:
             answer = found
-    return _without_excluded(wide, narrow) if answer == YES else answer
+    if answer == NO:
+        return NO
+    found = _without_excluded(wide, narrow)
+    return answer if found == YES else found
 
 
 cdef int _contains_finite(const Range *wide, const Range *narrow) noexcept:

@@ -7,8 +7,7 @@ from cbnet.language.limits import Limits
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import covers, overlaps, satisfiable
-from cbnet.language.relations.reduction import reduce
-from cbnet.language.relations.size import disjunction_advantage, size
+from cbnet.language.relations.reduction import disjunction_advantage, reduce, size
 from cbnet.language.relations.witness import Search, counterexample, search_counterexample, witness
 from cbnet.language.syntax.json_form import message_from_json, message_to_json, predicate_from_json, predicate_to_json
 from cbnet.language.syntax.parser import parse_filter

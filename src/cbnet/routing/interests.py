@@ -7,7 +7,7 @@ table for each router and source. So the filters are numbered, and a disjunction
     receivers   a: 0b001     b: 0b110
     a ∨ b       0b101                                     1 is covered by 0, and dropped
 
-Of filters that cover each other, the first in the canonical order is kept (`aggregation.cover_index`), so the filters
+Of filters that cover each other, the first in the canonical order is kept (`aggregation.dominance`), so the filters
 of a disjunction are those that a live router announces. In a live router, `aggregation` keeps a few disjunctions up to
 date while filters change; here nothing changes, and very many disjunctions are needed. A property test,
 tests/property/test_aggregation.py, checks that both are equal.
@@ -28,7 +28,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.relations.reduction import reduce as reduced
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.matching import Table
-from cbnet.routing.aggregation.cover_index import CoverIndex
+from cbnet.routing.aggregation.dominance import DominanceIndex
 
 _MAX_CACHED = 1 << 16  # reduced disjunctions, some 100 bytes each
 
@@ -108,7 +108,7 @@ class Interests:
     @cached_property
     def _coverers(self) -> dict[int, int]:
         """The filters that make each filter redundant, if any."""
-        index = CoverIndex(list(map(filter_to_bytes, self.filters)))
+        index = DominanceIndex(list(map(filter_to_bytes, self.filters)))
         rows = range(len(self.filters))
         for row in rows:
             index.add(row)

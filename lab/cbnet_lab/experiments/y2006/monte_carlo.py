@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.language.relations.constraint_group import Rules
+from cbnet.language.relations.reduction import Rules
 from cbnet.processors import available_processors
 from cbnet.routing.sizing.advantage import Distribution, Predicates, Reading, Universe, in_bits
 from cbnet_lab.experiments.curves import Row, grouped

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from copy import copy
 from itertools import chain
 from typing import cast
@@ -92,21 +91,6 @@ class NumberRange:
                 return constraint.accepts(self.high)
             case _:
                 return constraint.accepts(self.low)
-
-    def span(self, ordered: Sequence[Number]) -> slice:
-        """Return the slice of an ordered list of numbers between the ends."""
-        assert self.low is not None
-        assert self.high is not None
-        return slice(bisect_left(ordered, self.low), bisect_right(ordered, self.high))
-
-    def select_within(
-        self, firsts: Mapping[int, Number], lasts: Mapping[int, Number], positions: Iterable[int]
-    ) -> list[int]:
-        """Return the positions whose first and last members lie between the ends."""
-        low, high = self.low, self.high
-        assert low is not None
-        assert high is not None
-        return [p for p in positions if p in firsts and low <= firsts[p] and lasts[p] <= high]
 
     def witness(self) -> Number | None:
         """Return a member, an integer if there is one nearby; None if the range is empty."""

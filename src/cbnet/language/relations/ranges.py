@@ -6,9 +6,8 @@ numbers, strings, bools, a finite set of values, every value but null, or any va
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Protocol
 
 from cbnet.language.constraint import Constraint, Op
@@ -44,12 +43,6 @@ class Range(Protocol):
     def implies(self, constraint: Constraint) -> bool:
         """Return whether all members of a non-empty range satisfy a constraint of its type."""
 
-    def span(self, ordered: Sequence[Any]) -> slice:
-        """Return the slice of an ordered list of values between the ends."""
-
-    def select_within(self, firsts: Mapping[int, Any], lasts: Mapping[int, Any], positions: Iterable[int]) -> list[int]:
-        """Return the positions of the ranges that this one may contain, judged by two members of each."""
-
 
 class FiniteRange:
     """A few values of one type, listed in order."""
@@ -79,17 +72,6 @@ class FiniteRange:
     def implies(self, constraint: Constraint) -> bool:
         """Return whether all members satisfy a constraint."""
         return all(map(constraint.accepts, self._members))
-
-    def span(self, ordered: Sequence[Any]) -> slice:
-        """Return the slice of an ordered list of values between the ends."""
-        if not self._members:
-            return slice(0)
-        return slice(bisect_left(ordered, self._members[0]), bisect_right(ordered, self._members[-1]))
-
-    def select_within(self, firsts: Mapping[int, Any], lasts: Mapping[int, Any], positions: Iterable[int]) -> list[int]:
-        """Return the positions whose first and last members are members here."""
-        members = frozenset(self._members)
-        return [p for p in positions if p in firsts and firsts[p] in members and lasts[p] in members]
 
 
 class AttributeRange:

@@ -21,8 +21,7 @@ is none. That decides every relation on one attribute, however long and many the
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
 from heapq import merge
 from typing import NamedTuple, cast
@@ -33,7 +32,6 @@ _NUL = "\0"
 _LAST = "\U0010ffff"
 _BEFORE_LAST = "\U0010fffe"
 _READABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./"
-_MAX_TEXT_TESTS = 4  # texts of a range to test; these exclude most ranges that it does not contain
 _MAX_OVERLAP = 64  # characters; longer overlaps make no member easier to read
 
 
@@ -90,21 +88,6 @@ class StringRange:
         return below if self._holds(below) else self.member
 
     @property
-    def stem(self) -> str | None:
-        """Return a prefix of all strings between the ends that any of two characters, then anything, may follow.
-
-        So for any text that the stem does not contain, some string between the ends does not contain it.
-        None if there is no such prefix, or it is not easily found.
-        """
-        if self.high is None:
-            return "" if self.low[:1] < _BEFORE_LAST else None
-        if self.high == after(self.low):
-            return self.low
-        fork = _fork(self.low, self.high)
-        first = ord(self.low[fork]) + 1 if fork < len(self.low) else 0
-        return self.low[:fork] if _code_from(first) < _code_to(ord(self.high[fork]) - 1) else None
-
-    @property
     def is_bounded(self) -> bool:
         """Return whether there are constraints other than `!=`."""
         return bool(self.low or self.high is not None or self.texts)
@@ -135,21 +118,6 @@ class StringRange:
             for part in _parts(low, high)
             if isinstance(part, _Fan)
         )
-
-    def span(self, ordered: Sequence[str]) -> slice:
-        """Return the slice of an ordered list of strings between the ends."""
-        stop = len(ordered) if self.high is None else bisect_left(ordered, self.high)
-        return slice(bisect_left(ordered, self.low), stop)
-
-    def select_within(self, firsts: Mapping[int, str], lasts: Mapping[int, str], positions: Iterable[int]) -> list[int]:
-        """Return the positions whose first and last members lie between the ends and contain some of the texts."""
-        low, high = self.low, self.high
-        inside = [p for p in positions if p in firsts and low <= firsts[p]]
-        if high is not None:
-            inside = [p for p in inside if lasts[p] < high]
-        for text in self.texts[-_MAX_TEXT_TESTS:]:
-            inside = [p for p in inside if text in firsts[p]]
-        return inside
 
     def _restrict(self, op: Op, value: str, excluded: set[str]) -> None:
         """Apply a required constraint."""

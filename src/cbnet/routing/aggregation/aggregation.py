@@ -4,7 +4,7 @@
     targets    to south, of own and north:   x > 5, y = 1, #a
                to north, of own and south:   x > 7, #a
 
-The result equals `reduce` on the union, whatever the order of changes; `cover_index` documents when a covered filter
+The result equals `reduce` on the union, whatever the order of changes; `dominance` documents when a covered filter
 may be announced nevertheless. Every filter is stored once, and occurs in the match table once.
 """
 

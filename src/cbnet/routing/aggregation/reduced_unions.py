@@ -1,7 +1,7 @@
 """Reduced unions of sources, kept up to date: which filters are announced to which target.
 
 A filter is announced to a target if a source of the target has it and no other filter of these sources dominates it
-(`cover_index`). Domination is transitive, so
+(`dominance`). Domination is transitive, so
 
     a new filter      is compared once for all targets; where it is announced, filters that it dominates are withdrawn
     a removed filter  frees filters that it dominated only where it was announced itself

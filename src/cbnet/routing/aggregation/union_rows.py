@@ -1,7 +1,7 @@
 """Rows of reduced unions: which filters are announced to which targets.
 
 A row is *carried* for a target if a source of the target has its filter; it is announced if no carried row dominates it
-(`cover_index`). A row that dominates very many others is announced at once, and a `Sweep` withdraws them in slices.
+(`dominance`). A row that dominates very many others is announced at once, and a `Sweep` withdraws them in slices.
 When such a row is no longer carried, it stays announced until a sweep has announced all rows that only it dominated.
 
 Invariant: a carried row is announced, or dominated by an announced row, except for a target that is being opened.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cbnet.routing.aggregation.cover_index import CoverIndex
+from cbnet.routing.aggregation.dominance import DominanceIndex
 from cbnet.routing.aggregation.source_filters import SourceFilters
 from cbnet.routing.aggregation.union_target import UnionTarget
 from cbnet.routing.aggregation.union_work import Sweep
@@ -26,7 +26,7 @@ class UnionRows:
 
     def __init__(self, store: SourceFilters, slice: int) -> None:
         """Initialise; slice: rows to announce or withdraw at a time."""
-        self.index = CoverIndex(store.filters)
+        self.index = DominanceIndex(store.filters)
         self.targets: dict[int, UnionTarget] = {}  # by bit
         self.open = 0  # their bits
         self.compared = 0  # bits of the targets whose rows are compared with each other
@@ -148,7 +148,7 @@ class UnionRows:
         """Free the interned masks, and the index if it is empty."""
         self._masks.clear()
         if not len(self.index):
-            self.index = CoverIndex(self._store.filters)
+            self.index = DominanceIndex(self._store.filters)
 
     def unvisited(self, row: int) -> int:
         """Return the targets where a row, without being announced, may have kept visited rows from being announced."""

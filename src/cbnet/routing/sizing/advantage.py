@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -26,14 +25,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.language.constraint import Constraint
-from cbnet.language.relations.constraint_group import Rules
-from cbnet.language.relations.filter_encoding import FilterRows
-from cbnet.language.relations.range_encoding import EXISTS, Shapes
+from cbnet.language.relations.reduction import Reduction, Rules, filter_size
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, Test, unpack
-from cbnet.matching.storage.columns import Columns, lengths_of
-from cbnet.matching.storage.filter_encoding import Constant, decode_filter
+from cbnet.matching.storage.columns import lengths_of
 
 Distribution = Literal["uniform", "zipf"]
 Reading = Literal["distinct", "draws"]
@@ -46,8 +40,7 @@ class Predicates:
 
     def __init__(self, filters: pa.Table) -> None:
         columns = columns_from_arrow(filters)
-        self._shapes, self._words = _shapes_and_words(columns)
-        self._offsets = columns.offsets
+        self._filters = [columns.filter(row) for row in range(len(columns))]
         self._sizes = np.cumsum(lengths_of(columns.offsets))  # of the first one, the first two, ...
 
     def __len__(self) -> int:
@@ -57,35 +50,12 @@ class Predicates:
         """Return α of the first n predicates for each n in `counts`, which must rise; duplicate predicates count."""
         if list(counts) != sorted(counts) or not 1 <= min(counts, default=1) <= max(counts, default=1) <= len(self):
             raise InputError(f"counts of predicates must rise from 1 to at most {len(self):,}, not {list(counts)}")
-        rows = FilterRows(self._words, self._offsets, self._shapes, rules)
-        sizes = np.array(rows.sizes)
+        reduction = Reduction(self._filters, rules)
         advantages = []
-        for count, needed in zip(counts, rows.needed_of_first(counts), strict=True):
-            left = sizes[:count] @ np.frombuffer(needed, np.uint8)
+        for count, needed in zip(counts, reduction.needed_of_first(counts), strict=True):
+            left = sum(filter_size(reduction.filters[row]) for row in needed)
             advantages.append(float(left / self._sizes[count - 1]) if self._sizes[count - 1] else 1.0)
         return advantages
-
-
-def _shapes_and_words(columns: Columns) -> tuple[Shapes, NDArray[np.uint64]]:
-    """Return the shapes of the constraints, and the words of all filters by symbol and shape."""
-    shapes = Shapes()
-    tests, numbers = np.unique(columns.words & np.uint64((1 << SYMBOL_SHIFT) - 1), return_inverse=True)
-    known = [_shape(shapes, columns, *unpack(test)[1:]) for test in tests.tolist()]
-    symbols = columns.words >> np.uint64(SYMBOL_SHIFT) << np.uint64(32)
-    return shapes, symbols | np.array(known, np.uint64)[numbers.ravel()]
-
-
-def _shape(shapes: Shapes, columns: Columns, test: Test, operand: int) -> int:
-    if test in (Test.EXISTS, Test.TAG):
-        return EXISTS
-    if test is Test.CONDITION:
-        raise InputError("a filter has a condition", hint="give predicates of constraints and tags only")
-    return shapes.of(_constraint(test, columns.constant(test, operand)))
-
-
-@lru_cache(maxsize=4096)  # successive sets of predicates share most constraints
-def _constraint(test: Test, constant: Constant) -> Constraint:
-    return decode_filter([("", test, constant)]).constraints[0]
 
 
 def expected(predicates: int, size: int, universe: int) -> float:

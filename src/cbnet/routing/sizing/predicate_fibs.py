@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cbnet.language.relations.size import size
+from cbnet.language.relations.reduction import size
 from cbnet.matching import Table
 from cbnet.routing.multitree.folding import FoldedFib
 from cbnet.routing.multitree.multitree import MultiTree

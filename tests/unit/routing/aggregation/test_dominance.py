@@ -1,4 +1,4 @@
-"""The index of covering filters against a comparison of all pairs; the laws are in tests/property/test_aggregation.py."""
+"""The index of dominating filters against a comparison of all pairs; the laws are in tests/property/test_aggregation.py."""
 
 import random
 
@@ -7,8 +7,8 @@ import pytest
 from cbnet.language import Constraint, Filter, Op, parse_filter
 from cbnet.language.relations.covering import FilterAnalysis
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.routing.aggregation import cover_index as module
-from cbnet.routing.aggregation.cover_index import CoverIndex
+from cbnet.routing.aggregation import dominance as module
+from cbnet.routing.aggregation.dominance import DominanceIndex
 
 
 def random_filter(rng):
@@ -28,7 +28,7 @@ def _test(rng):
 
 
 def index_of(filters):
-    index = CoverIndex([filter_to_bytes(each) for each in filters])
+    index = DominanceIndex([filter_to_bytes(each) for each in filters])
     for row in range(len(filters)):
         index.add(row)
     return index
