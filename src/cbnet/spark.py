@@ -6,12 +6,11 @@
     cbnet.spark.register(spark, "rules_of", "table.cbt")     # SQL
 """
 
-from cbnet.pipeline.match.batch_folders import read_complete_batches
 from cbnet.pipeline.match.dataframe_matcher import UnknownAttributeWarning, match
 from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
 from cbnet.pipeline.match.router_source import RouterSource
-from cbnet.pipeline.match.rule_matches import read_rule
 from cbnet.pipeline.match.sql_functions import register
+from cbnet.pipeline.match.stored_matches import read_complete_batches, read_rule
 from cbnet.pipeline.match.table_versions import TableVersions
 
 __all__ = [

@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 
 from cbnet.errors import CbnetError
 from cbnet.matching import Table
-from cbnet.pipeline.match.dataframe_matcher import match_shipped
-from cbnet.pipeline.match.match_counts import new_observation, observe_counts, observed_counts
+from cbnet.pipeline.match.dataframe_matcher import match_shipped, new_observation, observe_counts, observed_counts
 from cbnet.pipeline.match.shipped_tables import ship_tables
 from cbnet_lab.bench.timing import process_tree_time
 

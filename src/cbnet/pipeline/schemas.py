@@ -9,6 +9,8 @@ of which 0 is the most frequent.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -39,6 +41,7 @@ def _schema(**columns: str) -> StructType:
 
 
 TAGGED = _schema(user="string", item="string", tags="strings")
+CLEAN = _schema(user="string", item="string", tags="strings", raw_tags="int")  # raw_tags: their number before cleaning
 POSTS = _schema(user="string", item="string", text="string")
 COUNTS = _schema(item="string", words="strings", counts="ints")  # of each word in an item
 DOCUMENTS = _schema(user="string", item="string", words="strings", counts="ints")  # words: clean, distinct, sorted
@@ -66,7 +69,7 @@ TABLE1 = _schema(
     tags="long", descriptors="long", announced="long", kept="long", bytes="long",
 )  # [2014 Table 1]; interface null: all interfaces  # fmt: skip
 
-# The tables of every router: see `descriptor_marks`
+# The tables of every router: see `router_tables`
 NUMBERED = _schema(descriptor="long", tags="ints", minimal="bool")  # minimal: among all descriptors
 ROUTER_TABLES = _schema(tree="int", range="int", position="int", descriptor="long", below="int", above="int")
 
@@ -79,8 +82,13 @@ ANSWERS = _schema(group="int", tags="ints", trees="long", covered="long")
 # Inside `tree_counts`: positions in the preorder of a tree.
 TOPS = _schema(tags="ints", positions="ints", tops="ints", first="int", last="int")
 MARKS = _schema(position="int", below="long", above="long")
-SET_MARKS = _schema(tags="ints", position="ints", below="ints", above="ints")  # inside `descriptor_marks`
-BRANCH_MARKS = _schema(group="int", descriptor="long", tree="int", mark="int")  # inside `router_tables`
+
+# Inside `router_tables`.
+SET_MARKS = _schema(tags="ints", position="ints", below="ints", above="ints")
+BRANCH_MARKS = _schema(group="int", descriptor="long", tree="int", mark="int")
+ENTRIES = _schema(tree="int", entries="long")
+
+CURVES = _schema(ties="string", k="int", findings="string")  # findings: JSON as of `cbnet lab trees --json`
 
 OUTCOMES = _schema(task="long", outcome="bytes")  # inside `parallelism`
 
@@ -88,3 +96,13 @@ OUTCOMES = _schema(task="long", outcome="bytes")  # inside `parallelism`
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow schema of batches of these columns."""
     return to_arrow_schema(schema)
+
+
+def record_batch(schema: StructType, *columns: Any) -> pa.RecordBatch:
+    """Return a batch of these columns: Arrow arrays as they are, others converted to the types of the schema."""
+    types = arrow_schema(schema)
+    arrays = [
+        column if isinstance(column, pa.Array) else pa.array(column, field.type)
+        for column, field in zip(columns, types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=types)

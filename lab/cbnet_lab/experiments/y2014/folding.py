@@ -88,7 +88,7 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
     """Yield the entries of the most central router of the first tree, for each number of trees."""
     from cbnet.pipeline.population.population import population
     from cbnet.pipeline.tables.fib import folded_tables, node_predicates
-    from cbnet.pipeline.tables.tree_centrality import most_central_routers
+    from cbnet.pipeline.tables.router_interfaces import most_central_routers
 
     roots = draw_roots(root_classes(graph), max(parameters.trees), seed=context.seed).tolist()
     trees = list(shortest_path_trees(graph, roots))

@@ -68,7 +68,7 @@ def _run(parameters: Table1Parameters, context: ExperimentContext) -> Results:
 
 def _tree_row(graph: Graph, root: int) -> Row:
     """Return the most central router of the tree of a root, and its interfaces."""
-    from cbnet.pipeline.tables.tree_centrality import most_central_routers
+    from cbnet.pipeline.tables.router_interfaces import most_central_routers
 
     tree = shortest_path_tree(graph, root)
     router = int(most_central_routers(tree)[0])

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cbnet.topology import Graph, Ties, draw_roots, extra_lengths, root_classes, shortest_path_trees
 from cbnet.topology.graph.sampling import sample_sources
+from cbnet.topology.survey.survey import survey
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
 
@@ -45,12 +47,12 @@ class SurveyParameters:
     selections: int
 
 
-def _survey(context: ExperimentContext, graph: Graph, parameters: SurveyParameters, **survey: Any) -> list[Row]:
+def _survey(context: ExperimentContext, graph: Graph, parameters: SurveyParameters, **options: Any) -> list[Row]:
     """Return the survey of k trees for each k, on Spark."""
-    from cbnet.pipeline.run.tree_curves import tree_curves
+    from cbnet.pipeline.spark.parallelism import run_tasks
 
-    survey |= {"selections": parameters.selections, "seed": context.seed}
-    curves = tree_curves(context.spark(), graph, parameters.trees, **survey)
+    options |= {"selections": parameters.selections, "seed": context.seed}
+    curves = survey(graph, parameters.trees, run=partial(run_tasks, context.spark()), **options)
     return [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in curves]
 
 

@@ -64,7 +64,7 @@ def models(context: ExperimentContext) -> dict[str, UserModel]:
     Blogs, less than a hundredth of all descriptors, have the default model; so has the Web, because the vocabulary of a
     trace whose rare tags were removed hardly grows. Its default follows the sizes of published crawls.
     """
-    from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
+    from cbnet.pipeline.population.application_models import models_of_apps, user_trace
     from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
     kinds = {app: app for app in FILES}

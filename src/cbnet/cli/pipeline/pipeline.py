@@ -16,7 +16,7 @@ from cbnet.files import unwritable
 
 if TYPE_CHECKING:
     from cbnet.pipeline.run.configuration import Config
-    from cbnet.pipeline.run.selection import Decision, Selection
+    from cbnet.pipeline.run.plan import Decision, Selection
     from cbnet.pipeline.spark.session import LazySession
 
 pipeline = typer.Typer(
@@ -65,8 +65,8 @@ def run(
     """
     from cbnet.cli.pipeline.pipeline_output import print_results, print_stage, show_outcomes, stage_line
     from cbnet.pipeline.run.configuration import read_config
+    from cbnet.pipeline.run.plan import Selection
     from cbnet.pipeline.run.runner import run as run_stages
-    from cbnet.pipeline.run.selection import Selection
 
     configuration = read_config(config, out=output)
     selection = Selection(start or (), only or (), force)
@@ -94,8 +94,7 @@ def _print_begin(decision: Decision) -> None:
 
 def _show_plan(configuration: Config, session: LazySession, selection: Selection, json: bool) -> None:
     from cbnet.cli.pipeline.plan_output import print_plan, show_plan
-    from cbnet.pipeline.run.plan import needs_spark, states
-    from cbnet.pipeline.run.selection import decide
+    from cbnet.pipeline.run.plan import decide, needs_spark, states
 
     spark = session.start() if needs_spark(configuration) else None
     decisions = decide([*states(configuration, spark)], selection)

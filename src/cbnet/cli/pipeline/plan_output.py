@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
 
 if TYPE_CHECKING:
-    from cbnet.pipeline.run.plan import StageStatus
-    from cbnet.pipeline.run.selection import Decision
+    from cbnet.pipeline.run.plan import Decision, StageStatus
 
 _MIB = 2**20
 

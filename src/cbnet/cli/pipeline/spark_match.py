@@ -48,8 +48,8 @@ def match(
     options.check_tables(rules)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_summary
     from cbnet.pipeline.match import match_job
-    from cbnet.pipeline.match.bucket_numbers import JOB_BUCKETS
     from cbnet.pipeline.match.message_dataframes import format_of
+    from cbnet.pipeline.match.stored_matches import JOB_BUCKETS
     from cbnet.pipeline.spark.session import borrowed_session
 
     job = match_job.MatchJob(

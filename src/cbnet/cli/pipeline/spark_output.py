@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note
 
 if TYPE_CHECKING:
-    from cbnet.pipeline.match.match_job import DryRun, MatchSummary
+    from cbnet.pipeline.match.match_job import DryRun, JobSummary, MatchSummary
     from cbnet.pipeline.match.match_stream import StreamSummary
 
 _BECOMES = {"time": "string 2024-05-01T10:00:00.000000000Z", "absent": "always absent", None: "not a value"}
@@ -39,7 +39,7 @@ def show_dry_run(result: DryRun, *, as_json: bool) -> None:
         print_note(f"warning: {result.warning}")
 
 
-def show_summary(summary: MatchSummary, output: str | None, *, as_json: bool) -> None:
+def show_summary(summary: JobSummary, output: str | None, *, as_json: bool) -> None:
     """Print the summary of a job."""
     if summary.warning:
         print_note(f"warning: {summary.warning}")
@@ -64,13 +64,13 @@ def show_stream(summary: StreamSummary, *, as_json: bool) -> None:
     _print_rest(summary, ", ".join(summary.versions) or "not used")
 
 
-def _counts(summary: MatchSummary | StreamSummary) -> str:
+def _counts(summary: MatchSummary) -> str:
     rejected = sum(summary.rejected.values())
     counts = ((summary.records, "record"), (summary.matches, "match"), (rejected, "rejected row"))
     return ", ".join(plural(*count) for count in counts)
 
 
-def _print_rest(summary: MatchSummary | StreamSummary, version: str) -> None:
+def _print_rest(summary: MatchSummary, version: str) -> None:
     for reason, count in sorted(summary.rejected.items(), key=lambda item: -item[1]):
         print(f"  rejected: {count:,}: {reason}")
     print(f"table {version}; {summary.records_per_second:,.0f} records per second")

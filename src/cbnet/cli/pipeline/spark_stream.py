@@ -68,9 +68,9 @@ def stream(
     """
     options.check_output(output, is_dry_run=dry_run)
     from cbnet.cli.pipeline.spark_output import show_dry_run, show_stream
-    from cbnet.pipeline.match.bucket_numbers import STREAM_BUCKETS
     from cbnet.pipeline.match.match_stream import MatchStream, StreamJob
     from cbnet.pipeline.match.message_dataframes import ROUTER, STREAM_FORMATS, format_of
+    from cbnet.pipeline.match.stored_matches import STREAM_BUCKETS
     from cbnet.pipeline.spark.session import borrowed_session
 
     chosen = format or format_of(messages)

@@ -11,11 +11,11 @@ from functools import cache, lru_cache
 from unicodedata import normalize
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from cbnet.errors import InputError
-from cbnet.pipeline.spark.list_columns import lengths_of, rows_of, sorted_sets
+from cbnet.pipeline.ingest.list_columns import lengths_of, rows_of, sorted_sets
+from cbnet.pipeline.schemas import CLEAN, record_batch
 
 _CACHED_STEMS = 2**18  # per worker: stemming is the slowest step
 
@@ -49,19 +49,21 @@ def clean_tag(tag: str, cleaning: Cleaning) -> str:
 
 def clean_lists(lists: pa.Array, cleaning: Cleaning) -> pa.Array:
     """Convert lists of tags to sets of clean tags, sorted by code point."""
+    return sorted_sets(clean_elements(lists, cleaning), rows_of(lengths_of(lists)), len(lists))
+
+
+def clean_elements(lists: pa.Array, cleaning: Cleaning) -> pa.Array:
+    """Return the clean form of each tag in lists; null for those to be dropped."""
     coded = lists.flatten().dictionary_encode()
     cleaned = [clean_tag(tag, cleaning) or None for tag in coded.dictionary.to_pylist()]
-    tags = pa.array(cleaned, pa.string()).take(coded.indices)
-    return sorted_sets(tags, rows_of(lengths_of(lists)), len(lists))
+    return pa.array(cleaned, pa.string()).take(coded.indices)
 
 
 def clean_batches(batches: Iterable[pa.RecordBatch], cleaning: Cleaning) -> Iterator[pa.RecordBatch]:
-    """Clean the tags of batches of user, item and tags; add `raw_tags`, their number before cleaning."""
+    """Clean the tags of batches of TAGGED: CLEAN."""
     for batch in batches:
         user, item, lists = batch.columns
-        raw_tags = pa.array(lengths_of(lists).astype(np.int32))
-        columns = [user, item, clean_lists(lists, cleaning), raw_tags]
-        yield pa.RecordBatch.from_arrays(columns, ["user", "item", "tags", "raw_tags"])
+        yield record_batch(CLEAN, user, item, clean_lists(lists, cleaning), lengths_of(lists))
 
 
 def _folded(tag: str, cleaning: Cleaning) -> str:

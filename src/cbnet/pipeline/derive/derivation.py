@@ -12,14 +12,11 @@ from functools import partial
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
-from pyspark.sql.types import IntegerType, StructField, StructType
 
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_batches
 from cbnet.pipeline.derive.derivation_counts import DerivationCounts
-from cbnet.pipeline.derive.observed_counts import ObservedCounts
-from cbnet.pipeline.schemas import TAGGED
-
-CLEAN = StructType([*TAGGED.fields, StructField("raw_tags", IntegerType())])
+from cbnet.pipeline.schemas import CLEAN, TAGGED
+from cbnet.pipeline.spark.observed_counts import ObservedCounts
 
 
 @dataclass(frozen=True)

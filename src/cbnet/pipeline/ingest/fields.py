@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cbnet.pipeline.ingest.list_columns import Numbers, lengths_of
 from cbnet.pipeline.ingest.source import BLANKS
-from cbnet.pipeline.spark.list_columns import Numbers, lengths_of
 
 Mask: TypeAlias = NDArray[np.bool_]
 

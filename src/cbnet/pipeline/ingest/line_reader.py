@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cbnet.pipeline.ingest.fields import Mask, ParsedLines, Parser
-from cbnet.pipeline.spark.list_columns import Numbers
+from cbnet.pipeline.ingest.list_columns import Numbers
 
 NOT_UTF8 = "not UTF-8"
 WRONG_HEADER = "header differs from the other files"

@@ -27,11 +27,8 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, DoubleType, Long
 from cbnet.errors import InputError
 from cbnet.pipeline.ingest.fields import Layout, Parser, split_fields
 from cbnet.pipeline.ingest.line_reader import BYTE_ORDER_MARK, WRONG_HEADER, Block, LineCounts, LineReader, read_lines
+from cbnet.pipeline.ingest.parsers import parse_pairs, parse_table, parse_text, parse_tweets, parse_word_counts
 from cbnet.pipeline.ingest.source import Source
-from cbnet.pipeline.ingest.text_parser import parse_text
-from cbnet.pipeline.ingest.tweet_parser import parse_tweets
-from cbnet.pipeline.ingest.typed_parser import parse_pairs, parse_table
-from cbnet.pipeline.ingest.word_count_parser import parse_word_counts
 from cbnet.pipeline.schemas import COUNTS, FOLLOWS, PAIRS, POSTS, REJECTED, TAGGED, arrow_schema
 from cbnet.pipeline.spark.failures import cause
 

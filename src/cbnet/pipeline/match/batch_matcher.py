@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from time import thread_time
 from typing import Any, Literal
 
@@ -15,7 +15,6 @@ from cbnet._kernels.message_encoding import Batch
 from cbnet.errors import InputError
 from cbnet.matching.priority_order import sorted_by_priority
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
-from cbnet.pipeline.match.match_counts import COUNTS, MatchCounts
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
 
 _FIRST_ROWS = 256
@@ -27,6 +26,25 @@ FAIL: OnError = "fail"
 DROP: OnError = "drop"
 COLUMN: OnError = "column"
 RULE, FILTER, ERROR = "rule", "filter", "_error"  # columns of the result; _error: why a row was rejected
+COUNTS = "_counts"  # column of the rows with counts, null in others
+
+
+@dataclass(frozen=True)
+class MatchCounts:
+    """Counts of matching; seconds are processor time of all workers together."""
+
+    records: int = 0
+    matches: int = 0
+    rejected: int = 0
+    encode_s: float = 0.0
+    match_s: float = 0.0
+
+    def __add__(self, other: MatchCounts) -> MatchCounts:
+        return MatchCounts(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+    def as_arrow(self) -> pa.Array:
+        """Return a column of one row."""
+        return pa.array([asdict(self)])
 
 
 @dataclass(frozen=True)

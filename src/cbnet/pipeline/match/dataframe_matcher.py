@@ -4,12 +4,17 @@
 
 Rows go to the Python workers as Arrow batches, with only the columns that filters use, and are matched by the kernels.
 All of this works under Spark Connect too.
+
+Counts of the match travel with the rows: a worker appends a row with its counts to each partition, and `observe_counts`
+adds them up by Spark's `Observation` and removes them. Above the last shuffle of a query, a partition whose task is
+repeated counts once.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 
 import pyarrow as pa
@@ -19,6 +24,7 @@ from pyspark.sql.types import (
     ArrayType,
     CalendarIntervalType,
     DataType,
+    DoubleType,
     LongType,
     MapType,
     StringType,
@@ -30,22 +36,25 @@ from pyspark.sql.types import (
 from cbnet.errors import InputError
 from cbnet.pipeline.match.batch_matcher import (
     COLUMN,
+    COUNTS,
     DROP,
     ERROR,
     FAIL,
     FILTER,
     RULE,
+    MatchCounts,
     MatchPlan,
     OnError,
     match_batches,
 )
-from cbnet.pipeline.match.match_counts import COUNTS, COUNTS_TYPE, observe_counts
 from cbnet.pipeline.match.message_columns import UsedNames, column, unknown_attributes, used_columns
 from cbnet.pipeline.match.shipped_tables import AnyTable, OpenTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.schemas import arrow_schema
 
 CORRUPT = "_corrupt_record"  # Spark's column for unreadable lines
 _RESERVED = (RULE, FILTER, ERROR, COUNTS, "version", "bucket", "batch")  # of the result and of its folders
+_COUNT_TYPES = {int: LongType(), float: DoubleType()}
+COUNTS_TYPE = StructType([StructField(name, _COUNT_TYPES[type(zero)]) for name, zero in asdict(MatchCounts()).items()])
 
 
 class UnknownAttributeWarning(UserWarning):
@@ -107,6 +116,22 @@ def match_shipped(
         result.add(COUNTS, COUNTS_TYPE)
     rows = _mapped(df, tables, keys, columns, result, on_error)
     return rows.withColumn("version", F.lit(joint_version(tables))) if version else rows
+
+
+def new_observation() -> Observation:
+    """Return an observation, for packages that do not import Spark."""
+    return Observation()
+
+
+def observe_counts(rows: DataFrame, observation: Observation) -> DataFrame:
+    """Return the rows without counts; an action on them completes the observation."""
+    sums = (F.coalesce(F.sum(f"{COUNTS}.{name}"), F.lit(0)).alias(name) for name in COUNTS_TYPE.names)
+    return rows.observe(observation, *sums).where(F.col(COUNTS).isNull()).drop(COUNTS)
+
+
+def observed_counts(observation: Observation) -> MatchCounts:
+    """Return the counts of a completed observation."""
+    return MatchCounts(**observation.get)
 
 
 def dead_letters(df: DataFrame, tables: Sequence[ShippedTable], *, columns: Sequence[str] | None = None) -> DataFrame:

@@ -1,6 +1,6 @@
 """The match job: files of messages and a table in; matches, counts and a summary out.
 
-out/matches        a row for each message and each of its rules, in buckets; see `rule_buckets`
+out/matches        a row for each message and each of its rules, in buckets; see `stored_matches`
 out/counts         the number of matches of each rule, sorted by rule
 out/rejected       the rows that are not valid messages, each with its `_error`; absent if there are none
 out/_cbnet.json    the summary of the job, and the snapshots that it has written; written last
@@ -12,40 +12,57 @@ and has no manifests.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 
-from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.match.batch_matcher import COLUMN, ERROR
-from cbnet.pipeline.match.bucket_numbers import BUCKET, JOB_BUCKETS
+from cbnet.errors import InputError
+from cbnet.pipeline.match.batch_matcher import COLUMN, DROP, ERROR, FAIL, OnError
 from cbnet.pipeline.match.dataframe_matcher import (
     dead_letters,
     match_shipped,
     message_columns_of,
+    observe_counts,
+    observed_counts,
     used_names,
 )
-from cbnet.pipeline.match.match_counts import observe_counts, observed_counts
-from cbnet.pipeline.match.match_task import MatchTask
 from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
 from cbnet.pipeline.match.message_dataframes import MessageFrame, check_session, read_messages
-from cbnet.pipeline.match.rule_buckets import bucketed, rule_counts
-from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
-from cbnet.pipeline.spark.failures import SPARK_ERRORS, cause
-from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path, write_text
+from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.match.stored_matches import BUCKET, JOB_BUCKETS, bucketed, rule_counts
+from cbnet.pipeline.spark.failures import one_line_errors
+from cbnet.pipeline.spark.filesystem import check_paths, delete, list_names, spark_path
 from cbnet.pipeline.spark.lock import LOCK, locked
 from cbnet.pipeline.spark.progress import step
-from cbnet.pipeline.spark.results import MANIFEST, Provenance, read_result, write_result
+from cbnet.pipeline.spark.results import MANIFEST, Provenance, read_result, write_manifest, write_result
 from cbnet.pipeline.spark.session import heap_bytes, machine_memory
 from cbnet.pipeline.spark.session_target import is_connect
 
 _RESULTS = ("matches", "counts", "rejected")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchTask:
+    """What jobs and streams share: the form of the messages, the tables, and the form of the result."""
+
+    format: str
+    tables: Sequence[AnyTable]
+    schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    key: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
+    filters: bool = False
+    on_error: OnError = COLUMN
+
+    @property
+    def policy(self) -> OnError:
+        """The policy for matching: rejected rows are collected afterwards, if there are any."""
+        return FAIL if self.on_error == FAIL else DROP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,20 +78,17 @@ class MatchJob(MatchTask):
         return read_messages(spark, paths, self.format, schema=self.schema, options=self.options)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MatchSummary:
-    """Counts and times of a job."""
+    """Counts and times of matching."""
 
     records: int
     matches: int
     rejected: Mapping[str, int]  # by reason
-    rules: int  # with matches
-    version: str  # of the table
     seconds: float
     steps: Mapping[str, float]  # seconds of each step
     encode_s: float  # processor time of all workers for reading Arrow columns
     match_s: float  # processor time of all workers in the kernel
-    warning: str | None = None  # about attributes that no column has
 
     @property
     def records_per_second(self) -> float:
@@ -84,6 +98,15 @@ class MatchSummary:
     def members(self) -> dict[str, Any]:
         """Return the members of a JSON object."""
         return {**asdict(self), "records_per_second": round(self.records_per_second, 1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSummary(MatchSummary):
+    """Counts and times of a job."""
+
+    rules: int  # with matches
+    version: str  # of the table
+    warning: str | None = None  # about attributes that no column has
 
 
 @dataclass(frozen=True)
@@ -117,7 +140,7 @@ def explain_columns(rows: DataFrame, tables: Sequence[ShippedTable], columns: Se
     )
 
 
-def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
+def run_match(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
     """Match files of messages; write matches and counts to a folder, in place of those of an earlier job."""
     check_session(spark, job.format)
     if is_connect(spark):
@@ -129,7 +152,7 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
         return _run(spark, job, out)
 
 
-def _run(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
+def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
     steps: dict[str, float] = {}
     started = monotonic()
     with _timed(spark, steps, "ship tables"):
@@ -151,7 +174,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> MatchSummary:
             letters = dead_letters(frame.rows, tables, columns=job.columns)
             is_kept = job.on_error == COLUMN
             rejected += count_reasons(_stored(letters, out, "rejected", provenance) if is_kept else letters)
-    summary = MatchSummary(
+    summary = JobSummary(
         records=records,
         matches=counts.matches,
         rejected=dict(rejected),
@@ -202,23 +225,9 @@ def check_output_folder(spark: SparkSession, out: str, names: set[str]) -> None:
 @contextmanager
 def _timed(spark: SparkSession, steps: dict[str, float], name: str) -> Iterator[None]:
     start = monotonic()
-    with step(spark, name), job_errors():
+    with step(spark, name), one_line_errors("the job"):
         yield
     steps[name] = round(monotonic() - start, 3)
-
-
-@contextmanager
-def job_errors() -> Iterator[None]:
-    """Convert errors of Spark to one line; Spark logs the details."""
-    try:
-        yield
-    except SPARK_ERRORS as error:
-        raise job_failure(error) from error
-
-
-def job_failure(error: Exception) -> CbnetError:
-    """Return an error of Spark in one line."""
-    return CbnetError(f"the job failed: {cause(error)}")
 
 
 def _provenance(job: MatchJob, tables: Sequence[ShippedTable]) -> Provenance:
@@ -227,10 +236,8 @@ def _provenance(job: MatchJob, tables: Sequence[ShippedTable]) -> Provenance:
     return Provenance("match", parameters, {f"table {number}": table.version for number, table in enumerate(tables, 1)})
 
 
-def _write_manifest(
-    spark: SparkSession, out: str, job: MatchJob, provenance: Provenance, summary: MatchSummary
-) -> None:
+def _write_manifest(spark: SparkSession, out: str, job: MatchJob, provenance: Provenance, summary: JobSummary) -> None:
     found = {name: read_result(spark, f"{out}/{name}") for name in _RESULTS}
     snapshots = {name: result.snapshot.folder.rpartition("/")[2] for name, result in found.items() if result}
     manifest = {**asdict(provenance), "messages": [*job.messages], "snapshots": snapshots, "summary": summary.members()}
-    write_text(spark, f"{out}/{MANIFEST}", json.dumps(manifest, indent=2) + "\n")
+    write_manifest(spark, out, manifest)

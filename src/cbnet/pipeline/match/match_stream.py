@@ -8,7 +8,7 @@
 Spark records the offsets of a batch before it is matched. After a crash the same batch is matched again, with the same
 version of the table, and its folder is overwritten. So nothing is lost or duplicated if the source can be replayed, as
 files and Kafka can. (A live network cannot: messages delivered to a stream that crashes are lost, and counted after
-the restart; see `router_source`.) A batch is complete when its folder has a manifest; see `batch_folders`.
+the restart; see `router_source`.) A batch is complete when its folder has a manifest; see `stored_matches`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -27,21 +27,37 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.match.batch_folders import batch_path, compact_batches, complete_batch, write_batch
-from cbnet.pipeline.match.batch_matcher import COLUMN
-from cbnet.pipeline.match.bucket_numbers import STREAM_BUCKETS
-from cbnet.pipeline.match.dataframe_matcher import dead_letters, message_columns_of, used_names
-from cbnet.pipeline.match.match_counts import MatchCounts, observe_counts, observed_counts
-from cbnet.pipeline.match.match_job import DryRun, check_output_folder, count_reasons, explain_columns, job_failure
-from cbnet.pipeline.match.match_task import MatchTask
+from cbnet.pipeline.match.batch_matcher import COLUMN, MatchCounts
+from cbnet.pipeline.match.dataframe_matcher import (
+    dead_letters,
+    message_columns_of,
+    observe_counts,
+    observed_counts,
+    used_names,
+)
+from cbnet.pipeline.match.match_job import (
+    DryRun,
+    MatchSummary,
+    MatchTask,
+    check_output_folder,
+    count_reasons,
+    explain_columns,
+)
 from cbnet.pipeline.match.message_columns import unknown_attributes
 from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_schema, read_stream
-from cbnet.pipeline.match.rule_buckets import bucketed
 from cbnet.pipeline.match.shipped_tables import ShippedTable, joint_version, ship_tables
+from cbnet.pipeline.match.stored_matches import (
+    STREAM_BUCKETS,
+    batch_path,
+    bucketed,
+    compact_batches,
+    complete_batch,
+    write_batch,
+)
 from cbnet.pipeline.match.table_versions import TableVersions, match_versioned
-from cbnet.pipeline.spark.failures import cause
+from cbnet.pipeline.spark.failures import failure
 from cbnet.pipeline.spark.filesystem import check_paths, read_text, spark_path, write_text
-from cbnet.pipeline.spark.results import MANIFEST
+from cbnet.pipeline.spark.results import read_manifest, write_manifest
 from cbnet.pipeline.spark.session import require_classic
 
 CHECKPOINT = "_checkpoint"
@@ -69,29 +85,13 @@ class BatchReport:
     seconds: float
 
 
-@dataclass(frozen=True)
-class StreamSummary:
+@dataclass(frozen=True, kw_only=True)
+class StreamSummary(MatchSummary):
     """Counts and times of a stream since its start or restart."""
 
     batches: int
-    records: int
-    matches: int
-    rejected: Mapping[str, int]
     versions: Sequence[str]  # of the table, in order of use
-    seconds: float
-    steps: Mapping[str, float]
-    encode_s: float
-    match_s: float
     source: Mapping[str, int] = field(default_factory=dict)  # of a live network, over all runs: taken, lost, misfits
-
-    @property
-    def records_per_second(self) -> float:
-        """Records per second of matching and writing."""
-        return self.records / max(self.steps["match and write"], 1e-9)
-
-    def members(self) -> dict[str, Any]:
-        """Return the members of a JSON object."""
-        return {**asdict(self), "records_per_second": round(self.records_per_second, 1)}
 
 
 class MatchStream:
@@ -154,7 +154,7 @@ class MatchStream:
         except StreamingQueryException as error:
             if self._failure is not None:
                 raise self._failure from None
-            raise CbnetError(f"the stream failed: {cause(error)}") from error
+            raise failure("the stream", error) from error
 
     def _match(self, rows: DataFrame, batch: int) -> None:
         """Match a micro-batch; overwrite its folder, which an earlier attempt may have left."""
@@ -173,7 +173,7 @@ class MatchStream:
             times.append(monotonic())
             self._report_batch(batch, version, counts, rejected, times)
         except (CbnetError, PythonException) as error:  # Spark would raise it as a Java stack trace
-            self._failure = error if isinstance(error, CbnetError) else job_failure(error)
+            self._failure = error if isinstance(error, CbnetError) else failure("the job", error)
             raise
 
     def _warn(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> None:
@@ -252,8 +252,8 @@ class MatchStream:
 
     def _claim(self, identity: dict[str, Any], *, is_new: bool) -> None:
         """Claim the output folder for this stream; batches of two streams would overwrite each other."""
-        owner = read_text(self._spark, f"{self._out}/{MANIFEST}")
-        if owner is not None and json.loads(owner).get("stream") != identity["stream"]:
+        owner = read_manifest(self._spark, self._out)
+        if owner is not None and owner.get("stream") != identity["stream"]:
             hint = "give its --checkpoint, or use another folder"
             raise InputError("the output folder belongs to another stream", hint=hint, file=self._out)
         if owner is None:
@@ -262,7 +262,7 @@ class MatchStream:
             write_text(self._spark, f"{self._checkpoint}/cbnet/stream.json", json.dumps(identity) + "\n")
         if owner is None:
             manifest = {"stage": "stream", "stream": identity["stream"], "messages": self._job.messages}
-            write_text(self._spark, f"{self._out}/{MANIFEST}", json.dumps(manifest, indent=2) + "\n")
+            write_manifest(self._spark, self._out, manifest)
 
 
 def _source_counters(query: StreamingQuery) -> Mapping[str, int]:

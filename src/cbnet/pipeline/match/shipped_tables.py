@@ -24,8 +24,7 @@ from cbnet.errors import InputError
 from cbnet.matching import Table
 from cbnet.matching.compiled_table import CompiledTable
 from cbnet.matching.files.rule_files import is_compiled
-from cbnet.pipeline.spark.filesystem import fetch, needs_session, process_folder
-from cbnet.pipeline.spark.local_files import scheme_of
+from cbnet.pipeline.spark.filesystem import fetch, needs_session, process_folder, scheme_of
 from cbnet.pipeline.spark.session_target import is_connect
 from cbnet.pipeline.spark.shipped_data import has_other_hosts, ship_file, shipped_path
 

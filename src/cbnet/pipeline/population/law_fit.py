@@ -11,19 +11,24 @@ than that of the news. The formulas behind the first two rows ignore that tags o
 each round generates users like those of the traces, and corrects the formulas by the difference.
 
 Not fitted, and so a test of the fit: the share of sets that are minimal within their user, and among all.
+
+The fit is compared with the trace at the trace's size: users are generated with the numbers of sets and the shares of
+one-tag sets of its users; only the tags are the model's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import astuple, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cbnet.matching.minimal_sets import first_equal, minimal
 from cbnet.matching.storage.tag_sets import Numbers
-from cbnet.pipeline.population.user_model import NO_LIMIT, Activity, Floats, TagLaw, UserModel
-from cbnet.pipeline.population.user_sets import like_trace
-from cbnet.pipeline.population.user_trace import UserTrace
+from cbnet.pipeline.population.user_model import NO_LIMIT, Activity, Floats, TagLaw, UserModel, like_trace
+from cbnet.pipeline.population.user_trace import UserTrace, minimal_of_groups
 
 _ROUNDS = 8
 _GROWTH, _LOG_HEAD = (0.05, 0.95), (-3.0, 14.0)  # ranges of the parameters
@@ -158,3 +163,73 @@ def _minimum(function: Callable[[float], float], bounds: tuple[float, float]) ->
             right = low + _GOLDEN * (high - low)
             at_right = function(right)
     return min((at_left, left), (at_right, right))[::-1]
+
+
+@dataclass(frozen=True)
+class TraceMeasures:
+    """Statistics of the sets of users."""
+
+    tags_per_set: float
+    tags_per_user: float  # different ones
+    vocabulary: int  # different tags of all users
+    distinct: float  # share of distinct sets
+    kept_by_user: float  # share of sets that are minimal among those of their user
+    kept: float  # share of sets that are minimal among all
+    kept_per_tag: float  # minimal sets over the vocabulary
+
+
+def measure(trace: UserTrace) -> TraceMeasures:
+    """Measure the sets of users."""
+    sets = trace.sets
+    kept = len(minimal(sets.to_arrow()))
+    return TraceMeasures(
+        float(sets.sizes.mean()),
+        float(trace.tag_counts.mean()),
+        trace.vocabulary,
+        np.count_nonzero(first_equal(sets) == np.arange(len(sets))) / len(sets),
+        float(minimal_of_groups(trace.users, sets).mean()),
+        kept / len(sets),
+        kept / trace.vocabulary,
+    )
+
+
+def compare(model: UserModel, trace: UserTrace, seed: int = 1) -> dict[str, Any]:
+    """Return the measures and curves of a trace, each beside that of as many generated users: JSON objects."""
+    made = like_trace(model, trace, seed)
+    measures = zip(fields(TraceMeasures), astuple(measure(trace)), astuple(measure(made)), strict=True)
+    sizes = zip(*_equally_long(np.bincount(trace.sets.sizes), np.bincount(made.sets.sizes)), strict=True)
+    curves = zip(trace.curve.users.tolist(), trace.curve.tags.tolist(), made.curve.tags.tolist(), strict=True)
+    return {
+        "users": len(trace),
+        "sets": len(trace.sets),
+        "measures": [
+            {"measure": field.name, "trace": ours, "synthetic": theirs, "difference": theirs / ours - 1}
+            for field, ours, theirs in measures
+        ],
+        "sizes": [
+            {"size": size, "trace": int(ours), "synthetic": int(theirs)}
+            for size, (ours, theirs) in enumerate(sizes)
+            if ours or theirs
+        ],
+        "vocabulary": [{"users": users, "trace": ours, "synthetic": theirs} for users, ours, theirs in curves],
+        "user_tags": _user_tags(trace, made),
+    }
+
+
+def _user_tags(trace: UserTrace, made: UserTrace) -> list[dict[str, Any]]:
+    """Return the mean number of different tags of users, by the number of tags that they assigned, in octaves."""
+    octaves = [np.floor(np.log2(each.assigned)).astype(np.int64) for each in (trace, made)]
+    rows = []
+    for octave in range(max(int(each.max()) for each in octaves) + 1):
+        means = [
+            float(each.tag_counts[of == octave].mean()) if (of == octave).any() else 0.0
+            for each, of in zip((trace, made), octaves, strict=True)
+        ]
+        if any(means):
+            rows.append({"assigned": 2**octave, "trace": means[0], "synthetic": means[1]})
+    return rows
+
+
+def _equally_long(*arrays: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    length = max(map(len, arrays))
+    return [np.pad(each, (0, length - len(each))) for each in arrays]

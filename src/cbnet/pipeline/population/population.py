@@ -30,10 +30,9 @@ from cbnet.errors import InputError
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.pipeline.population.counter_random import below, units, wide_units, words
 from cbnet.pipeline.population.model_file import open_models, ship_models
-from cbnet.pipeline.population.model_fit import minimal_of_groups
-from cbnet.pipeline.population.user_model import UserModel
-from cbnet.pipeline.population.user_sets import user_sets
-from cbnet.pipeline.schemas import POPULATION, arrow_schema
+from cbnet.pipeline.population.user_model import UserModel, user_sets
+from cbnet.pipeline.population.user_trace import minimal_of_groups
+from cbnet.pipeline.schemas import POPULATION, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.spark.shipped_data import ShippedData
 
@@ -118,18 +117,9 @@ def _generate(
             for number, app in enumerate(applications):
                 indexes, sets = cluster_sets(clusters, app, number, models[app.name], seed)
                 if len(sets):
-                    yield _batch(nodes[indexes], app, sets, minimal_of_groups(indexes, sets))
-
-
-def _batch(nodes: NDArray[np.int32], app: Application, sets: TagSets, announced: NDArray[np.bool_]) -> pa.RecordBatch:
-    columns = [
-        pa.array(nodes),
-        pa.repeat(app.name, len(nodes)),
-        pa.repeat(app.role, len(nodes)),
-        sets.to_arrow(),
-        pa.array(announced),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(POPULATION))
+                    names = (pa.repeat(name, len(sets)) for name in (app.name, app.role))
+                    announced = minimal_of_groups(indexes, sets)
+                    yield record_batch(POPULATION, nodes[indexes], *names, sets.to_arrow(), announced)
 
 
 def _check(applications: Sequence[Application], models: Mapping[str, UserModel]) -> None:

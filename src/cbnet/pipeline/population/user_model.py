@@ -16,6 +16,8 @@ Tags of a set belong together. With the probability `cohesion` a further tag has
 Neighbours are the same for all users, and about as popular as the tag; the walk leaves the popularity of tags as it is.
 
 Numbers of sets are lognormal. The share of one-tag sets differs from user to user; sizes of other sets do not.
+
+A user is a function of model, seed, stream and number alone: any partition can generate any user.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet.matching.storage.tag_sets import Tags, TagSets
+from cbnet._kernels import user_tags
+from cbnet.matching.storage.tag_sets import Numbers, Tags, TagSets
+from cbnet.pipeline.population.counter_random import units, words
+from cbnet.pipeline.population.user_trace import UserTrace
 
 MAX_TAG = 2**31 - 1
 NO_LIMIT = 2**62
@@ -105,3 +110,40 @@ class UserModel:
             return TagSets(ranks.offsets, new.astype(np.int32))
         old = self.known[np.minimum(ranks.tags, known - 1)]
         return TagSets(ranks.offsets, np.where(ranks.tags < known, old, new).astype(np.int32))
+
+
+_ACTIVITY, _TAGS, _NEIGHBOURS = 0, 1, 2  # streams of random numbers
+
+
+def user_sets(
+    model: UserModel, seed: int, stream: int, users: NDArray[np.integer], mean: float
+) -> tuple[Numbers, TagSets]:
+    """Return the number of sets of each user, and the sets; mean: sets of a user; stream: below 2**24."""
+    first, second, rounding, share = (units(word) for word in words(seed, stream << 8 | _ACTIVITY, users))
+    normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)  # [Box and Muller 1958]
+    deviation = model.activity.deviation
+    more = max(0.0, mean - 1) * np.exp(deviation * normal - deviation**2 / 2)
+    counts = np.floor(min(1.0, mean) + more + rounding).astype(np.int64)
+    quantiles = model.activity.one_tag
+    one_tag = np.interp(share, np.linspace(0, 1, len(quantiles)), quantiles)
+    return counts, drawn_sets(model, seed, stream, users, counts, one_tag)
+
+
+def like_trace(model: UserModel, trace: UserTrace, seed: int) -> UserTrace:
+    """Return as many users as a trace has, each with the number of sets and the share of one-tag sets of one."""
+    users = np.arange(len(trace))
+    return UserTrace(trace.users, drawn_sets(model, seed, 0, users, trace.set_counts, trace.one_tag))
+
+
+def drawn_sets(
+    model: UserModel, seed: int, stream: int, users: NDArray[np.integer], counts: Numbers, one_tag: Floats
+) -> TagSets:
+    """Return the sets of users with these numbers of sets and shares of one-tag sets."""
+    activity = model.activity
+    offsets = np.zeros(int(counts.sum()) + 1, dtype=np.int64)
+    tags = np.empty((len(offsets) - 1) * (len(activity.sizes) + 1), dtype=np.int32)
+    user_tags.draw_users(
+        seed, stream << 8 | _TAGS, stream << 8 | _NEIGHBOURS, np.asarray(users, dtype=np.uint64), counts,
+        one_tag, activity.sizes, model.law.array(), activity.limit, model.last, offsets, tags,
+    )  # fmt: skip
+    return model.numbered(TagSets(offsets, tags[: offsets[-1]].copy()))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
+from cbnet.matching.minimal_sets import minimal_masks
 from cbnet.matching.storage.tag_sets import Numbers, TagSets
 from cbnet.pipeline.population.counter_random import words
 
@@ -92,3 +93,9 @@ class UserTrace:
     @property
     def _keys(self) -> Numbers:
         return (self.users[self.sets.rows] << 32) | self.sets.tags
+
+
+def minimal_of_groups(groups: Numbers, sets: TagSets) -> NDArray[np.bool_]:
+    """Return whether each set is minimal among those of its group, the first of equal ones: bool[n]."""
+    kept: NDArray[np.bool_] = minimal_masks(groups.astype(np.int32), sets, np.ones(len(sets), dtype=np.uint64)) > 0
+    return kept

@@ -18,8 +18,7 @@ from cbnet.pipeline.derive.cleaning import Cleaning
 from cbnet.pipeline.derive.topics import TopicModel
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import population
-from cbnet.pipeline.run.tree_curves import KS
-from cbnet.pipeline.spark.local_files import scheme_of
+from cbnet.pipeline.spark.filesystem import scheme_of
 from cbnet.pipeline.tables.router_interfaces import MASK_TREES, MAX_TREES
 from cbnet.topology.graph.generators import GENERATORS
 from cbnet.topology.trees.ties import Ties
@@ -134,7 +133,7 @@ class RouterTablesConfig(msgspec.Struct, frozen=True, kw_only=True):
 class CurvesConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Costs of k trees [2014 Figures 4 and 5]."""
 
-    k: tuple[int, ...] = KS
+    k: tuple[int, ...] = (8, 16, 32, 64, 128)
     selections: int = 20
     sources: int = 200
     ties: tuple[Ties, ...] = (Ties.SMALLEST,)

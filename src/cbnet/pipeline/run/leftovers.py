@@ -12,10 +12,9 @@ from pyspark.sql import SparkSession
 from cbnet.errors import InputError
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.plan import stages_of
-from cbnet.pipeline.spark.filesystem import delete, files_at, list_names, spark_path
+from cbnet.pipeline.spark.filesystem import delete, files_at, list_names
 from cbnet.pipeline.spark.lock import locked
-from cbnet.pipeline.spark.results import read_result
-from cbnet.pipeline.spark.snapshots import is_snapshot
+from cbnet.pipeline.spark.results import is_snapshot, read_result
 
 
 def leftovers(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
@@ -33,13 +32,13 @@ def clean(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
     with locked(spark, config.out):
         found = leftovers(config, spark)
         for name in found:
-            delete(spark, spark_path(f"{config.out}/{name}"))
+            delete(spark, f"{config.out}/{name}")
     return found
 
 
 def _leftover_names(spark: SparkSession | None, out: str, known: set[str]) -> Iterator[str]:
-    for top in list_names(spark, spark_path(out)):
-        below = [f"{top}/{name}" for name in list_names(spark, spark_path(f"{out}/{top}"))]
+    for top in list_names(spark, out):
+        below = [f"{top}/{name}" for name in list_names(spark, f"{out}/{top}")]
         for name in [top] if top in known or _is_result(below) else below:
             inside = below if name == top else _below(spark, out, name)
             if name in known:
@@ -49,7 +48,7 @@ def _leftover_names(spark: SparkSession | None, out: str, known: set[str]) -> It
 
 
 def _below(spark: SparkSession | None, out: str, name: str) -> list[str]:
-    return [f"{name}/{each}" for each in list_names(spark, spark_path(f"{out}/{name}"))]
+    return [f"{name}/{each}" for each in list_names(spark, f"{out}/{name}")]
 
 
 def _is_result(names: list[str]) -> bool:
@@ -68,5 +67,4 @@ def _strays(spark: SparkSession | None, out: str, stage: str, names: list[str]) 
 
 
 def _size(spark: SparkSession | None, path: str) -> int:
-    uri = spark_path(path)
-    return sum(files_at(spark, uri).sizes(uri).values())
+    return sum(files_at(spark, path).sizes(path).values())

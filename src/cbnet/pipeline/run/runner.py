@@ -13,13 +13,20 @@ from time import monotonic
 
 from pyspark.sql import SparkSession
 
-from cbnet.errors import CbnetError
 from cbnet.pipeline.run.configuration import Config
-from cbnet.pipeline.run.plan import PlannedStage, StageState, check_reach, needs_spark, states
-from cbnet.pipeline.run.selection import Decision, Selection, decide
+from cbnet.pipeline.run.plan import (
+    Decision,
+    Selection,
+    StageState,
+    StageStatus,
+    check_reach,
+    decide,
+    needs_spark,
+    states,
+)
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.costs import CostMeter
-from cbnet.pipeline.spark.failures import SPARK_ERRORS, cause
+from cbnet.pipeline.spark.failures import one_line_errors
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.progress import step
 from cbnet.pipeline.spark.results import StoredResult, write_result
@@ -70,22 +77,19 @@ def _outcomes(
                 context = StageContext(spark, config, results)
                 context.check()
             report(decision)
-            results[decision.name] = _run_stage(context, decision.status.planned)
+            results[decision.name] = _run_stage(context, decision.status)
         elif decision.status.state is StageState.DONE and decision.status.result is not None:
             results[decision.name] = decision.status.result
         if decision.name in results:
             yield StageOutcome(decision.name, results[decision.name], decision.is_to_run)
 
 
-def _run_stage(context: StageContext, planned: PlannedStage) -> StoredResult:
+def _run_stage(context: StageContext, planned: StageStatus) -> StoredResult:
     spark, started = context.spark, monotonic()
-    try:
-        with step(spark, planned.stage.name), CostMeter(spark) as meter:
-            output = planned.stage.work(context)
-            folder, provenance = planned.folder, planned.provenance
-            return write_result(
-                spark, output.content, folder, provenance, partition_by=output.partition_by, started=started,
-                facts=output.facts, cost=meter.cost, files=planned.stage.files,
-            )  # fmt: skip
-    except SPARK_ERRORS as error:
-        raise CbnetError(f"stage {planned.stage.name} failed: {cause(error)}") from error
+    name = planned.stage.name
+    with one_line_errors(f"stage {name}"), step(spark, name), CostMeter(spark) as meter:
+        output = planned.stage.work(context)
+        return write_result(
+            spark, output.content, planned.folder, planned.provenance, partition_by=output.partition_by,
+            started=started, facts=output.facts, cost=meter.cost, files=planned.stage.files,
+        )  # fmt: skip

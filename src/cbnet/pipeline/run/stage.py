@@ -20,10 +20,8 @@ from cbnet.errors import InputError
 from cbnet.pipeline.population.users_per_as import first_clusters, users_by_class, users_from_file
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.spark.filesystem import fetch
-from cbnet.pipeline.spark.results import Facts, StoredResult
-from cbnet.pipeline.spark.snapshots import Snapshot
-from cbnet.pipeline.tables.router_interfaces import check_routers
-from cbnet.pipeline.tables.tree_centrality import most_central_routers
+from cbnet.pipeline.spark.results import Facts, Snapshot, StoredResult
+from cbnet.pipeline.tables.router_interfaces import check_routers, most_central_routers
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, shortest_path_trees, topology
 from cbnet.topology.graph.generators import GENERATORS
 
@@ -75,6 +73,11 @@ class StageContext:
     def frame(self, stage: str) -> DataFrame:
         """Return the rows of a stage that is done."""
         return self.results[stage].frame(self.spark)
+
+    @property
+    def tags(self) -> DataFrame | None:
+        """The dictionary; None if no application reads a trace."""
+        return self.frame("tags") if self.config.has_traces else None
 
     def folder(self, stage: str) -> str:
         """Return the folder of the result of a stage."""

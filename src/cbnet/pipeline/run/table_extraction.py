@@ -11,8 +11,8 @@ from cbnet.errors import InputError
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.plan import StageState, states
 from cbnet.pipeline.run.stage import StageContext
-from cbnet.pipeline.run.stages.router_tables import DESCRIPTORS, MARKS, router_tables
-from cbnet.pipeline.spark.filesystem import process_folder, spark_path, upload
+from cbnet.pipeline.run.table_stages import DESCRIPTORS, MARKS, router_tables
+from cbnet.pipeline.spark.filesystem import process_folder, upload
 from cbnet.pipeline.spark.results import StoredResult
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 
@@ -29,14 +29,13 @@ def extract_table(spark: SparkSession, config: Config, router: str, path: str, t
     node = context.graph.id(router)
     is_folded = tree is None and count > 1
     tables = router_tables(context).of([node], None if is_folded else (tree or 1) - 1)
-    tags = context.frame("tags") if config.has_traces else None
     sizes = {}
     with TemporaryDirectory(dir=process_folder()) as folder:
-        [names] = compile_tables(tables, [node], folder, tags=tags, folded=is_folded).values()
+        [names] = compile_tables(tables, [node], folder, tags=context.tags, folded=is_folded).values()
         for name in names:
             part = name.removeprefix(str(node)).removesuffix(".cbt")
             target = f"{path.removesuffix('.cbt')}{part}.cbt" if part else path
-            upload(spark, Path(folder, name), spark_path(target))
+            upload(spark, Path(folder, name), target)
             sizes[target] = Path(folder, name).stat().st_size
     return sizes
 

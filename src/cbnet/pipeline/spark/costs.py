@@ -19,6 +19,8 @@ import psutil
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from cbnet.pipeline.spark.observed_counts import wait_for_listeners
+
 _SAMPLING_PERIOD = 1.0  # seconds
 _GROUP = "spark.jobGroup.id"
 
@@ -135,9 +137,8 @@ def _size(process: psutil.Process, is_java: bool) -> int:
 # Spark's objects have no Python types.
 def _stages_of_group(spark: SparkSession, group: str) -> list[Any]:
     """Return the last attempt of each of Spark's stages of a group of jobs that has begun."""
+    wait_for_listeners(spark)
     context: Any = spark.sparkContext._jsc
-    with suppress(Py4JJavaError):  # events of ended tasks may still be queued; a slow listener is not waited for
-        context.sc().listenerBus().waitUntilEmpty()
     store, tracker = context.sc().statusStore(), spark.sparkContext.statusTracker()
     infos = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     numbers = {stage for info in infos if info is not None for stage in info.stageIds}

@@ -1,14 +1,32 @@
-"""Errors of Spark: which ones a failed query raises, and their cause in one line."""
+"""Errors of Spark, in one line; Spark logs the details."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
+from cbnet.errors import CbnetError
+
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a failed query raises
 _OWN = re.compile(r"cbnet\.errors\.\w+: ")
+
+
+@contextmanager
+def one_line_errors(what: str) -> Iterator[None]:
+    """Convert the errors of a failed query to one line."""
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise failure(what, error) from error
+
+
+def failure(what: str, error: Exception) -> CbnetError:
+    """Return an error of Spark in one line."""
+    return CbnetError(f"{what} failed: {cause(error)}")
 
 
 def cause(error: Exception) -> str:

@@ -1,46 +1,51 @@
 """Files on any file system that Spark can use: a disk, HDFS, an object store.
 
-Paths with the scheme `file` are read and written by Python and need no session; all others by Hadoop's file systems. A
-written file appears complete or not at all.
+Plain paths and URIs with the scheme `file` are read and written by Python and need no session; all others by Hadoop's
+file systems. A written file appears complete or not at all.
 """
 
 from __future__ import annotations
 
 import atexit
 import hashlib
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
-from os.path import abspath
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.pipeline.spark.hadoop_files import HadoopFiles
-from cbnet.pipeline.spark.local_files import LocalFiles, local_path, scheme_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-@cache
-def process_folder() -> Path:
-    """Return a local temporary folder that exists until this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="cbnet-spark-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
-def spark_path(path: str) -> str:
-    """Return a path as a URI: a plain path is local; Spark may take it for one of HDFS."""
-    return f"file://{abspath(path)}" if scheme_of(path) is None else path  # noqa: PTH100, which would follow links
+def scheme_of(path: str) -> str | None:
+    """Return the scheme of a URI such as s3a://bucket/key; None for a plain path."""
+    found = _SCHEME.match(path)
+    return found[1].lower() if found else None
 
 
 def needs_session(path: str) -> bool:
     """Return whether only Spark can read a path; a plain path is local."""
     return scheme_of(path) not in (None, "file")
+
+
+def local_path(path: str) -> Path | None:
+    """Return the path on this machine; None for a path that only Spark can read."""
+    return None if needs_session(path) else _path(path)
+
+
+def spark_path(path: str) -> str:
+    """Return a path as a URI: a plain path is local; Spark may take it for one of HDFS."""
+    return f"file://{os.path.abspath(path)}" if scheme_of(path) is None else path  # noqa: PTH100, which would follow links
 
 
 def check_paths(paths: Iterable[str], master: str) -> None:
@@ -52,10 +57,20 @@ def check_paths(paths: Iterable[str], master: str) -> None:
             raise InputError(problem, hint=hint, file=path)
 
 
+@cache
+def process_folder() -> Path:
+    """Return a local temporary folder that exists until this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="cbnet-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def files_at(spark: SparkSession | None, path: str) -> HadoopFiles | LocalFiles:
-    """Return the file system of a URI; without a session, only that of this machine."""
-    if scheme_of(path) == "file":
-        return LocalFiles()
+    """Return the file system of a path; without a session, only that of this machine."""
+    return _hadoop(spark, path) if needs_session(path) else LocalFiles()
+
+
+def _hadoop(spark: SparkSession | None, path: str) -> HadoopFiles:
     if spark is None:
         raise CbnetError(f"{path}: only Spark can read this path; no session was given")
     return HadoopFiles(spark)
@@ -106,7 +121,7 @@ def upload(spark: SparkSession, local: Path, path: str) -> None:
     files_at(spark, path).upload(local, path)
 
 
-def download(spark: SparkSession, path: str, local: Path) -> None:
+def download(spark: SparkSession | None, path: str, local: Path) -> None:
     """Copy a file from a path to a local file."""
     draft = local.with_name(f"{local.name}.draft")
     files_at(spark, path).download(path, draft)
@@ -118,12 +133,11 @@ def fetch(spark: SparkSession | None, path: str) -> Path:
 
     A copy keeps the name, by which readers know the format. It is made again if size or time of the file have changed.
     """
-    local = local_path(spark_path(path))
+    local = local_path(path)
     if local is not None:
         return local
-    if spark is None:
-        raise CbnetError(f"{path}: only Spark can read this path; no session was given")
-    state = HadoopFiles(spark).state(path)
+    files = _hadoop(spark, path)
+    state = files.state(path)
     if state is None:
         raise InputError("there is no such file", file=path)
     folder = process_folder() / hashlib.sha256(f"{path} {state}".encode()).hexdigest()[:16]
@@ -132,3 +146,90 @@ def fetch(spark: SparkSession | None, path: str) -> Path:
         folder.mkdir(exist_ok=True)
         download(spark, path, copy)
     return copy
+
+
+class LocalFiles:
+    """The file system of this machine, with the same operations as `HadoopFiles`."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder exists."""
+        return _path(path).exists()
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder; an empty list if there is no such folder."""
+        local = _path(folder)
+        return [each.name for each in local.iterdir()] if local.is_dir() else []
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the sizes of all files below a folder, by name; empty if there is no such folder."""
+        top = _path(folder)
+        return {str(each)[len(str(top)) + 1 :]: each.stat().st_size for each in _below(top)}
+
+    def matches(self, pattern: str) -> Iterator[tuple[str, int, int]]:
+        """Yield name, size and modification time of each file of a pattern, and of each below a folder of it."""
+        local = str(_path(pattern))
+        found = [local] if Path(local).exists() else sorted(glob(local))  # noqa: PTH207, patterns may be absolute
+        for top in map(Path, found):
+            for file in _below(top):
+                status = file.stat()
+                yield str(file.relative_to(top.parent)), status.st_size, int(status.st_mtime * 1000)
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None if there is no such file."""
+        local = _path(path)
+        return local.read_bytes() if local.is_file() else None
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file; replace an existing one."""
+        local = _path(path)
+        draft = _draft(local)
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(local)
+        local.with_name(f".{local.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of the file before
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a new file; return False if there is one already."""
+        local = _path(path)
+        local.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with local.open("xb") as file:
+                file.write(data)
+        except FileExistsError:
+            return False
+        return True
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a folder with its contents, if it exists."""
+        local = _path(path)
+        if local.is_dir():
+            shutil.rmtree(local)
+        else:
+            local.unlink(missing_ok=True)
+
+    def upload(self, local: Path, path: str) -> None:
+        """Copy a local file to a path."""
+        target = _path(path)
+        draft = _draft(target)
+        shutil.copyfile(local, draft)
+        draft.replace(target)
+
+    def download(self, path: str, local: Path) -> None:
+        """Copy a file from a path to a local file."""
+        shutil.copyfile(_path(path), local)
+
+
+def _path(uri: str) -> Path:
+    return Path(re.sub("^file:/+", "/", uri, flags=re.IGNORECASE))
+
+
+def _below(top: Path) -> list[Path]:
+    """Return a file, or all files below a folder."""
+    return [top] if top.is_file() else sorted(each for each in top.rglob("*") if each.is_file())
+
+
+def _draft(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f".{path.name}.draft")

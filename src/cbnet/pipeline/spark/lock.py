@@ -28,7 +28,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError
-from cbnet.pipeline.spark.filesystem import create_text, delete, list_names, read_text, spark_path
+from cbnet.pipeline.spark.filesystem import create_text, delete, list_names, read_text
 
 LOCK = "_lock"
 _RENEWAL = 20.0  # seconds
@@ -76,7 +76,7 @@ def locked(spark: SparkSession | None, out: str, *, renewal: float = _RENEWAL) -
 
     If another run has it, raise an error that names the holder.
     """
-    path = spark_path(f"{out}/{LOCK}")
+    path = f"{out}/{LOCK}"
     holder = LockHolder.current()
     text = json.dumps(asdict(holder)) + "\n"
     if not create_text(spark, path, text):
@@ -94,7 +94,7 @@ def locked(spark: SparkSession | None, out: str, *, renewal: float = _RENEWAL) -
         stop.set()
         thread.join()
         for name in _renewals(spark, out, holder.token):
-            delete(spark, spark_path(f"{out}/{name}"))
+            delete(spark, f"{out}/{name}")
         if read_text(spark, path) == text:
             delete(spark, path)
 
@@ -102,7 +102,7 @@ def locked(spark: SparkSession | None, out: str, *, renewal: float = _RENEWAL) -
 def lock_holder(spark: SparkSession | None, out: str) -> LockHolder | None:
     """Return the holder of the lock of a folder; None if it is free or cannot be read."""
     try:
-        holder = LockHolder(**json.loads(read_text(spark, spark_path(f"{out}/{LOCK}")) or ""))
+        holder = LockHolder(**json.loads(read_text(spark, f"{out}/{LOCK}") or ""))
     except (ValueError, TypeError):
         return None
     times = [name.rpartition("-")[2] for name in _renewals(spark, out, holder.token)]
@@ -113,17 +113,17 @@ def _renew(spark: SparkSession | None, out: str, holder: LockHolder, text: str, 
     """Renew a lock until told to stop, or until another run has taken it over."""
     while not stop.wait(interval):
         with suppress(Exception):  # of any type, from a file system that may work again the next time
-            if read_text(spark, spark_path(f"{out}/{LOCK}")) != text:
+            if read_text(spark, f"{out}/{LOCK}") != text:
                 return
             before = _renewals(spark, out, holder.token)
             name = f"{LOCK}-{holder.token}-{_now().strftime(_TIME)}"
-            create_text(spark, spark_path(f"{out}/{name}"), "")
+            create_text(spark, f"{out}/{name}", "")
             for old in {*before} - {name}:
-                delete(spark, spark_path(f"{out}/{old}"))
+                delete(spark, f"{out}/{old}")
 
 
 def _renewals(spark: SparkSession | None, out: str, token: str) -> list[str]:
-    return [name for name in list_names(spark, spark_path(out)) if name.startswith(f"{LOCK}-{token}-")]
+    return [name for name in list_names(spark, out) if name.startswith(f"{LOCK}-{token}-")]
 
 
 def _remove_stale(spark: SparkSession | None, path: str, out: str) -> None:
@@ -135,7 +135,7 @@ def _remove_stale(spark: SparkSession | None, path: str, out: str) -> None:
         holder = lock_holder(spark, out)
         if holder is not None and holder.has_ended:
             for name in _renewals(spark, out, holder.token):
-                delete(spark, spark_path(f"{out}/{name}"))
+                delete(spark, f"{out}/{name}")
             delete(spark, path)
     finally:
         delete(spark, claim)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cbnet.pipeline.schemas import OUTCOMES, arrow_schema
+from cbnet.pipeline.schemas import OUTCOMES, record_batch
 
 T = TypeVar("T")
 # A row of some 40 bytes: partitions of 40 MB, in tasks of a second or more.
@@ -46,5 +46,4 @@ def run_tasks(spark: SparkSession, tasks: Sequence[Callable[[], T]], partitions:
 def _run(batches: Iterator[pa.RecordBatch], tasks: Sequence[Callable[[], Any]]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            columns = [pa.array([number]), pa.array([pickle.dumps(tasks[number]())])]
-            yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(OUTCOMES))
+            yield record_batch(OUTCOMES, [number], [pickle.dumps(tasks[number]())])

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import TypedDict, Unpack
 from warnings import catch_warnings, simplefilter
 
 import psutil
@@ -19,15 +20,17 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.spark.external_settings import ExternalSettings, external_settings, is_submitted
 from cbnet.pipeline.spark.failures import cause
 from cbnet.pipeline.spark.filesystem import process_folder
 from cbnet.pipeline.spark.java import java_environment
 from cbnet.pipeline.spark.progress import watch_stages
 from cbnet.pipeline.spark.session_target import (
+    ExternalSettings,
     SessionTarget,
     choose_target,
+    external_settings,
     is_connect,
+    is_submitted,
     requested_target,
     require_same,
     target_of,
@@ -99,25 +102,22 @@ def require_classic(spark: SparkSession, name: str) -> None:
     _check_classic(name, target_of(spark), True)
 
 
+class _Arguments(TypedDict, total=False):
+    master: str | None
+    remote: str | None
+    conf: Mapping[str, str] | None
+    progress: bool
+    classic: bool
+
+
 class LazySession:
     """A session that starts on first use and stops at the end of a `with` block; arguments as of `spark_session`.
 
     A session that was already running is used, and not stopped.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        master: str | None = None,
-        remote: str | None = None,
-        conf: Mapping[str, str] | None = None,
-        progress: bool = True,
-        classic: bool = False,
-    ) -> None:
-        self._start = partial(
-            spark_session, name, master=master, remote=remote, conf=conf, progress=progress, classic=classic
-        )
+    def __init__(self, name: str, **arguments: Unpack[_Arguments]) -> None:
+        self._start = partial(spark_session, name, **arguments)
         self._spark: SparkSession | None = None
         self._owns_session = running_session() is None
 
@@ -136,16 +136,9 @@ class LazySession:
 
 
 @contextmanager
-def borrowed_session(
-    name: str = "cbnet",
-    *,
-    master: str | None = None,
-    remote: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    classic: bool = False,
-) -> Iterator[SparkSession]:
+def borrowed_session(name: str = "cbnet", **arguments: Unpack[_Arguments]) -> Iterator[SparkSession]:
     """Yield the running session, or start one and stop it at the end; arguments as of `spark_session`."""
-    with LazySession(name, master=master, remote=remote, conf=conf, classic=classic) as session:
+    with LazySession(name, **arguments) as session:
         yield session.start()
 
 

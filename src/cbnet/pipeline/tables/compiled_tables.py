@@ -5,6 +5,12 @@
 A compiled part stays on the disk of its executor until the driver passes it on to the file system of the folder: the
 driver holds the files of one task at a time, and no rows. A router with very many descriptors has several files: a
 message matches its table if it matches one of them.
+
+A descriptor is compiled from rows of constraints, one for each tag. Filters have distinct numbers in no order.
+
+    rule  filter  name     op          rule 7: #jazz and #vinyl
+    7     0       jazz     #
+    7     0       vinyl    #
 """
 
 from __future__ import annotations
@@ -22,16 +28,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.matching import Table
-from cbnet.pipeline.schemas import COMPILED, arrow_schema
-from cbnet.pipeline.spark.filesystem import process_folder, spark_path, upload
+from cbnet.pipeline.schemas import COMPILED, record_batch
+from cbnet.pipeline.spark.filesystem import process_folder, upload
 from cbnet.pipeline.spark.parallelism import partitions_for
-from cbnet.pipeline.tables.constraint_rows import constraint_rows
+from cbnet.routing.multitree.folding import TREE_TAG
 
 MAX_FILTERS = 3_000_000  # of a file: some 200 bytes each in the worker that compiles it
+UNNAMED = "tag "  # with its number, the name of a tag without a dictionary entry, such as a synthetic one
 _CHUNK = 1 << 22  # bytes
 _ROUTER_SHIFT = 32  # of a router in the rules of several: its interfaces
 _CONSTRAINTS = pa.schema(
@@ -65,10 +72,10 @@ def compile_tables(
             for (router, part), chunks in groupby(compiled.toLocalIterator(), key=itemgetter("router", "part")):
                 with draft.open("wb") as file:
                     file.writelines(row["bytes"] for row in chunks)
-                upload(fib.sparkSession, draft, spark_path(f"{folder}/{names[router][part]}"))
+                upload(fib.sparkSession, draft, f"{folder}/{names[router][part]}")
     for router in parts.keys() - counts.keys():
         Table.from_arrow(_CONSTRAINTS.empty_table(), engine=engine).save(draft)
-        upload(fib.sparkSession, draft, spark_path(f"{folder}/{names[router][0]}"))
+        upload(fib.sparkSession, draft, f"{folder}/{names[router][0]}")
     return names
 
 
@@ -106,8 +113,7 @@ def _compile_parts(batches: Iterator[pa.RecordBatch], engine: str) -> Iterator[p
         rows = pa.Table.from_batches([piece for _, piece in pieces]).select(_CONSTRAINTS.names)
         interfaces = pc.bit_wise_and(rows["rule"], (1 << _ROUTER_SHIFT) - 1)
         for chunk in _compiled_chunks(rows.set_column(0, "rule", interfaces), engine):
-            columns = [pa.array([router], pa.int32()), pa.array([part], pa.int32()), pa.array([chunk], pa.binary())]
-            yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(COMPILED))
+            yield record_batch(COMPILED, [router], [part], [chunk])
 
 
 def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[tuple[int, int], pa.RecordBatch]]:
@@ -128,3 +134,33 @@ def _compiled_chunks(constraints: pa.Table, engine: str) -> Iterator[bytes]:
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 yield chunk
+
+
+def constraint_rows(descriptors: DataFrame, tags: DataFrame | None) -> DataFrame:
+    """Return descriptors as constraints: `rule`, `filter`, `name`, `op`.
+
+    descriptors: `rule`, `tags` and optionally `tree`, a number or null. tags: TAGS, or None without a dictionary.
+    """
+    # Sorted, so that a partition that is recomputed after a failure gets the same numbers.
+    numbered = descriptors.sortWithinPartitions(*descriptors.columns)
+    numbered = numbered.withColumn("filter", F.monotonically_increasing_id())
+    rows = numbered.select("rule", "filter", F.explode(_required(descriptors)).alias("id"))
+    if tags is None:
+        named = rows.withColumn("name", _default_name())
+    else:
+        named = rows.join(tags.select("id", "tag"), "id", "left")
+        named = named.withColumn("name", F.coalesce(F.col("tag"), _default_name()))
+    return named.select("rule", "filter", "name", F.lit("#").alias("op"))
+
+
+def _required(descriptors: DataFrame) -> Column:
+    """Return the tags of a descriptor, and its tree as -1, -2 …; tags are not negative."""
+    if "tree" not in descriptors.columns:
+        return F.col("tags")
+    tree = F.when(F.col("tree").isNull(), F.array().cast("array<int>")).otherwise(F.array(-1 - F.col("tree")))
+    return F.concat("tags", tree)
+
+
+def _default_name() -> Column:
+    number = F.abs("id").cast("string")
+    return F.when(F.col("id") < 0, F.concat(F.lit(TREE_TAG), number)).otherwise(F.concat(F.lit(UNNAMED), number))

@@ -33,7 +33,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.matching.minimal_sets import Masks, minimal_masks, subset_masks
 from cbnet.matching.storage.tag_sets import Tags, TagSets
-from cbnet.pipeline.schemas import ANSWERS, GROUPED, arrow_schema
+from cbnet.pipeline.schemas import ANSWERS, GROUPED, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.router_interfaces import Counts, Targets
 from cbnet.pipeline.tables.subset_queries import first_copies, prefixes, slices, spread_queries, stored_rows
@@ -102,8 +102,7 @@ class DescriptorRows:
 
     def to_arrow(self) -> pa.RecordBatch:
         """Return a batch of GROUPED."""
-        columns = [pa.array(self.groups), self.sets.to_arrow(), pa.array(self.masks.view(np.int64))]
-        return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(GROUPED))
+        return record_batch(GROUPED, self.groups, self.sets.to_arrow(), self.masks.view(np.int64))
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -163,13 +162,13 @@ def _answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             groups[stored], sets.take(stored), masks[stored], groups, prefixes(batch, sets), sets.sizes - 1
         )
         answered = np.flatnonzero(first_copies(batch) | ~is_stored & (covered != 0))
-        columns = [
+        yield record_batch(
+            ANSWERS,
             groups[answered],
             sets.take(answered).to_arrow(),
             masks[answered].view(np.int64),
             covered[answered].view(np.int64),
-        ]
-        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(ANSWERS))
+        )
 
 
 def _array(batch: pa.RecordBatch, column: int) -> NDArray[Any]:

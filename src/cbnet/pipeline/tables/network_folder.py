@@ -32,7 +32,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
 from cbnet.pipeline.spark.filesystem import fetch, spark_path, upload, write_text
-from cbnet.pipeline.tables.constraint_rows import constraint_rows
+from cbnet.pipeline.tables.compiled_tables import constraint_rows
 from cbnet.topology import Graph
 
 VERSION = 1

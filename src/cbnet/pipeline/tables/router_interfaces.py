@@ -6,6 +6,11 @@
     masks        11  │ 10  01 │ 11  …        uint64: a bit for each tree on which the node is behind the interface
 
 Node 0 is behind interface 4 of a router on both trees, node 1 behind 4 on one tree and behind 7 on the other.
+
+The most central router of a tree is the one that most paths lead through [2014 §4.2.3]. The path between two nodes
+leads through a router if they are behind different interfaces of it. With m nodes in total and s_i behind interface i:
+
+    ((m - 1)² - Σ s_i²) / 2   pairs
 """
 
 from __future__ import annotations
@@ -117,3 +122,19 @@ def check_routers(trees: Sequence[Tree], routers: Sequence[int]) -> None:
         for router in routers:
             if not 0 <= router < len(tree.parents) or tree.positions[router] < 0:
                 raise InputError(f"node {router} is not in the tree of {tree.root}")
+
+
+def pairs_through(tree: Tree) -> NDArray[np.int64]:
+    """Return the number of pairs of other nodes with a path through each node: int64[n]; 0 for unreached nodes."""
+    sizes, reached = tree.sizes.astype(np.int64), len(tree.preorder)
+    children = np.flatnonzero(tree.parents >= 0)
+    squares = np.zeros(len(sizes), dtype=np.int64)
+    np.add.at(squares, tree.parents[children], sizes[children] ** 2)
+    squares += (reached - sizes) ** 2
+    return np.where(tree.positions >= 0, ((reached - 1) ** 2 - squares) // 2, 0)
+
+
+def most_central_routers(tree: Tree) -> NDArray[np.int64]:
+    """Return the nodes of a tree by falling number of pairs, then by rising id."""
+    nodes = np.sort(tree.preorder).astype(np.int64)
+    return nodes[np.argsort(-pairs_through(tree)[nodes], kind="stable")]

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.matching.minimal_sets import first_equal
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.schemas import MARKS, TOPS, arrow_schema
+from cbnet.pipeline.schemas import MARKS, TOPS, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.subset_queries import (
     first_copies,
@@ -80,14 +80,14 @@ def _find_subset_owners(batches: Iterator[pa.RecordBatch], ancestors: CommonAnce
             sets.take(stored), owners.take(stored), prefixes(rows, sets), owners, ancestors, sets.sizes - 1
         )
         answered = np.flatnonzero(first | ~is_stored & (inner.firsts != NONE))
-        columns = [
+        yield record_batch(
+            TOPS,
             sets.take(answered).to_arrow(),
             owners.prefixes(np.where(first, owners.sizes, 0)).take(answered).to_arrow(),
             TagSets(owners.offsets, inner.tops).take(answered).to_arrow(),
             inner.firsts[answered],
             inner.lasts[answered],
-        ]
-        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(TOPS))
+        )
 
 
 def _mark_minimal(batches: Iterator[pa.RecordBatch], ancestors: CommonAncestors) -> Iterator[pa.RecordBatch]:
@@ -128,8 +128,7 @@ def _marks(owners: TagSets, inner: SubsetOwners, ancestors: CommonAncestors) -> 
     """Return the marks that are not 0: MARKS."""
     marks = edge_marks(owners, inner, ancestors)
     marked = np.flatnonzero(marks.any(axis=0))
-    columns = [marked.astype(np.int32), *marks[:, marked]]
-    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=arrow_schema(MARKS))
+    return record_batch(MARKS, marked, *marks[:, marked])
 
 
 def _counts(marks: DataFrame, tree: Tree) -> EdgeCounts:

@@ -9,6 +9,8 @@ All k are surveyed in one pass: smaller k use the first of the trees of the larg
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,12 @@ from cbnet.topology.trees.roots import draw_roots, root_classes
 from cbnet.topology.trees.shortest_paths import Tree
 from cbnet.topology.trees.ties import Ties, tied_trees
 
+Selection: TypeAlias = Callable[[], list[TreeStatistics]]
+
+
+def _run_here(selections: Sequence[Selection]) -> list[list[TreeStatistics]]:
+    return [survey_one() for survey_one in selections]
+
 
 def survey(
     graph: Graph,
@@ -35,10 +43,12 @@ def survey(
     selections: int = 20,
     seed: int = 0,
     done: Callable[[], object] = lambda: None,
+    run: Callable[[Sequence[Selection]], list[list[TreeStatistics]]] = _run_here,
 ) -> list[TreeStatistics]:
     """Return the statistics for each rule of ties and each k, over all selections.
 
     Each selection measures paths from `sources` random nodes, or from all if it is None; `done` is called after each.
+    `run` calls the selections, possibly in other processes, and returns their results in order.
     """
     check_seed(seed)
     if selections < 1:
@@ -46,10 +56,8 @@ def survey(
     classes = root_classes(graph)
     statistics = []
     for rule in ties:
-        parts = [
-            survey_selection(graph, classes, ks, rule, sources=sources, seed=seed, selection=selection, done=done)
-            for selection in range(selections)
-        ]
+        survey_one = partial(survey_selection, graph, classes, ks, rule, sources=sources, seed=seed, done=done)
+        parts = run([partial(survey_one, selection=selection) for selection in range(selections)])
         statistics += [TreeStatistics.merged(of_k) for of_k in zip(*parts, strict=True)]
     return statistics
 

@@ -3,10 +3,14 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from cbnet.pipeline.derive.blogs import blog_subscriptions, subscriptions_to_topics
+from cbnet.pipeline.derive.blogs import (
+    blog_subscriptions,
+    documents_of_counts,
+    documents_of_posts,
+    subscriptions_to_topics,
+)
 from cbnet.pipeline.derive.cleaning import Cleaning
 from cbnet.pipeline.derive.derivation_counts import DerivationCounts
-from cbnet.pipeline.derive.documents import documents_of_counts, documents_of_posts
 from cbnet.pipeline.derive.topics import TopicModel, Topics
 from cbnet.pipeline.schemas import COUNTS, PAIRS, POSTS
 

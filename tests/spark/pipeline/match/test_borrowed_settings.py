@@ -9,8 +9,8 @@ from pyspark.errors import AnalysisException
 
 from cbnet import Table
 from cbnet.errors import CbnetError
-from cbnet.pipeline.match.batch_folders import compact_batches
 from cbnet.pipeline.match.match_job import MatchJob, run_match
+from cbnet.pipeline.match.stored_matches import compact_batches
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.results import read_result
 from cbnet.spark import MatchStream, StreamJob, match, read_complete_batches, read_rule

@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 from cbnet import Message, Table, parse, parse_filter
 from cbnet.errors import InputError
 from cbnet.matching import reference
-from cbnet.pipeline.match.batch_matcher import MatchPlan, match_batches
-from cbnet.pipeline.match.match_counts import COUNTS, COUNTS_TYPE
+from cbnet.pipeline.match.batch_matcher import COUNTS, MatchPlan, match_batches
+from cbnet.pipeline.match.dataframe_matcher import COUNTS_TYPE
 from cbnet.pipeline.match.shipped_tables import store_table
 from cbnet.pipeline.schemas import arrow_schema
 from cbnet.spark import UnknownAttributeWarning, match

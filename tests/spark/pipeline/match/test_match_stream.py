@@ -11,8 +11,8 @@ from pyspark.errors import StreamingQueryException
 from cbnet import Table, connect
 from cbnet.errors import CbnetError, InputError
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.pipeline.match import batch_folders, match_stream
-from cbnet.pipeline.match.batch_folders import compact_batches
+from cbnet.pipeline.match import match_stream, stored_matches
+from cbnet.pipeline.match.stored_matches import compact_batches
 from cbnet.spark import MatchStream, StreamJob, TableVersions, read_complete_batches
 
 SMALL, LARGE = "x * 2 < 10", "x >= 5"
@@ -194,7 +194,7 @@ def test_crash_during_compaction_loses_and_repeats_nothing(spark, folders, monke
         return sorted((row.file, row.x) for row in read_complete_batches(spark, out).collect())
 
     with monkeypatch.context() as patch:
-        patch.setattr(batch_folders, "delete", die)  # the new folder is written, the old ones are still there
+        patch.setattr(stored_matches, "delete", die)  # the new folder is written, the old ones are still there
         with pytest.raises(CbnetError):
             compact_batches(spark, out, 2)
     assert found() == sorted(expected)

@@ -8,8 +8,7 @@ from pyspark.sql.types import StructType
 from cbnet import connect
 from cbnet.errors import InputError
 from cbnet.network import ProcessNetwork, Settings
-from cbnet.pipeline.match.router_rows import RowReader
-from cbnet.pipeline.match.router_source import RouterReader, RouterSource, RowPublisher
+from cbnet.pipeline.match.router_source import RouterReader, RouterSource, RowPublisher, RowReader
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -6,7 +6,7 @@ import pytest
 from support.crowds import minimal
 
 from cbnet.errors import InputError
-from cbnet.pipeline.population.default_models import default_models
+from cbnet.pipeline.population.application_models import default_models
 from cbnet.pipeline.population.population import APPLICATIONS, Application, cluster_sets, population
 
 SMALL = (

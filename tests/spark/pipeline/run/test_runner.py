@@ -10,9 +10,8 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.service.network_file import read_folder, snapshot_folder
 from cbnet.pipeline.run.configuration import read_config
 from cbnet.pipeline.run.leftovers import clean, leftovers
-from cbnet.pipeline.run.plan import StageState, states
+from cbnet.pipeline.run.plan import Selection, StageState, states
 from cbnet.pipeline.run.runner import run
-from cbnet.pipeline.run.selection import Selection
 from cbnet.pipeline.run.stage import StageContext
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.results import read_result

@@ -10,12 +10,12 @@ from cbnet.pipeline.spark.filesystem import list_files
 from cbnet.pipeline.spark.results import (
     MANIFEST,
     Provenance,
+    Snapshot,
     damage,
     read_result,
     superseded,
     write_result,
 )
-from cbnet.pipeline.spark.snapshots import Snapshot
 
 PROVENANCE = Provenance("fib", {"router": 7}, {"population": "ab" * 32})
 
@@ -114,14 +114,14 @@ def test_rows_that_are_lost_before_the_manifest_is_written_are_noticed(spark, nu
         (first, size), *_ = list_files(spark, folder).items()
         return {first: size}
 
-    monkeypatch.setattr("cbnet.pipeline.spark.snapshots.list_files", list_all_but_one)
+    monkeypatch.setattr("cbnet.pipeline.spark.results.list_files", list_all_but_one)
     with pytest.raises(CbnetError, match=r"3 rows were written, but the files there have [12]; run it again"):
         write_result(spark, numbers, folder, PROVENANCE)
     assert read_result(spark, folder) == old
 
 
 def test_warning_when_the_rows_written_are_not_counted(spark, numbers, tmp_path, monkeypatch):
-    monkeypatch.setattr("cbnet.pipeline.spark.snapshots._observed_rows", lambda *_: None)
+    monkeypatch.setattr("cbnet.pipeline.spark.results.observed", lambda *_: {})
     with pytest.warns(UserWarning, match="has not counted the rows written"):
         written = write_result(spark, numbers, str(tmp_path / "fib"), PROVENANCE)
     assert written.rows == 3

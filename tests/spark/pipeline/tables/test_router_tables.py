@@ -8,9 +8,8 @@ from support.seeds import seeds
 from support.table_reference import entries, expected_folded, expected_tables
 
 from cbnet.pipeline.schemas import FIB, NUMBERED, PREDICATES, ROUTER_TABLES
-from cbnet.pipeline.tables import descriptor_marks as descriptor_marks_module
-from cbnet.pipeline.tables.descriptor_marks import descriptor_marks, numbered_descriptors
-from cbnet.pipeline.tables.router_tables import RouterBranches, StoredTables
+from cbnet.pipeline.tables import router_tables as module
+from cbnet.pipeline.tables.router_tables import RouterBranches, StoredTables, descriptor_marks, numbered_descriptors
 from cbnet.pipeline.tables.tree_counts import minimal_counts
 from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.topology import shortest_path_trees, topology
@@ -96,8 +95,6 @@ def test_the_numbers_of_descriptors_do_not_depend_on_partitions_and_are_unique(f
         }
 
     assert numbers(1) == numbers(3)
-    hashed = descriptor_marks_module._number
-    monkeypatch.setattr(
-        descriptor_marks_module, "_number", lambda salt: F.lit(7).cast("long") if salt < 2 else hashed(salt)
-    )
+    hashed = module._number
+    monkeypatch.setattr(module, "_number", lambda salt: F.lit(7).cast("long") if salt < 2 else hashed(salt))
     assert len({*numbers(2).values()}) == 5

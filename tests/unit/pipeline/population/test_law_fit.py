@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from cbnet.pipeline.population.law_fit import fit_activity, fit_models, mean_law
-from cbnet.pipeline.population.user_model import NO_LIMIT, Activity, TagLaw, UserModel
-from cbnet.pipeline.population.user_sets import user_sets
+from cbnet.pipeline.population.application_models import default_models
+from cbnet.pipeline.population.law_fit import compare, fit_activity, fit_models, mean_law
+from cbnet.pipeline.population.user_model import NO_LIMIT, Activity, TagLaw, UserModel, user_sets
 from cbnet.pipeline.population.user_trace import UserTrace
 
 
@@ -44,3 +44,20 @@ def test_activity_is_that_of_the_trace():
 
 def test_limit_of_a_trace_is_found():
     assert fit_activity(trace_of(TagLaw(0.7, 1e6, 0.7, 2.0, 0.3), limit=20)).limit == 20
+
+
+def test_fitted_users_are_like_those_of_the_trace():
+    counts, sets = user_sets(default_models(["web"])["web"], 9, 0, np.arange(600), 40.0)
+    trace = UserTrace(np.repeat(np.arange(600), counts), sets)
+    [model] = fit_models([trace])
+    compared = compare(model, trace)
+    assert (compared["users"], compared["sets"]) == (600, len(sets))
+    for row in compared["measures"]:
+        assert abs(row["difference"]) < 0.15, row
+    assert compared["vocabulary"][-1] == {
+        "users": 600,
+        "trace": trace.vocabulary,
+        "synthetic": compared["measures"][2]["synthetic"],
+    }
+    assert sum(row["trace"] for row in compared["sizes"]) == len(sets)
+    assert [row["assigned"] for row in compared["user_tags"]][:3] == [1, 2, 4]

@@ -8,7 +8,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.model_fit import measure
+from cbnet.pipeline.population.law_fit import measure
 from cbnet.pipeline.population.user_trace import UserTrace
 
 

@@ -2,8 +2,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.pipeline.run.scaling import descriptors_of, measured_costs
-from cbnet.pipeline.spark.results import Provenance, StoredResult
-from cbnet.pipeline.spark.snapshots import Snapshot, StoredFile
+from cbnet.pipeline.spark.results import Provenance, Snapshot, StoredFile, StoredResult
 
 
 def stored(name, rows, size, master="local[2]", **cost):

@@ -3,9 +3,9 @@ from collections import defaultdict
 
 import pytest
 
+from cbnet.pipeline.derive.applications import social_subscriptions
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_tag
 from cbnet.pipeline.derive.derivation_counts import DerivationCounts
-from cbnet.pipeline.derive.social import social_subscriptions
 from cbnet.pipeline.schemas import FOLLOWS, TAGGED
 
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbnet.pipeline.spark.list_columns import (
+from cbnet.pipeline.ingest.list_columns import (
     filter_elements,
     from_lengths,
     lengths_of,

@@ -4,8 +4,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cbnet.pipeline.derive.blogs import clean_counts, count_words, words_of
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_tag
-from cbnet.pipeline.derive.documents import clean_counts, count_words, words_of
 from cbnet.pipeline.schemas import DOCUMENTS, arrow_schema
 
 

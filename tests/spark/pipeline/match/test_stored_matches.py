@@ -3,9 +3,15 @@ from collections import Counter
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.pipeline.match.batch_folders import batch_path, compact_batches, complete_batch, write_batch
-from cbnet.pipeline.match.bucket_numbers import bucket_of
-from cbnet.pipeline.match.rule_buckets import bucketed, rule_counts
+from cbnet.pipeline.match.stored_matches import (
+    batch_path,
+    bucket_of,
+    bucketed,
+    compact_batches,
+    complete_batch,
+    rule_counts,
+    write_batch,
+)
 from cbnet.pipeline.spark.results import Provenance, read_result, write_result
 from cbnet.spark import read_rule
 

@@ -9,17 +9,16 @@ from functools import partial
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812
 
+from cbnet.pipeline.population.application_models import models_of_apps, user_trace
+from cbnet.pipeline.population.law_fit import compare
 from cbnet.pipeline.population.model_file import model_table, models_of_table
-from cbnet.pipeline.population.model_fit import compare
 from cbnet.pipeline.population.population import population
-from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
 from cbnet.pipeline.population.user_model import UserModel
 from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
-from cbnet.pipeline.run.stages.traces import traced
-from cbnet.pipeline.spark.results import Facts
-from cbnet.pipeline.spark.snapshots import Snapshot
+from cbnet.pipeline.run.trace_stages import traced
+from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.fib import node_predicates
 from cbnet.pipeline.tables.table_1 import collect_loads, node_loads
 

@@ -3,8 +3,8 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.matching.storage.tag_sets import TagSets
-from cbnet.pipeline.population.trace_models import models_of_apps, user_trace
-from cbnet.pipeline.population.user_sets import user_sets
+from cbnet.pipeline.population.application_models import models_of_apps, user_trace
+from cbnet.pipeline.population.user_model import user_sets
 from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.schemas import DESCRIPTORS, SETS
 

@@ -12,13 +12,14 @@ from pyspark.sql import DataFrame
 
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters
-from cbnet.pipeline.run.stages.router_tables import DESCRIPTORS, MARKS, router_tables
-from cbnet.pipeline.run.tree_curves import tree_curves
-from cbnet.pipeline.spark.results import Facts
-from cbnet.pipeline.spark.snapshots import Snapshot
+from cbnet.pipeline.run.table_stages import DESCRIPTORS, MARKS, router_tables
+from cbnet.pipeline.schemas import CURVES
+from cbnet.pipeline.spark.parallelism import run_tasks
+from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.fib import folded_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
+from cbnet.topology.survey.survey import survey
 
 
 def optional_stages(config: Config) -> Iterator[Stage]:
@@ -42,21 +43,18 @@ def _curves(context: StageContext) -> Output:
     curves = context.config.curves
     assert curves is not None
     graph = context.graph
-    findings = tree_curves(
-        context.spark,
+    findings = survey(
         graph,
         curves.k,
         ties=curves.ties,
         sources=min(curves.sources, len(graph)),
         selections=curves.selections,
         seed=context.config.seed,
+        run=partial(run_tasks, context.spark),
     )
     rows = [each.members(nodes=len(graph), links=graph.edge_count, scale=graph.scale) for each in findings]
-    frame = context.spark.createDataFrame([(row["ties"], row["k"], json.dumps(row)) for row in rows], _CURVES)
+    frame = context.spark.createDataFrame([(row["ties"], row["k"], json.dumps(row)) for row in rows], CURVES)
     return Output(frame.coalesce(1), lambda _: {"findings": rows})
-
-
-_CURVES = "ties string, k int, findings string"  # findings: JSON as of `cbnet lab trees --json`
 
 
 def _tables(context: StageContext) -> Output:
@@ -66,9 +64,14 @@ def _tables(context: StageContext) -> Output:
 def _write_tables(context: StageContext, folder: str) -> int:
     config = context.config.tables
     assert config is not None
-    tags = context.frame("tags") if context.config.has_traces else None
-    is_folded = context.config.network.trees > 1
-    tables = compile_tables(_fib(context), context.routers, folder, tags=tags, folded=is_folded, engine=config.engine)
+    tables = compile_tables(
+        _fib(context),
+        context.routers,
+        folder,
+        tags=context.tags,
+        folded=context.config.network.trees > 1,
+        engine=config.engine,
+    )
     return sum(map(len, tables.values()))
 
 
@@ -115,7 +118,7 @@ def _write_live(context: StageContext, folder: str) -> int:
         context.frame("predicates"),
         seed=context.config.seed,
         largest=context.config.network.largest,
-        tags=context.frame("tags") if context.config.has_traces else None,
+        tags=context.tags,
         # a table in several files is too large for a start: its router learns from its neighbours
         tables={
             router: f"{tables.folder}/{router}.cbt" for router in context.routers if tables and f"{router}.cbt" in files

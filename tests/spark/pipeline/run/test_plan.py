@@ -3,7 +3,7 @@ import os
 import pytest
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.pipeline.run.input_fingerprint import files_fingerprint
+from cbnet.pipeline.run.plan import files_fingerprint
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from support.user_tags_reference import Reference
 
-from cbnet.pipeline.population.default_models import default_models
-from cbnet.pipeline.population.user_model import NO_LIMIT, Activity, TagLaw, UserModel
-from cbnet.pipeline.population.user_sets import drawn_sets, user_sets
+from cbnet.pipeline.population.application_models import default_models
+from cbnet.pipeline.population.user_model import NO_LIMIT, Activity, TagLaw, UserModel, drawn_sets, user_sets
 
 SIZES = np.array([0.5, 0.8, 1.0])
 LAW = TagLaw(growth=0.7, head=20.0, discount=0.6, concentration=2.0, cohesion=0.4)

@@ -1,7 +1,11 @@
-"""The folders of a stream's micro-batches, and their compaction.
+"""Stored matches: in buckets by rule, and, of a stream, in a folder for each micro-batch.
+
+A folder per rule would be a million folders. So rules share *buckets*, by a public hash, and each bucket is one file,
+or more if it is long. Rows are sorted by rule, so a reader of one rule opens one folder and reads only the row groups
+whose statistics include it.
 
     out/matches/batch=7/_cbnet.json     the manifest of batch 7: its files, rows and buckets; written last
-    out/matches/batch=7/bucket=2/…      the matches of batch 7
+    out/matches/batch=7/bucket=2/…      the matches of batch 7 of some rules
     out/matches/batch=0-6/…             those of batches 0 to 6, after compaction
 
 A folder is complete when it has a manifest, and readers read the files that it lists. Compaction writes a folder for
@@ -11,22 +15,32 @@ and deleted by the next compaction. (Spark's own marker `_SUCCESS` may be switch
 
 from __future__ import annotations
 
-import json
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField
 
-from cbnet.errors import CbnetError
-from cbnet.pipeline.match.bucket_numbers import BUCKET
-from cbnet.pipeline.match.rule_buckets import bucketed
-from cbnet.pipeline.spark.filesystem import delete, list_files, list_names, read_text, spark_path, write_text
-from cbnet.pipeline.spark.results import MANIFEST
-from cbnet.pipeline.spark.snapshots import Snapshot, StoredFile
+from cbnet.errors import CbnetError, InputError
+from cbnet.pipeline.match.batch_matcher import RULE
+from cbnet.pipeline.spark.filesystem import delete, list_files, list_names, spark_path
+from cbnet.pipeline.spark.results import (
+    MANIFEST,
+    Snapshot,
+    StoredFile,
+    read_manifest,
+    read_result,
+    stored_files,
+    write_manifest,
+)
 
+BUCKET = "bucket"  # the column; a bucket is a folder such as bucket=3
+JOB_BUCKETS = 16
+STREAM_BUCKETS = 4  # of each micro-batch, which has fewer matches
 _PREFIX = "batch="
 _BATCH = StructField("batch", StringType()).jsonValue()  # such as 7 or 0-6
 
@@ -67,6 +81,30 @@ class BatchFolder:
 Complete = dict[BatchFolder, BatchManifest]
 
 
+def bucket_of(rule: str | int, buckets: int) -> int:
+    """Return the bucket of a rule: the CRC-32 of its text modulo the number of buckets."""
+    return zlib.crc32(str(rule).encode()) % buckets
+
+
+def may_have(file: str, rule: str | int, buckets: int) -> bool:
+    """Return whether a file, named with the folder of its bucket, may have matches of a rule."""
+    return not buckets or f"{BUCKET}={bucket_of(rule, buckets)}" in file.split("/")
+
+
+def bucketed(rows: DataFrame, buckets: int) -> DataFrame:
+    """Return matches with their bucket, in the order of their files; with `buckets=0`, the rows as they are."""
+    if not buckets:
+        return rows
+    bucket = F.pmod(F.crc32(F.col("rule").cast("string").cast("binary")), F.lit(buckets)).cast("int")
+    # Rebalanced: a bucket becomes one file, or is written by several tasks if one rule has very many matches.
+    return rows.withColumn(BUCKET, bucket).hint("rebalance", BUCKET).sortWithinPartitions(BUCKET, "rule")
+
+
+def rule_counts(rows: DataFrame) -> DataFrame:
+    """Return the number of matches of each rule: rule, matches. Of Parquet, only one column is read."""
+    return rows.groupBy("rule").agg(F.count("*").alias("matches"))
+
+
 def batch_path(out: str, batch: int | str) -> str:
     """Return the folder of the matches of a batch."""
     return f"{_top(out)}/{_PREFIX}{batch}"
@@ -82,8 +120,7 @@ def write_batch(rows: DataFrame, path: str) -> None:
 
 def complete_batch(spark: SparkSession, path: str, schema: Mapping[str, Any], rows: int, buckets: int) -> None:
     """Write the manifest of a batch."""
-    manifest = BatchManifest(rows, buckets, schema, list_files(spark, path))
-    write_text(spark, f"{path}/{MANIFEST}", json.dumps(asdict(manifest)) + "\n")
+    write_manifest(spark, path, asdict(BatchManifest(rows, buckets, schema, list_files(spark, path))))
 
 
 def complete_batches(spark: SparkSession, out: str) -> Complete:
@@ -98,17 +135,45 @@ def read_complete_batches(spark: SparkSession, out: str) -> DataFrame | None:
     return frame_of(spark, out, done) if done else None
 
 
-def frame_of(spark: SparkSession, out: str, done: Complete) -> DataFrame:
-    """Return the matches of complete folders, which are at least one."""
+def read_rule(spark: SparkSession, out: str, rule: str | int) -> DataFrame:
+    """Return the matches of one rule in the output folder of a job or stream; only its buckets are read.
+
+    Manifests tell the number of buckets, which batches of a stream may differ in.
+    """
+    result = read_result(spark, f"{out}/matches")
+    if result is None:
+        done = complete_batches(spark, out)
+        if not done:
+            hint = (
+                "give the output folder of a job or stream; one of Spark Connect has no manifest: read it with a filter"
+            )
+            raise InputError("there are no complete matches", hint=hint, file=out)
+        rows = frame_of(spark, out, done, rule)
+    else:
+        buckets = result.provenance.parameters["buckets"]
+        files = [file for file in result.snapshot.files if may_have(file.name, rule, buckets)]
+        rows = replace(result.snapshot, files=files).frame(spark)
+    if RULE not in rows.columns:
+        hint = "run the job again, or filter by the column interface"
+        raise InputError("these matches were written by cbnet 0.2", hint=hint, file=out)
+    is_text = isinstance(rows.schema[RULE].dataType, StringType)
+    return rows.where(F.col(RULE) == (str(rule) if is_text else rule))
+
+
+def frame_of(spark: SparkSession, out: str, done: Complete, rule: str | int | None = None) -> DataFrame:
+    """Return the matches of complete folders, which are at least one, or those of the buckets of one rule."""
     # Spark does not read folders with and without buckets together.
     groups = [{folder: each for folder, each in done.items() if bool(each.buckets) == way} for way in (True, False)]
-    frames = [_snapshot(out, group).frame(spark) for group in groups if group]
+    frames = [_snapshot(out, group, rule).frame(spark) for group in groups if group]
     return reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), frames)
 
 
-def _snapshot(out: str, done: Complete) -> Snapshot:
+def _snapshot(out: str, done: Complete, rule: str | int | None) -> Snapshot:
     files = [
-        StoredFile(f"{folder.name}/{name}", size) for folder, each in done.items() for name, size in each.files.items()
+        StoredFile(f"{folder.name}/{name}", size)
+        for folder, each in done.items()
+        for name, size in each.files.items()
+        if rule is None or may_have(name, rule, each.buckets)
     ]
     *_, newest = done.values()
     return Snapshot(_top(out), files, {**newest.schema, "fields": [*newest.schema["fields"], _BATCH]})
@@ -150,8 +215,7 @@ def _merge(spark: SparkSession, out: str, single: Complete) -> BatchFolder:
     rows = bucketed(rows, buckets) if buckets else rows.hint("rebalance")
     write_batch(rows, merged.path)
     schema = rows.schema.jsonValue()
-    files = [StoredFile(*file) for file in list_files(spark, merged.path).items()]
-    count = Snapshot(merged.path, files, schema).frame(spark).count()
+    count = Snapshot(merged.path, stored_files(spark, merged.path), schema).frame(spark).count()
     expected = sum(manifest.rows for manifest in single.values())
     if count != expected:
         raise CbnetError(f"{merged.path}: the compaction has {count:,} matches, not {expected:,}; nothing is deleted")
@@ -183,5 +247,5 @@ def _folders(spark: SparkSession, out: str) -> list[BatchFolder]:
 
 
 def _complete(spark: SparkSession, folders: Sequence[BatchFolder]) -> Complete:
-    texts = {folder: read_text(spark, f"{folder.path}/{MANIFEST}") for folder in folders}
-    return {folder: BatchManifest(**json.loads(text)) for folder, text in texts.items() if text is not None}
+    found = {folder: read_manifest(spark, folder.path) for folder in folders}
+    return {folder: BatchManifest(**members) for folder, members in found.items() if members is not None}

@@ -1,4 +1,8 @@
-"""Stages from traces to numbered sets: sources ─► descriptors per application ─► tags ─► sets [2014 §4.2.1]."""
+"""Stages from traces to numbered sets: sources ─► descriptors per application ─► tags ─► sets [2014 §4.2.1].
+
+The stage `fit` fits one law of tags to several sources, and compares it with those and others. A source that is held
+out gives the numbers and sizes of the sets of its users, and nothing else: the tags follow the law of the others.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,24 @@ from functools import partial, reduce
 from typing import Any
 
 import msgspec
+import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
-from cbnet.pipeline.derive.applications import derive
+from cbnet.pipeline.derive.applications import derive, web_subscriptions
 from cbnet.pipeline.ingest.readers import Reading, read
 from cbnet.pipeline.ingest.source import Source
+from cbnet.pipeline.population.application_models import user_trace
+from cbnet.pipeline.population.law_fit import compare, fit_activity, fit_models, mean_law
+from cbnet.pipeline.population.model_file import model_table
+from cbnet.pipeline.population.user_model import UserModel
+from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.run.configuration import ApplicationConfig, Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
-from cbnet.pipeline.run.stages.fit import fit_sources
 from cbnet.pipeline.schemas import DESCRIPTORS
 from cbnet.pipeline.spark.filesystem import delete, spark_path
-from cbnet.pipeline.spark.results import Facts, Provenance, write_result
-from cbnet.pipeline.spark.snapshots import Snapshot
+from cbnet.pipeline.spark.results import Facts, Provenance, Snapshot, write_result
 from cbnet.pipeline.tables.dictionary import number_tags, numbered_sets, set_weights
 
 
@@ -84,7 +92,7 @@ def _check(context: StageContext, reading: Reading, name: str, _: Snapshot) -> F
     if counts.rejected:
         write_result(context.spark, reading.rejected(), folder, Provenance(name))
     else:
-        delete(context.spark, spark_path(folder))
+        delete(context.spark, folder)
     try:
         reading.check()
     except InputError as error:
@@ -123,3 +131,33 @@ def _number(context: StageContext, expected: dict[str, float]) -> Output:
 
 def _sets(context: StageContext) -> Output:
     return Output(numbered_sets(all_descriptors(context), context.frame("tags")))
+
+
+def fit_sources(context: StageContext) -> Output:
+    """Fit a law to sources, and compare it with all of them."""
+    config, fit = context.config, context.config.fit
+    assert fit is not None
+    traces = {name: _trace(context, name) for name in (*fit.read, *fit.held_out)}
+    fitted = fit_models([traces[name] for name in fit.read], seed=config.seed)
+    models = dict(zip(fit.read, fitted, strict=True))
+    law = mean_law([model.law for model in fitted])
+    for name in fit.held_out:
+        models[name] = UserModel(law, fit_activity(traces[name]), np.zeros(0, dtype=np.int32))
+    return Output(
+        context.spark.createDataFrame(model_table(models)),
+        lambda _: {
+            "law": asdict(law),
+            "heads": {name: model.law.head for name, model in models.items()},
+            "fits": {
+                name: {"held_out": name in fit.held_out, **compare(model, traces[name])}
+                for name, model in models.items()
+            },
+        },
+    )
+
+
+def _trace(context: StageContext, name: str) -> UserTrace:
+    # Users repeat sets: without the repetitions, the law of a user would be another one.
+    cleaning: Any = msgspec.structs.replace(context.config.cleaning, duplicates=False)
+    rows = web_subscriptions(context.frame(f"sources/{name}"), cleaning).descriptors
+    return user_trace(rows, f"source {name!r}")

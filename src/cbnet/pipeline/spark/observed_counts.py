@@ -6,9 +6,11 @@ rows come in. They are then counted by a query of their own.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
 
 class ObservedCounts:
@@ -23,15 +25,22 @@ class ObservedCounts:
 
     def values(self) -> dict[str, int]:
         """Return the counts of the first action that used the rows, or else of a query of its own."""
-        values = self._observed()
+        values = observed(self._rows.sparkSession, self._observation)
         if not values:
             [row] = self._rows.agg(*self._aggregates).collect()
             values = row.asDict()
         return {name: count or 0 for name, count in values.items()}  # the sum of no rows is null
 
-    def _observed(self) -> dict[str, Any]:
-        """Return what Spark has counted; nothing if there was no action, or if it kept no counts."""
-        context: Any = self._rows.sparkSession.sparkContext._jsc
-        context.sc().listenerBus().waitUntilEmpty()  # else the end of the action may still be unnoticed
-        observation: Any = self._observation._jo  # Python's would wait for ever for counts that are not kept
-        return dict(observation.getAsJava()) if observation.future().isCompleted() else {}
+
+def observed(spark: SparkSession, observation: Observation) -> dict[str, Any]:
+    """Return what Spark has counted; nothing if there was no action, or if it kept no counts."""
+    wait_for_listeners(spark)
+    counted: Any = observation._jo  # Python's would wait for ever for counts that are not kept
+    return dict(counted.getAsJava()) if counted.future().isCompleted() else {}
+
+
+def wait_for_listeners(spark: SparkSession) -> None:
+    """Wait until Spark's listeners know the end of the last action; give up on a slow one."""
+    context: Any = spark.sparkContext._jsc
+    with suppress(Py4JJavaError):
+        context.sc().listenerBus().waitUntilEmpty()

@@ -1,4 +1,4 @@
-"""Stages from predicates to tables: of some routers, Table 1, counts of all routers, folded tables [2014 §4].
+"""Stages from predicates to tables: of some routers, Table 1, folded tables, of every router [2014 §4].
 
 Tables of counts are one file: they have a row per interface, 123,000 for all routers of the Internet of 2012, 4 MB in
 memory, and come from the driver.
@@ -10,20 +10,22 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext
 from cbnet.pipeline.schemas import ROLES, TABLE1
-from cbnet.pipeline.spark.results import Facts
-from cbnet.pipeline.spark.snapshots import Snapshot
+from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.fib import folded_tables, forwarding_tables
+from cbnet.pipeline.tables.router_tables import StoredTables, descriptor_marks, numbered_descriptors
 from cbnet.pipeline.tables.table_1 import collect_loads, table1, table1_of_all
 from cbnet.pipeline.tables.tree_counts import distinct_counts, minimal_counts
 from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.routing.sizing.fib_size import PAPER_BYTES
 from cbnet.topology import shortest_path_trees
 
+DESCRIPTORS, MARKS = "router_tables/descriptors", "router_tables/marks"
 _COUNTS = TABLE1.names[3:]
 _MAX_INTERFACES = 200  # in the facts: those with most descriptors
 
@@ -40,6 +42,10 @@ def table_stages(config: Config) -> Iterator[Stage]:
             yield Stage("distinct", _distinct, root, ("population", "loads"))
     for k in sorted({*config.folded.k}) if config.folded else ():
         yield Stage(f"folded/{k}", partial(_folded, k=k), {"k": k} | root | routers, ("predicates",))
+    if config.router_tables is not None:
+        yield Stage(DESCRIPTORS, _descriptors, {}, ("predicates",))
+        parameters = root | {"trees": config.network.trees, "ranges": config.router_tables.ranges}
+        yield Stage(MARKS, _marks, parameters, ("predicates", DESCRIPTORS))
 
 
 def _fib(context: StageContext) -> Output:
@@ -133,3 +139,29 @@ def _folded_facts(context: StageContext, k: int, snapshot: Snapshot) -> Facts:
             ]
         ],
     }
+
+
+def _descriptors(context: StageContext) -> Output:
+    rows = numbered_descriptors(context.frame("predicates"), len(context.graph))
+    return Output(rows, partition_by=("minimal",))
+
+
+def _marks(context: StageContext) -> Output:
+    config = context.config.router_tables
+    assert config is not None
+    rows = descriptor_marks(context.frame("predicates"), context.frame(DESCRIPTORS), context.trees, config.ranges)
+    return Output(rows, partial(_entries, context), ("tree", "range"))
+
+
+def _entries(context: StageContext, snapshot: Snapshot) -> Facts:
+    """Return the entries of the tables of all routers on each tree: what the marks stand for."""
+    tables = router_tables(context, snapshot.frame(context.spark))
+    return {"routers": len(context.graph), "entries": tables.entries()}
+
+
+def router_tables(context: StageContext, marks: DataFrame | None = None) -> StoredTables:
+    """Return the stored tables of every router; marks: by default those of the stage that is done."""
+    config = context.config.router_tables
+    assert config is not None
+    marks = context.frame(MARKS) if marks is None else marks
+    return StoredTables(context.frame(DESCRIPTORS), marks, context.trees, config.ranges)

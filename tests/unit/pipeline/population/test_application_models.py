@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.pipeline.population.default_models import default_models
-from cbnet.pipeline.population.user_sets import user_sets
+from cbnet.pipeline.population.application_models import default_models
+from cbnet.pipeline.population.user_model import user_sets
 
 KINDS = ["web", "blog", "video", "social"]
 
