@@ -14,8 +14,8 @@ from support.waiting import wait_until
 
 import cbnet as package
 from cbnet import Table, parse
-from cbnet.cli.demo.delivery_probe import probe_deliveries
-from cbnet.cli.network.address_file import NetworkAddresses
+from cbnet.cli.demo.network import probe_deliveries
+from cbnet.cli.network.connection_options import NetworkAddresses
 from cbnet.matching.reference import match
 from cbnet.network import ProcessNetwork, statuses
 from cbnet.network.protocol.addresses import Address

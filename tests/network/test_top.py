@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from cbnet import connect
-from cbnet.cli.network.address_file import NetworkAddresses
+from cbnet.cli.network.connection_options import NetworkAddresses
 from cbnet.network import ProcessNetwork, Settings
 
 

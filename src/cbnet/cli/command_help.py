@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 
@@ -22,6 +23,14 @@ class GroupHelp(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters of the group."""
         return _without_flag_types(super().get_params(ctx))
+
+
+def command_group(help: str, **commands: Callable[..., None]) -> typer.Typer:
+    """Return a group of commands by name."""
+    group = typer.Typer(help=help, cls=GroupHelp, no_args_is_help=True)
+    for name, command in commands.items():
+        group.command(name, cls=CommandHelp)(command)
+    return group
 
 
 def _without_flag_types(parameters: Sequence[Any]) -> list[Any]:

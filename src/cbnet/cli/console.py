@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +72,18 @@ def plural(count: int, noun: str) -> str:
 # --- tables: titles, heads and cells are printed as they are, because a node may be called [red]
 
 
-def new_grid(title: str, first: str, *others: str, tight: bool = False) -> Grid:
-    """Return an empty table whose first column names the row. A last column without a head is for bars.
+def new_grid(
+    title: str,
+    first: str,
+    *others: str,
+    rows: Iterable[Sequence[object]] = (),
+    text: Collection[str] = (),
+    tight: bool = False,
+) -> Grid:
+    """Return a table whose first column names the row. A last column without a head is for bars.
 
-    A tight table has no margin, and narrow gaps between columns. On a narrow terminal, cells are folded, not cut.
+    `text` are the heads of columns that are not numbers. A tight table has no margin, and narrow gaps between columns.
+    On a narrow terminal, cells are folded, not cut.
     """
     from rich import box
     from rich.table import Table
@@ -91,7 +99,10 @@ def new_grid(title: str, first: str, *others: str, tight: bool = False) -> Grid:
     grid.collapse_padding = tight
     grid.add_column(Text(first), style="cyan", overflow="fold")
     for head in others:
-        grid.add_column(Text(head), justify="right" if head or len(others) == 1 else "left", overflow="fold")
+        is_number = head not in text and (head or len(others) == 1)
+        grid.add_column(Text(head), justify="right" if is_number else "left", overflow="fold")
+    for cells in rows:
+        add_cells(grid, *cells)
     return grid
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -85,6 +89,43 @@ RENAMED_OPTIONS = {  # an option, or the only command in which it is another one
     "cbnet bench network --payload": "--payload-bytes",
 }
 
+_LIMITS = {  # of a durable subscription: metavar and help
+    "--max-messages": ("N", "Maximum number of messages kept; 0: no limit."),
+    "--max-bytes": ("N", "Maximum number of bytes kept; 0: no limit."),
+    "--max-age": ("S", "Maximum age of a message kept, in seconds; 0: no limit."),
+}
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter of a command that is a dataclass by an option for each of its fields.
+
+    The fields are annotated as the parameters of commands are; the command gets an instance.
+    """
+    own = signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        for name, group in groups.items():
+            arguments[name] = group(**{each.name: arguments.pop(each.name) for each in fields(group)})
+        command(**arguments)
+
+    parameters: list[Parameter] = []
+    for each in own:
+        parameters += _parameters(groups[each.name]) if each.name in groups else [each]
+    ordered = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__signature__ = Signature(ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in ordered}
+    return run
+
+
+def _parameters(group: Any) -> list[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
+        for each in fields(group)
+    ]
+
 
 def output_option(help: str, metavar: str = "FOLDER", show_default: bool | str = False) -> Any:
     """Return the option `--output`."""
@@ -99,6 +140,12 @@ def topology_option(help: str = GRAPH, show_default: bool | str = False) -> Any:
 def seed_option(help: str = "Seed of the random generator.") -> Any:
     """Return the option `--seed`, a whole number of at least 0."""
     return typer.Option("--seed", metavar="N", help=help, callback=_checked_seed)
+
+
+def limit_option(name: str, *, default: str, panel: str | None = None) -> Any:
+    """Return the option of a limit of a durable subscription; default: its meaning if it is left out."""
+    metavar, help = _LIMITS[name]
+    return typer.Option(name, metavar=metavar, min=0, help=help, show_default=default, rich_help_panel=panel)
 
 
 def _checked_seed(seed: int) -> int:

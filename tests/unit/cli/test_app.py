@@ -1,7 +1,14 @@
 """The commands stand in the same order in the help and in the reference, and none is missing in either."""
+# MERGE-DOC tests/unit/cli/test_extras.py
+# """A command whose packages are not installed names them and the extra in one line."""
 
 import re
+import sys
 from pathlib import Path
+
+import pytest
+
+from cbnet.cli.app import missing_package
 
 REFERENCE = Path(__file__).parents[3] / "docs/reference/command-line.md"
 
@@ -18,3 +25,28 @@ def test_the_reference_has_every_command_of_the_help_in_its_order(cbnet):
 
 def test_option_without_its_argument_points_to_the_help_of_the_command(cbnet):
     assert "see `cbnet match --help`" in cbnet("match", "--rules", "x.toml", "--explain").err
+
+
+@pytest.mark.parametrize(
+    ("module", "command", "extra"),
+    [
+        ("starlette.applications", "bench", "network"),
+        ("prometheus_client", "router", "network"),
+        ("pyspark.sql", "spark", "spark"),
+        ("psutil", "pipeline", "spark"),
+        ("networkx", "pipeline", "spark"),
+    ],
+)
+def test_missing_package_is_named_with_its_extra(module, command, extra):
+    error = missing_package(ModuleNotFoundError(name=module), command)
+    assert error.summary == f"`cbnet {command}` needs {module.partition('.')[0]}; pip install 'cbnet[{extra}]'"
+
+
+def test_module_that_the_system_lacks_is_no_package():
+    error = missing_package(ModuleNotFoundError(name="resource"), "bench")
+    assert error.summary == f"`cbnet bench` does not run on {sys.platform}"
+
+
+def test_mistake_in_the_code_is_not_taken_for_a_missing_package():
+    with pytest.raises(ModuleNotFoundError):
+        missing_package(ModuleNotFoundError(name="cbnet.network.nothing"), "sub")

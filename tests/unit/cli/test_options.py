@@ -2,8 +2,7 @@
 
 import pytest
 
-from cbnet.cli.network.address_file import NetworkAddresses
-from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.network.connection_options import ConnectionOptions, NetworkAddresses
 from cbnet.cli.options import text_or_file
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address

@@ -1,10 +1,10 @@
-"""`cbnet demo`: a content-based network in one screen, then a small Internet on Spark and live."""
+"""`cbnet demo`: a content-based network in one screen, then a small Internet on Spark and live [2014 §4]."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,15 +15,21 @@ from cbnet.errors import CbnetError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cbnet.language import Message
-    from cbnet.matching import Table
+    from cbnet.cli.console import StepReport
+    from cbnet.pipeline.run.configuration import Config
+    from cbnet.pipeline.run.runner import StageOutcome
 
 _MAX_WIDTH = 118
-_GRID: dict[str, Any] = {
-    "title_style": "bold",
-    "title_justify": "left",
-    "header_style": "bold",
-    "expand": True,
+_GRAPH = "aslike:60"
+_CLUSTERS = 300  # of 1000 users
+_TABLES = 60  # of all routers
+_MASTER = "local[*]"  # the folder is on this machine
+# For a short run on one machine: no web interface, few partitions, and only Java's fast compiler.
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 
 
@@ -40,7 +46,7 @@ def demo(
 
     The command fails if a delivery in the small Internet is missing, spurious or duplicated.
     """
-    from cbnet.cli.demo.example_data import MESSAGES, RECEIVERS
+    from cbnet.cli.demo.example import MESSAGES, RECEIVERS, show_example
     from cbnet.language import Message
     from cbnet.matching import Table
 
@@ -50,7 +56,7 @@ def demo(
         for number, message in enumerate(messages, 1):
             print_json({"message": number, "content": message.to_dict(), "rules": table.match(message)})
     else:
-        show(table, messages, _console())
+        show_example(table, messages, _console())
     if not quick:
         _run_internet(json)
 
@@ -70,8 +76,7 @@ def _run_internet(as_json: bool) -> None:
     with TemporaryDirectory(prefix="cbnet-demo-") as name:
         folder = Path(name)
         try:
-            from cbnet.cli.demo.pipeline import run_small_pipeline, show_small_pipeline
-            from cbnet.cli.pipeline.pipeline_output import print_outcomes
+            from cbnet.cli.pipeline.run_output import print_outcomes
 
             with step_progress(in_lines=True) as report:
                 outcomes = run_small_pipeline(folder, report)
@@ -92,60 +97,43 @@ def _run_internet(as_json: bool) -> None:
         raise CbnetError("some deliveries of the small Internet are wrong")
 
 
-def show(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Print the first part."""
-    console.print("\n[bold]cbnet[/]: receivers state rules, senders publish, and the content decides who receives.\n")
-    show_receivers(table, messages, console)
-    show_messages(table, messages, console)
-    show_reasons(table, messages, console)
-    deliveries = sum(len(table.match(message)) for message in messages)
+def run_small_pipeline(folder: Path, report: StepReport = lambda _: None) -> list[StageOutcome]:
+    """Run the pipeline for a small Internet in a folder, and return the outcomes of its stages."""
+    from cbnet.pipeline.run.runner import run
+    from cbnet.pipeline.spark.session import LazySession
+
+    report("starting Spark")
+    with LazySession("cbnet demo", master=_MASTER, conf=_SETTINGS, classic=True) as session:
+        return [*run(_config(folder), session.start, lambda status: report(f"Spark: {status.name}"))]
+
+
+def show_small_pipeline(outcomes: list[StageOutcome], console: Console) -> None:
+    """Print Table 1 of the small Internet beside the paper's."""
+    from cbnet.cli.pipeline.run_output import show_table1
+
+    seconds = sum(each.result.seconds for each in outcomes)
     console.print(
-        f"[bold]{len(messages)}[/] messages, [bold]{len(table)}[/] receivers, "
-        f"[bold]{deliveries}[/] deliveries. "
-        "Try your own: [cyan]cbnet check --help[/], [cyan]cbnet match --help[/]\n"
+        f"[bold]A small Internet[/]: {_GRAPH}, {_CLUSTERS * 1000:,} users with synthetic interests, built on Spark in"
+        f" {seconds:.0f} seconds.\nEvery node has the rules of its users. The table of the most central router:\n"
+    )
+    show_table1(outcomes, console, limit=1)
+
+
+def _config(folder: Path) -> Config:
+    from cbnet.pipeline.run.configuration import (
+        Config,
+        LiveConfig,
+        NetworkConfig,
+        PopulationConfig,
+        TablesConfig,
+        paper_applications,
     )
 
-
-def show_receivers(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Print the receivers and their predicates."""
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    grid = Grid(title="Receivers", **_GRID)
-    grid.add_column("receiver", style="cyan", no_wrap=True)
-    grid.add_column("rule (predicate)", ratio=1)
-    grid.add_column("received", justify="right")
-    for receiver in table:
-        received = sum(receiver in table.match(message) for message in messages)
-        grid.add_row(str(receiver), Text(str(table[receiver])), str(received))
-    console.print(grid, "")
-
-
-def show_messages(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Print the messages and their receivers."""
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    grid = Grid(title="Messages", **_GRID)
-    grid.add_column("", justify="right", style="dim")
-    grid.add_column("message", ratio=3)
-    grid.add_column("receivers", ratio=2, style="cyan")
-    for number, message in enumerate(messages, 1):
-        receivers = ", ".join(map(str, table.match(message)))
-        grid.add_row(str(number), Text(str(message)), receivers or Text("none", style="dim"))
-    console.print(grid, "")
-
-
-def show_reasons(table: Table[str], messages: list[Message], console: Console) -> None:
-    """Explain some results."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from cbnet.cli.demo.example_data import EXPLAINED
-
-    console.print("[bold]Explanations[/]")
-    for number, receiver in EXPLAINED:
-        explanation = table.explain(messages[number - 1], receiver)
-        style = "green" if explanation.matched else "yellow"
-        console.print(Padding(Text(f"message {number}, {explanation}", style=style), (0, 2)))
-    console.print()
+    return Config(
+        out=str(folder),
+        network=NetworkConfig(graph=_GRAPH, routers=_TABLES),
+        population=PopulationConfig(clusters=_CLUSTERS),
+        applications=paper_applications(),
+        tables=TablesConfig(),
+        live=LiveConfig(),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cbnet.cli.console import plural
+from cbnet.cli.console import new_grid, plural
 from cbnet.network.protocol.fields import CAME_FROM_THERE
 
 if TYPE_CHECKING:
@@ -50,21 +50,19 @@ def show_trace(run: NetworkRun, console: Console) -> None:
 
 def result_grid(run: NetworkRun) -> Grid:
     """Return the counts of messages and deliveries."""
-    from rich.table import Table as Grid
-
     result = run.result
-    grid = Grid(title="Deliveries", title_style="bold", title_justify="left", show_header=False)
-    grid.add_column()
-    grid.add_column(justify="right")
-    grid.add_column(style="dim")
+    outcomes = ("delivered", "missed", "spurious", "duplicates")
     routers = len({router for router, _ in run.published})
-    grid.add_row("published", f"{len(run.published):,}", f"messages, at {routers} routers")
-    grid.add_row("expected", f"{result.expected:,}", f"by brute force over all {run.filters:,} filters")
-    good, bad = "bold green", "bold red"
-    grid.add_row("delivered", f"{result.delivered:,}", style=good if result.is_exact else "")
-    for name in ("missed", "spurious", "duplicates"):
-        count = getattr(result, name)
-        grid.add_row(name, f"{count:,}", style=bad if count else good)
+    rows = [
+        ("published", f"{len(run.published):,}", f"messages, at {routers} routers"),
+        ("expected", f"{result.expected:,}", f"by brute force over all {run.filters:,} filters"),
+        *((name, f"{getattr(result, name):,}", "") for name in outcomes),
+    ]
+    grid = new_grid("Deliveries", "outcome", "count", "", rows=rows)
+    grid.show_header = False
+    grid.rows[2].style = "bold green" if result.is_exact else ""
+    for row, name in zip(grid.rows[3:], outcomes[1:], strict=True):
+        row.style = "bold red" if getattr(result, name) else "bold green"
     return grid
 
 

@@ -4,91 +4,82 @@ Each option has an environment variable, so that a secured network is described 
 
     a folder       written by `cbnet up -o FOLDER`: its file lists the routers; `--router` is the name of one
     a name         the network that the router at `--router` must belong to
+
+The file of a folder is `running.toml`:
+
+    network = "cbnet"
+    [routers]
+    0 = "127.0.0.1:20117"
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cbnet.errors import InputError
+from cbnet.files import read_toml, toml, toml_key
+
 if TYPE_CHECKING:
     from cbnet.network import Address, Client, Tls
 
-_ROUTER = "CBNET_ROUTER"
+RUNNING = "running.toml"
 _NETWORK_NAME = "cbnet"
 
 
-def _option(*names: str, variable: str, metavar: str, help: str, default: str | bool = False) -> Any:
+def _option(*names: str, metavar: str, help: str, default: str | bool = False) -> Any:
+    """Return an option with an environment variable: CBNET_ROUTER for --router."""
+    variable = f"CBNET_{names[0].removeprefix('--').upper()}"
     return typer.Option(
         *names, envvar=variable, metavar=metavar, help=help, show_default=default, rich_help_panel="Connection"
     )
 
 
-_OPTIONS: dict[str, Any] = {
-    "router": Annotated[
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """The connection options of a command."""
+
+    router: Annotated[
         str | None,
         _option(
             "--router",
             "-R",
-            variable=_ROUTER,
             metavar="ADDRESS",
             help="Router to connect to, or several separated by commas; with a folder as --network, a router's name.",
             default="127.0.0.1:4001",
         ),
-    ],
-    "network": Annotated[
+    ] = None
+    network: Annotated[
         str | None,
         _option(
             "--network",
             "-N",
-            variable="CBNET_NETWORK",
             metavar="FOLDER-OR-NAME",
             help="Network to connect to: the folder given to `cbnet up -o`, or the network's name.",
             default=_NETWORK_NAME,
         ),
-    ],
-    "authority": Annotated[
+    ] = None
+    authority: Annotated[
         str | None,
         _option(
             "--authority",
-            variable="CBNET_AUTHORITY",
             metavar="FILE",
             help="Use TLS and trust the certificates in this file; `system` for those of the system.",
             default="no TLS",
         ),
-    ],
-    "certificate": Annotated[
-        Path | None,
-        _option("--certificate", variable="CBNET_CERTIFICATE", metavar="FILE", help="Certificate of the client."),
-    ],
-    "key": Annotated[
-        Path | None,
-        _option("--key", variable="CBNET_KEY", metavar="FILE", help="Private key of the certificate."),
-    ],
-    "token": Annotated[
-        str | None,
-        _option("--token", variable="CBNET_TOKEN", metavar="TEXT", help="Token of the client; @FILE reads a file."),
-    ],
-}
-
-
-@dataclass(frozen=True)
-class ConnectionOptions:
-    """The values of the connection options of a command."""
-
-    router: str | None = None
-    network: str | None = None
-    authority: str | None = None
-    certificate: Path | None = None
-    key: Path | None = None
-    token: str | None = None
+    ] = None
+    certificate: Annotated[Path | None, _option("--certificate", metavar="FILE", help="Certificate of the client.")] = (
+        None
+    )
+    key: Annotated[Path | None, _option("--key", metavar="FILE", help="Private key of the certificate.")] = None
+    token: Annotated[
+        str | None, _option("--token", metavar="TEXT", help="Token of the client; @FILE reads a file.")
+    ] = None
 
     @property
     def tls(self) -> Tls | None:
@@ -115,32 +106,54 @@ class ConnectionOptions:
 
     def routers(self) -> tuple[dict[str, Address], str]:
         """Return the routers by name or address, and the name of the network."""
-        from cbnet.cli.network.address_file import NetworkAddresses
         from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_address
 
         if self.network is not None and (os.sep in self.network or Path(self.network).is_dir()):
             running = NetworkAddresses.read(Path(self.network))
-            is_of_environment = self.router not in running.routers and self.router == os.environ.get(_ROUTER)
+            is_of_environment = self.router not in running.routers and self.router == os.environ.get("CBNET_ROUTER")
             return running.select(None if is_of_environment else self.router), running.network
         addresses = [each.strip() for each in (self.router or DEFAULT_ADDRESS).split(",")]
         return {each: parse_address(each) for each in addresses}, self.network or _NETWORK_NAME
 
 
-def with_connection(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the connection options to a command, which gets them as its keyword argument `connection`."""
+@dataclass(frozen=True)
+class NetworkAddresses:
+    """The name of a running network, and the addresses of its routers."""
 
-    @wraps(command)
-    def run(**arguments: Any) -> None:
-        options = {name: arguments.pop(name) for name in _OPTIONS}
-        command(**arguments, connection=ConnectionOptions(**options))
+    network: str
+    routers: Mapping[str, Address]
 
-    own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "connection"]
-    added = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _OPTIONS.items()
-    ]
-    run.__signature__ = signature(command).replace(  # type: ignore[attr-defined]
-        parameters=[*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own), *added]
-    )
-    run.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
-    return run
+    def write(self, folder: Path) -> Path:
+        """Write the file into a folder, which is created if necessary; return its path."""
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"network = {toml(self.network)}", "", "[routers]"]
+        lines += [f"{toml_key(name)} = {toml(str(address))}" for name, address in self.routers.items()]
+        path = folder / RUNNING
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> NetworkAddresses:
+        """Read the file of a folder."""
+        from cbnet.network.protocol.addresses import parse_address
+
+        path = folder / RUNNING
+        if not path.exists():
+            raise InputError(
+                "no running network in this folder", hint="start one with `cbnet up -o FOLDER`", file=str(folder)
+            )
+        table = read_toml(path)
+        routers = table.get("routers")
+        if not isinstance(routers, dict) or not isinstance(table.get("network"), str):
+            raise InputError("this file was not written by `cbnet up`", file=str(path))
+        return cls(table["network"], {name: parse_address(str(text)) for name, text in routers.items()})
+
+    def select(self, router: str | None) -> dict[str, Address]:
+        """Return the addresses of some routers, with commas between their names, or of all."""
+        if router is None:
+            return dict(self.routers)
+        names = [router] if router in self.routers else router.split(",")
+        unknown = [name for name in names if name not in self.routers]
+        if unknown:
+            raise InputError(f"no router {unknown[0]!r} in this network", hint="use one of " + ", ".join(self.routers))
+        return {name: self.routers[name] for name in names}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import plural, print_json, print_note
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.options import Json
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, with_options
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _POLL_INTERVAL = 0.5  # seconds between two checks that the offer has not been refused
 
 
-@with_connection
+@with_options
 def offer(
     predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="Predicate, in quotes.", show_default=False)],
     items: Annotated[

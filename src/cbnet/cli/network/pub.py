@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import plural, print_error, print_json, print_note
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.options import Json, text_or_file
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, text_or_file, with_options
 from cbnet.errors import CbnetError, InputError
 from cbnet.files import unreadable
 
@@ -29,7 +29,7 @@ _TIMEOUT = 5.0  # seconds, for receipts
 PAYLOAD = "Payload of every message; @FILE reads a file, @@ stands for @."
 
 
-@with_connection
+@with_options
 def pub(
     words: Annotated[
         list[str] | None,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import plural, print_json, print_note
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.options import Json
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, with_options
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cbnet.network.protocol.frames import StepField
 
 
-@with_connection
+@with_options
 def request(
     text: Annotated[
         str,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbnet.cli.console import plural, print_json, print_note
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.network.limit_options import limit_option
-from cbnet.cli.options import Dialect, Json
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Dialect, Json, limit_option, with_options
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def _limit(name: str) -> Any:
     return limit_option(name, default="no limit, or that of an existing subscription", panel=_DURABLE)
 
 
-@with_connection
+@with_options
 def sub(
     predicate: Annotated[
         str | None, typer.Argument(metavar="PREDICATE", help="Predicate, in quotes.", show_default=False)

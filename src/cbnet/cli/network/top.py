@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.console import plural, print_json, print_note, results_console
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.options import Json
+from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, with_options
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _COUNTERS = 5  # of these heads, the last ones and the first need the right `wat
 _INTERFACE_HEADS = ("neighbour", "trees", "routers", "held", "announced", "covered", "state")
 
 
-@with_connection
+@with_options
 def top(
     once: Annotated[bool, typer.Option("--once", help="Print one snapshot and exit.")] = False,
     interfaces: Annotated[
@@ -147,13 +147,9 @@ class RouterMonitor:
         from rich.console import Group
         from rich.text import Text
 
-        from cbnet.cli.console import add_cells, new_grid
-
         alive = [row for row in self.rows if row.answers]
-        grid = new_grid("", "router", *_HEADS, tight=True)
+        grid = new_grid("", "router", *_HEADS, rows=[(row.router, *_cells(row)) for row in self.rows], tight=True)
         grid.padding = (0, 0)
-        for row in self.rows:
-            add_cells(grid, row.router, *_cells(row))
         reachable = max((row.reachable for row in alive), default=0)
         title = f"network {self._network}: {len(alive)} of {plural(len(self.rows), 'router')} answer"
         notes = [f"dropped: {line}" for line in _drop_lines(alive)]
@@ -167,15 +163,13 @@ class RouterMonitor:
 
 def _interface_grid(rows: Sequence[RouterRates]) -> Table:
     """Return the interfaces of all routers: what each neighbour announces, and what is announced to it."""
-    from cbnet.cli.console import add_cells, new_grid
-
-    grid = new_grid("", "router", *_INTERFACE_HEADS, tight=True)
+    cells = []
     for row in rows:
         for interface in row.interfaces:
             trees = ",".join(map(str, interface["trees"][:3])) + (",…" if len(interface["trees"]) > 3 else "")
             sizes = (_short(interface[name]) for name in ("routers", "held", "announced", "covered"))
-            add_cells(grid, row.router, interface["neighbour"], trees, *sizes, _interface_state(interface))
-    return grid
+            cells.append((row.router, interface["neighbour"], trees, *sizes, _interface_state(interface)))
+    return new_grid("", "router", *_INTERFACE_HEADS, rows=cells, tight=True)
 
 
 def _interface_state(interface: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.network.connection_options import RUNNING, NetworkAddresses
 from cbnet.cli.options import Commit, Json, Scheme, Trees, output_option, topology_option
 from cbnet.errors import CbnetError, InputError
 
@@ -84,7 +85,7 @@ def up(
                 _supervise(processes)
             finally:
                 if output is not None:
-                    (output / "running.toml").unlink(missing_ok=True)
+                    (output / RUNNING).unlink(missing_ok=True)
     except KeyboardInterrupt:
         print_note("all routers have stopped")
 
@@ -108,8 +109,6 @@ def _announce(
     processes: ProcessNetwork, plan: NetworkPlan, output: Path | None, seconds: float, *, as_json: bool
 ) -> None:
     """Print the addresses of the routers, and write them to a folder."""
-    from cbnet.cli.network.address_file import NetworkAddresses
-
     if output is not None:
         NetworkAddresses(plan.name, processes.addresses).write(output)
     neighbours: dict[str, list[str]] = {name: [] for name in processes.settings}

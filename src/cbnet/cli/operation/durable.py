@@ -6,26 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cbnet.cli.command_help import CommandHelp, GroupHelp
-from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.network.limit_options import limit_option
-from cbnet.cli.options import Json
+from cbnet.cli.command_help import command_group
+from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, limit_option, with_options
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
-    from cbnet.network.protocol.durable_frames import DurableField, DurableReport, HistoryField, Policy
+    from cbnet.network.protocol.durable_frames import DurableReport, HistoryField, Policy
 
-durable = typer.Typer(
-    help="List, limit and remove durable subscriptions, and forget routers that will not return.",
-    cls=GroupHelp,
-    no_args_is_help=True,
-)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the durable subscription.", show_default=False)]
 Home = Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)]
 
 
-@with_connection
+@with_options
 def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
     """List the durable subscriptions of a router and its history, and other routers that have some.
 
@@ -38,7 +32,7 @@ def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
         router = client.router
     if json:
         for each in report.subscriptions:
-            print_json(_row(each))
+            print_json(json_of(each))
         if report.history is not None:
             print_json({"history": json_of(report.history)})
         return
@@ -52,7 +46,7 @@ def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
         print_note(f"{router}: {report.problem}")
 
 
-@with_connection
+@with_options
 def limit(
     name: Name,
     max_messages: Annotated[int | None, limit_option("--max-messages", default="no change")] = None,
@@ -84,7 +78,7 @@ def limit(
         print_note(f"{name} at {client.router}: {limits}")
 
 
-@with_connection
+@with_options
 def remove(name: Name, *, connection: ConnectionOptions) -> None:
     """Remove a durable subscription of a router, with the messages that it keeps.
 
@@ -95,7 +89,7 @@ def remove(name: Name, *, connection: ConnectionOptions) -> None:
         print_note(f"removed {name} at {client.router}")
 
 
-@with_connection
+@with_options
 def forget(home: Home, *, connection: ConnectionOptions) -> None:
     """Forget the durable subscriptions of a router that will not return, so that no publisher waits for it.
 
@@ -106,29 +100,13 @@ def forget(home: Home, *, connection: ConnectionOptions) -> None:
         print_note(f"{client.router} has told all routers to forget the durable subscriptions of {home}")
 
 
-durable.command(name="list", cls=CommandHelp)(list_)
-for command in (limit, remove, forget):
-    durable.command(cls=CommandHelp)(command)
-
-
-def _row(each: DurableField) -> dict[str, object]:
-    return {
-        "name": each.name,
-        "account": each.account,
-        "predicate": each.predicate,
-        "messages": each.messages,
-        "bytes": each.bytes,
-        "next": each.next,
-        "unacknowledged": each.unacknowledged,
-        "clients": each.clients,
-        "lost": each.lost,
-        "limits": {
-            "messages": each.limits.messages,
-            "bytes": each.limits.bytes,
-            "age": each.limits.age,
-            "policy": each.limits.policy,
-        },
-    }
+durable = command_group(
+    "List, limit and remove durable subscriptions, and forget routers that will not return.",
+    list=list_,
+    limit=limit,
+    remove=remove,
+    forget=forget,
+)
 
 
 def _history(history: HistoryField) -> str:
@@ -144,9 +122,10 @@ def _print_grid(report: DurableReport, router: str) -> None:
         print(f"router {router} has no durable subscriptions")
         return
     title = f"{plural(len(report.subscriptions), 'durable subscription')} of router {router}"
-    grid = new_grid(title, "name", "messages", "bytes", "sent", "clients", "lost", "limits", "predicate")
+    rows = []
     for each in report.subscriptions:
         name = f"{each.account}/{each.name}" if each.account else each.name
         counts = (f"{count:,}" for count in (each.messages, each.bytes, each.unacknowledged, each.clients, each.lost))
-        add_cells(grid, name, *counts, str(each.limits), each.predicate)
-    results_console().print(grid)
+        rows.append((name, *counts, each.limits, each.predicate))
+    heads = ("name", "messages", "bytes", "sent", "clients", "lost", "limits", "predicate")
+    results_console().print(new_grid(title, *heads, rows=rows))

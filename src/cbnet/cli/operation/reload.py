@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from cbnet.cli.console import print_error, print_json
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.options import Json
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, with_options
 
 
-@with_connection
+@with_options
 def reload(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for each router, in seconds.")

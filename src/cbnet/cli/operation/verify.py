@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbnet.cli.console import plural, print_json, print_note, progress_bar
-from cbnet.cli.network.connection_options import ConnectionOptions, with_connection
-from cbnet.cli.options import Json
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, with_options
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
     from cbnet.network.service.verification import TableDifference, Verification
 
 
-@with_connection
+@with_options
 def verify(
     fib: Annotated[
         Path | None,

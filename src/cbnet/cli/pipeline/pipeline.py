@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cbnet.cli.command_help import CommandHelp, GroupHelp
+from cbnet.cli.command_help import command_group
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json, output_option
-from cbnet.cli.pipeline.spark_options import Conf, Master, Remote, pipeline_session
+from cbnet.cli.options import Json, output_option, with_options
+from cbnet.cli.pipeline.spark_options import SessionOptions
 from cbnet.errors import InputError
 from cbnet.files import unwritable
 
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from cbnet.pipeline.run.configuration import Config
     from cbnet.pipeline.run.plan import Decision, Selection
     from cbnet.pipeline.spark.session import LazySession
-
-pipeline = typer.Typer(
-    help="Build the forwarding tables of a network from traces, on Spark.",
-    cls=GroupHelp,
-    no_args_is_help=True,
-)
+_NAME = "cbnet pipeline"  # of sessions
 
 File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="Pipeline configuration.", show_default=False)]
 Output = Annotated[str | None, output_option("Folder for the results, instead of the configuration's.")]
@@ -46,16 +41,15 @@ Force = Annotated[bool, typer.Option("--force", help="Run also stages that are d
 Plan = Annotated[bool, typer.Option("--plan", help="Show which stages would run and why, and run none.")]
 
 
-@pipeline.command(cls=CommandHelp)
+@with_options
 def run(
     config: File,
     start: Start = None,
     only: Only = None,
     force: Force = False,
     plan: Plan = False,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    *,
+    session: SessionOptions,
     output: Output = None,
     json: Json = False,
 ) -> None:
@@ -63,7 +57,7 @@ def run(
 
     Example: cbnet pipeline run pipeline.toml --master local[2] --conf spark.driver.memory=4g
     """
-    from cbnet.cli.pipeline.pipeline_output import print_results, print_stage, show_outcomes, stage_line
+    from cbnet.cli.pipeline.run_output import print_results, print_stage, show_outcomes, stage_line
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.plan import Selection
     from cbnet.pipeline.run.runner import run as run_stages
@@ -71,11 +65,11 @@ def run(
     configuration = read_config(config, out=output)
     selection = Selection(start or (), only or (), force)
     outcomes = []
-    with pipeline_session(master, remote, conf) as session:
+    with session.session(_NAME, classic=True) as lazy:
         if plan:
-            _show_plan(configuration, session, selection, json)
+            _show_plan(configuration, lazy, selection, json)
             return
-        for outcome in run_stages(configuration, session.start, _print_begin, selection):
+        for outcome in run_stages(configuration, lazy.start, _print_begin, selection):
             outcomes.append(outcome)
             if json:
                 print_stage(outcome)
@@ -94,17 +88,22 @@ def _print_begin(decision: Decision) -> None:
 
 def _show_plan(configuration: Config, session: LazySession, selection: Selection, json: bool) -> None:
     from cbnet.cli.pipeline.plan_output import print_plan, show_plan
-    from cbnet.pipeline.run.plan import decide, needs_spark, states
+    from cbnet.pipeline.run.plan import decide, states
 
-    spark = session.start() if needs_spark(configuration) else None
-    decisions = decide([*states(configuration, spark)], selection)
+    decisions = decide([*states(configuration, _needed(session, configuration))], selection)
     if json:
         print_plan(decisions)
     else:
         show_plan(configuration.out, decisions)
 
 
-@pipeline.command(cls=CommandHelp)
+def _needed(session: LazySession, configuration: Config) -> Any:
+    """Return a session if a file of a run is remote, else None."""
+    from cbnet.pipeline.run.plan import needs_spark
+
+    return session.start() if needs_spark(configuration) else None
+
+
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("pipeline.toml"),
 ) -> None:
@@ -121,12 +120,11 @@ def init(
     print_note(f"{file}: run it with `cbnet pipeline run {file}`")
 
 
-@pipeline.command(cls=CommandHelp)
+@with_options
 def status(
     config: File,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    *,
+    session: SessionOptions,
     output: Output = None,
     json: Json = False,
 ) -> None:
@@ -134,12 +132,12 @@ def status(
     from cbnet.cli.pipeline.plan_output import show_leftovers, show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.leftovers import leftovers
-    from cbnet.pipeline.run.plan import needs_spark, states
+    from cbnet.pipeline.run.plan import states
     from cbnet.pipeline.spark.lock import lock_holder
 
     plan = read_config(config, out=output)
-    with pipeline_session(master, remote, conf) as session:
-        spark = session.start() if needs_spark(plan) else None
+    with session.session(_NAME, classic=True) as lazy:
+        spark = _needed(lazy, plan)
         rows, holder = [*states(plan, spark)], lock_holder(spark, plan.out)
         sizes = leftovers(plan, spark) if holder is None or holder.has_ended else {}
     if json:
@@ -154,7 +152,6 @@ def status(
         print_note(f"locked by {holder}{', which has ended' if holder.has_ended else ''}")
 
 
-@pipeline.command(cls=CommandHelp)
 def estimate(
     config: File,
     descriptors: Annotated[
@@ -170,7 +167,7 @@ def estimate(
 
     Example: cbnet pipeline estimate pipeline.toml --descriptors 1000000000
     """
-    from cbnet.cli.pipeline.estimate_output import print_estimate, show_estimate
+    from cbnet.cli.pipeline.plan_output import print_estimate, show_estimate
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.plan import StageState, states
     from cbnet.pipeline.run.scaling import descriptors_of, measured_costs
@@ -182,12 +179,11 @@ def estimate(
     (print_estimate if json else show_estimate)(costs, measured, factor)
 
 
-@pipeline.command(cls=CommandHelp)
+@with_options
 def clean(
     config: File,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    *,
+    session: SessionOptions,
     output: Output = None,
     json: Json = False,
 ) -> None:
@@ -198,12 +194,10 @@ def clean(
     from cbnet.cli.pipeline.plan_output import show_leftovers
     from cbnet.pipeline.run.configuration import read_config
     from cbnet.pipeline.run.leftovers import clean as delete_leftovers
-    from cbnet.pipeline.run.plan import needs_spark
 
     plan = read_config(config, out=output)
-    with pipeline_session(master, remote, conf) as session:
-        spark = session.start() if needs_spark(plan) else None
-        sizes = delete_leftovers(plan, spark)
+    with session.session(_NAME, classic=True) as lazy:
+        sizes = delete_leftovers(plan, _needed(lazy, plan))
     if json:
         for name, size in sizes.items():
             print_json({"deleted": name, "bytes": size})
@@ -213,7 +207,7 @@ def clean(
             print_note(f"{plan.out}: nothing to delete")
 
 
-@pipeline.command(cls=CommandHelp)
+@with_options
 def table(
     config: File,
     router: Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)],
@@ -226,9 +220,8 @@ def table(
         str | None,
         typer.Option("--results", metavar="FOLDER", help="Folder of the results.", show_default="the configuration's"),
     ] = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
+    *,
+    session: SessionOptions,
     json: Json = False,
 ) -> None:
     """Extract the table of one router from the stored tables of all, as a compiled table.
@@ -239,10 +232,21 @@ def table(
     from cbnet.pipeline.run.table_extraction import extract_table
 
     plan = read_config(config, out=results)
-    with pipeline_session(master, remote, conf) as session:
-        sizes = extract_table(session.start(), plan, router, file, tree)
+    with session.session(_NAME, classic=True) as lazy:
+        sizes = extract_table(lazy.start(), plan, router, file, tree)
     for path, size in sizes.items():
         if json:
             print_json({"router": router, "tree": tree, "file": path, "bytes": size})
         else:
             print(f"{path}: {size:,} bytes")
+
+
+pipeline = command_group(
+    "Build the forwarding tables of a network from traces, on Spark.",
+    run=run,
+    init=init,
+    status=status,
+    estimate=estimate,
+    clean=clean,
+    table=table,
+)

@@ -1,4 +1,4 @@
-"""Output of `cbnet pipeline status`, `clean` and `run --plan`: states of stages, decisions and leftovers."""
+"""Output of `cbnet pipeline status`, `clean`, `estimate` and `run --plan`: states, decisions, leftovers and costs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_not
 
 if TYPE_CHECKING:
     from cbnet.pipeline.run.plan import Decision, StageStatus
+    from cbnet.pipeline.run.scaling import StageCost
 
-_MIB = 2**20
+_MIB, _GIB = 2**20, 2**30
 
 
 def state_members(status: StageStatus) -> dict[str, Any]:
     """Return the state of a stage as the members of a JSON object."""
-    stored = {"rows": None, "seconds": None, "snapshot": None} if status.result is None else _last_run(status)
-    return {"stage": status.name, "state": str(status.state), "reason": status.reason, **stored}
+    snapshot = None if status.result is None else status.result.snapshot.folder
+    members = {"stage": status.name, "state": str(status.state), "reason": status.reason}
+    return {**members, **_last_run(status), "snapshot": snapshot}
 
 
 def show_states(out: str, states: Sequence[StageStatus]) -> None:
     """Print a row for each stage."""
+    rows = [(each.name, each.state, *_cells(each)) for each in states]
     console = results_console()
-    grid = new_grid(out, "stage", "state", "rows", "seconds")
-    for each in states:
-        add_cells(grid, each.name, each.state, *_cells(each))
-    console.print(grid)
+    console.print(new_grid(out, "stage", "state", "rows", "seconds", rows=rows))
     for each in states:
         if each.reason:
             console.print(f"{each.name}: {each.state}: {each.reason}", soft_wrap=True, markup=False)
@@ -34,23 +34,21 @@ def show_states(out: str, states: Sequence[StageStatus]) -> None:
 def print_plan(decisions: Sequence[Decision]) -> None:
     """Print an object for each stage."""
     for each in decisions:
-        last = {"rows": None, "seconds": None} if each.status.result is None else _last_run(each.status)
-        members = {"stage": each.name, "run": each.is_to_run, "reason": each.reason}
-        print_json({**members, "rows": last["rows"], "seconds": last["seconds"]})
+        print_json({"stage": each.name, "run": each.is_to_run, "reason": each.reason, **_last_run(each.status)})
 
 
 def show_plan(out: str, decisions: Sequence[Decision]) -> None:
     """Print a row for each stage, and an estimate by the last runs of the stages that would run."""
+    rows = [
+        (each.name, "run" if each.is_to_run else "keep", each.reason.partition(":")[0], *_cells(each.status))
+        for each in decisions
+    ]
     console = results_console()
-    grid = new_grid(out, "stage", "", "reason", "last rows", "last seconds")
-    for each in decisions:
-        reason, _, _ = each.reason.partition(":")
-        add_cells(grid, each.name, "run" if each.is_to_run else "keep", reason, *_cells(each.status))
-    console.print(grid)
+    console.print(new_grid(out, "stage", "", "reason", "last rows", "last seconds", rows=rows))
     for each in decisions:
         if ":" in each.reason:
             console.print(f"{each.name}: {each.reason}", soft_wrap=True, markup=False)
-    console.print(_estimate([each.status for each in decisions if each.is_to_run]), soft_wrap=True, markup=False)
+    console.print(_last_times([each.status for each in decisions if each.is_to_run]), soft_wrap=True, markup=False)
 
 
 def show_leftovers(out: str, sizes: Mapping[str, int], *, deleted: bool = False) -> None:
@@ -61,7 +59,56 @@ def show_leftovers(out: str, sizes: Mapping[str, int], *, deleted: bool = False)
         print_note("`cbnet pipeline clean` deletes leftovers")
 
 
-def _estimate(statuses: Sequence[StageStatus]) -> str:
+def print_estimate(costs: Sequence[StageCost], measured: int, factor: float) -> None:
+    """Print an object for each stage."""
+    for cost in costs:
+        scaled = cost.times(factor)
+        print_json(
+            {
+                "stage": cost.name,
+                "rows": round(scaled.rows),
+                "cpu_seconds": round(scaled.cpu_seconds, 1),
+                "shuffle_bytes": round(scaled.shuffle_bytes),
+                "stored_bytes": round(scaled.stored_bytes),
+                "tasks": round(scaled.tasks),
+                "measured_descriptors": measured,
+            }
+        )
+
+
+def show_estimate(costs: Sequence[StageCost], measured: int, factor: float) -> None:
+    """Print a row for each stage, and one for all."""
+    title = f"{factor * measured:,.0f} descriptors, by a run of {measured:,}"
+    scaled = [cost.times(factor) for cost in costs]
+    grid = new_grid(
+        title, "stage", "rows", "bytes/row", "CPU µs", "shuffled bytes", "CPU hours", "shuffled GiB", "stored GiB",
+        "tasks", "MiB/task", rows=[_cost_cells(*each, measured) for each in zip(costs, scaled, strict=True)],
+    )  # fmt: skip
+    hours = sum(cost.cpu_seconds for cost in scaled) / 3600
+    shuffled = sum(cost.shuffle_bytes for cost in scaled) / _GIB
+    stored = sum(cost.stored_bytes for cost in scaled) / _GIB
+    add_cells(grid, "together", "", "", "", "", f"{hours:,.2f}", f"{shuffled:,.1f}", f"{stored:,.1f}", "", "")
+    console = results_console()
+    console.print(grid)
+    console.print("CPU µs and shuffled bytes: for each descriptor of the population.", soft_wrap=True, markup=False)
+
+
+def _cost_cells(cost: StageCost, scaled: StageCost, measured: int) -> list[str]:
+    return [
+        cost.name,
+        f"{scaled.rows:,.0f}",
+        f"{cost.stored_bytes / max(1, cost.rows):,.1f}",
+        f"{cost.cpu_seconds / measured * 1e6:,.2f}",
+        f"{cost.shuffle_bytes / measured:,.1f}",
+        f"{scaled.cpu_seconds / 3600:,.2f}",
+        f"{scaled.shuffle_bytes / _GIB:,.1f}",
+        f"{scaled.stored_bytes / _GIB:,.1f}",
+        f"{scaled.tasks:,.0f}",
+        f"{scaled.bytes_per_task / _MIB:,.1f}",
+    ]
+
+
+def _last_times(statuses: Sequence[StageStatus]) -> str:
     known = [status.result.seconds for status in statuses if status.result is not None]
     if not statuses:
         return "No stage would run."
@@ -73,8 +120,7 @@ def _estimate(statuses: Sequence[StageStatus]) -> str:
 
 def _last_run(status: StageStatus) -> dict[str, Any]:
     result = status.result
-    assert result is not None
-    return {"rows": result.rows, "seconds": result.seconds, "snapshot": result.snapshot.folder}
+    return {"rows": result and result.rows, "seconds": result and result.seconds}
 
 
 def _cells(status: StageStatus) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,95 @@ class ErrorPolicy(StrEnum):
     COLUMN = "column"
 
 
+@dataclass(frozen=True)
+class SessionOptions:
+    """Where Spark runs, and its settings."""
+
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="URL",
+            help="Spark master: local[*], spark://host:7077, yarn or k8s://…",
+            show_default="of spark-submit or spark-defaults.conf, else local[*]",
+        ),
+    ] = None
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            "--remote",
+            metavar="URL",
+            help="Spark Connect server, such as sc://host:15002.",
+            show_default="SPARK_REMOTE",
+        ),
+    ] = None
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; repeatable.", show_default=False),
+    ] = None
+
+    def session(self, name: str, *, classic: bool = False) -> LazySession:
+        """Return the session of a command, which starts when it is needed."""
+        from cbnet.pipeline.spark.session import LazySession
+
+        return LazySession(name, master=self.master, remote=self.remote, conf=settings(self.conf), classic=classic)
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """The form of messages, and of the results."""
+
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            metavar="DDL",
+            help="Columns, such as 'id bigint, price double'.",
+            show_default="from the files",
+        ),
+    ] = None
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="Option of Spark's reader; repeatable.", show_default=False),
+    ] = None
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", metavar="COLUMN", help="Column of the result; repeatable.", show_default="all"),
+    ] = None
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="COLUMN", help="Column to match; repeatable.", show_default="all"),
+    ] = None
+    filters: Annotated[bool, typer.Option("--filters", help="Write a row for each matching filter, with its text.")] = (
+        False
+    )
+    buckets: Annotated[
+        int | None,
+        typer.Option(
+            "--buckets",
+            metavar="N",
+            min=0,
+            help="Buckets to which rules are hashed; 0 writes without a shuffle.",
+            show_default="16; of a stream, 4",
+        ),
+    ] = None
+    on_error: Annotated[
+        ErrorPolicy,
+        typer.Option(
+            "--on-error",
+            help="Policy for invalid messages; column: write them to OUTPUT/rejected, with the reason in a column.",
+        ),
+    ] = ErrorPolicy.COLUMN
+
+    def members(self) -> dict[str, Any]:
+        """Return the options as members of a job or stream."""
+        buckets = {} if self.buckets is None else {"buckets": self.buckets}
+        return {
+            "schema": self.schema, "options": key_values("--option", self.option), "key": self.select,
+            "columns": self.column, "filters": self.filters, "on_error": self.on_error.value, **buckets,
+        }  # fmt: skip
+
+
 Tables = Annotated[
     list[str],
     typer.Option(
@@ -31,64 +121,6 @@ Tables = Annotated[
         metavar="FILE",
         help="Compiled table (.cbt) or rule file; repeat it for the parts of one table.",
         show_default=False,
-    ),
-]
-Schema = Annotated[
-    str | None,
-    typer.Option(
-        "--schema",
-        metavar="DDL",
-        help="Columns, such as 'id bigint, price double'.",
-        show_default="from the files",
-    ),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="KEY=VALUE", help="Option of Spark's reader; repeatable.", show_default=False),
-]
-Select = Annotated[
-    list[str] | None,
-    typer.Option("--select", metavar="COLUMN", help="Column of the result; repeatable.", show_default="all"),
-]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option("--column", metavar="COLUMN", help="Column to match; repeatable.", show_default="all"),
-]
-Filters = Annotated[bool, typer.Option("--filters", help="Write a row for each matching filter, with its text.")]
-Buckets = Annotated[
-    int | None,
-    typer.Option(
-        "--buckets",
-        metavar="N",
-        min=0,
-        help="Buckets to which rules are hashed; 0 writes without a shuffle.",
-        show_default="16; of a stream, 4",
-    ),
-]
-
-
-def master_option(show_default: str = "of spark-submit or spark-defaults.conf, else local[*]") -> Any:
-    """Return the option `--master`."""
-    help = "Spark master: local[*], spark://host:7077, yarn or k8s://…"
-    return typer.Option("--master", metavar="URL", help=help, show_default=show_default)
-
-
-Master = Annotated[str | None, master_option()]
-Remote = Annotated[
-    str | None,
-    typer.Option(
-        "--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.", show_default="SPARK_REMOTE"
-    ),
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; repeatable.", show_default=False),
-]
-OnError = Annotated[
-    ErrorPolicy,
-    typer.Option(
-        "--on-error",
-        help="Policy for invalid messages; column: write them to OUTPUT/rejected, with the reason in a column.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the attributes of the columns, and match nothing.")]
@@ -105,13 +137,6 @@ def check_tables(tables: Sequence[str]) -> None:
     for table in tables:
         if ":/" not in table and not Path(table).is_file():
             raise InputError("no such table", hint="give a compiled table or a rule file", file=table)
-
-
-def pipeline_session(master: str | None, remote: str | None, conf: Sequence[str] | None) -> LazySession:
-    """Return the session of a command of `cbnet pipeline`, which starts when it is needed."""
-    from cbnet.pipeline.spark.session import LazySession
-
-    return LazySession("cbnet pipeline", master=master, remote=remote, conf=settings(conf), classic=True)
 
 
 def settings(conf: Sequence[str] | None) -> dict[str, str]:

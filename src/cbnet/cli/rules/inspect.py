@@ -83,8 +83,7 @@ def _grids(facts: dict[str, Any]) -> Iterator[Grid]:
 
 def _rules(rules: list[dict[str, Any]]) -> Grid:
     """Return the rules of the highest priorities, with their metadata."""
-    grid = new_grid("Rules", "name", "priority", "metadata")
-    grid.columns[-1].justify = "left"
+    grid = new_grid("Rules", "name", "priority", "metadata", text=("metadata",))
     for rule in rules[:_MAX_RULES]:
         metadata = json_text.dumps(rule["metadata"], ensure_ascii=False) if rule["metadata"] else ""
         add_cells(grid, quote_rule(rule["name"]), f"{rule['priority']:,}", metadata)
@@ -94,16 +93,14 @@ def _rules(rules: list[dict[str, Any]]) -> Grid:
 
 
 def _counts(facts: dict[str, Any]) -> Grid:
-    grid = new_grid("Totals", "", "")
-    grid.show_header = False
     rows = {
         "rules": facts["rules"], "filters": facts["filters"],
         **{f"  {_FILTERS[key]}": count for key, count in {**facts["filter_kinds"], **facts["reduction"]}.items()},
         "constraints": facts["constraints"], "bytes": facts["bytes"], "  per constraint": facts["bytes_per_constraint"],
         **{f"distinct {what}": count for what, count in facts["distinct"].items()},
     }  # fmt: skip
-    for what, count in rows.items():
-        add_cells(grid, what, f"{count:,}")
+    grid = new_grid("Totals", "", "", rows=[(what, f"{count:,}") for what, count in rows.items()])
+    grid.show_header = False
     return grid
 
 

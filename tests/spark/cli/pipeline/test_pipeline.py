@@ -97,7 +97,7 @@ def test_without_spark_the_demo_ends_with_a_note(cbnet, monkeypatch):
     def missing(*_):
         raise CbnetError("the pipeline needs Spark: pip install 'cbnet[spark]'")
 
-    monkeypatch.setattr("cbnet.cli.demo.pipeline.run_small_pipeline", missing)
+    monkeypatch.setattr("cbnet.cli.demo.demo.run_small_pipeline", missing)
     outcome = cbnet("demo")
     assert outcome.code == 0
     assert "30 messages, 8 receivers" in outcome.out

@@ -6,8 +6,7 @@ from collections import Counter
 import pytest
 
 from cbnet import parse
-from cbnet.cli.demo.delivery_probe import ProbeResult, compare_deliveries
-from cbnet.cli.demo.network import random_messages
+from cbnet.cli.demo.network import ProbeResult, compare_deliveries, random_messages
 from cbnet.cli.demo.network_output import trace_tree
 from cbnet.errors import CbnetError
 from cbnet.network.client.client_inbox import Traced
@@ -72,8 +71,8 @@ def test_wrong_deliveries_fail_the_demo(cbnet, monkeypatch):
         def members(self):
             return {"missed": 1}
 
-    monkeypatch.setattr("cbnet.cli.demo.pipeline.run_small_pipeline", lambda *_: [])
-    monkeypatch.setattr("cbnet.cli.pipeline.pipeline_output.print_outcomes", lambda _: None)
+    monkeypatch.setattr("cbnet.cli.demo.demo.run_small_pipeline", lambda *_: [])
+    monkeypatch.setattr("cbnet.cli.pipeline.run_output.print_outcomes", lambda _: None)
     monkeypatch.setattr("cbnet.cli.demo.network.run_small_network", lambda *_: WrongRun())
     outcome = cbnet("demo", "--json")
     assert outcome.code == 1

@@ -1,4 +1,4 @@
-"""Output of `cbnet pipeline`: stages, yields and Table 1.
+"""Output of `cbnet pipeline run`: stages, yields, Table 1, and the results beyond it.
 
 All values come from the stages' manifests (`_cbnet.json`), so results of earlier runs are shown too.
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cbnet.cli.console import add_cells, new_grid, plural, print_json, print_note, results_console
-from cbnet.cli.pipeline.extras_output import extra_grids
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,11 +24,14 @@ _COUNTS = {
 }  # fmt: skip
 _SHARES = {"share": "descriptors", "announced_share": "announced"}  # of what is kept
 _MIB = 2**20
+_YIELD_KEYS = ("read", "users_read", "tags_read", "kept", "derived", "users", "tags")
 
 
 def print_stage(outcome: StageOutcome) -> None:
     """Print the object of a stage."""
-    print_json({**stage_members(outcome.name, outcome.result), "new": outcome.is_new})
+    result = outcome.result
+    members = {"stage": outcome.name, "rows": result.rows, "seconds": result.seconds, **result.cost}
+    print_json({**members, "snapshot": result.snapshot.folder, "facts": result.facts, "new": outcome.is_new})
 
 
 def stage_line(outcome: StageOutcome) -> str:
@@ -66,15 +68,6 @@ def print_results(outcomes: Sequence[StageOutcome]) -> None:
     print_json({"roles": facts["roles"]})
 
 
-_YIELD_KEYS = ("read", "users_read", "tags_read", "kept", "derived", "users", "tags")
-
-
-def stage_members(name: str, result: StoredResult) -> dict[str, Any]:
-    """Return the members of a stage's JSON object."""
-    members = {"stage": name, "rows": result.rows, "seconds": result.seconds, **result.cost}
-    return {**members, "snapshot": result.snapshot.folder, "facts": result.facts}
-
-
 def show_outcomes(out: str, outcomes: Sequence[StageOutcome]) -> None:
     """Print the yields, the cost of the stages, Table 1 and additional results."""
     console = results_console()
@@ -108,37 +101,25 @@ def table1_grid(rows: Sequence[dict[str, Any]]) -> Grid:
     from cbnet.pipeline.tables.table_1 import PAPER_TABLE1
 
     heads = ["all\nhere", "\n[2014]", "largest\nhere", "\n[2014]"]
-    grid = new_grid(f"Table 1: router {rows[0]['router']} on the tree of {rows[0]['root']}", "\n", *heads)
     columns = [rows[0], PAPER_TABLE1["all"], *((rows[1], PAPER_TABLE1["largest"]) if len(rows) > 1 else ())]
-    for key, label in _COUNTS.items():
-        add_cells(grid, label, *(_cell(column, key) for column in columns))
-    return grid
+    cells = [(label, *(_cell(column, key) for column in columns)) for key, label in _COUNTS.items()]
+    return new_grid(f"Table 1: router {rows[0]['router']} on the tree of {rows[0]['root']}", "\n", *heads, rows=cells)
 
 
 def stage_grid(outcomes: Sequence[StageOutcome]) -> Grid:
     """Return the cost of each stage, and the total."""
-    grid = new_grid(
-        "Stages",
-        "\n",
-        "\nrows",
-        "\nseconds",
-        "executor\ns",
-        "CPU s\nJava",
-        "CPU s\nPython",
-        "peak\nMiB",
-        "shuffled\nMiB",
-        "\n",
-        tight=True,
-    )
-    for each in outcomes:
-        add_cells(
-            grid,
+    heads = ("rows", "seconds", "executor\ns", "CPU s\nJava", "CPU s\nPython", "peak\nMiB", "shuffled\nMiB", "")
+    rows = [
+        (
             each.name,
             f"{each.result.rows:,}",
             f"{each.result.seconds:,.1f}",
             *_costs(each.result.cost),
             "" if each.is_new else "earlier",
         )
+        for each in outcomes
+    ]
+    grid = new_grid("Stages", *(head if "\n" in head else f"\n{head}" for head in ("", *heads)), rows=rows, tight=True)
     costs = [each.result.cost for each in outcomes]
     seconds = sum(each.result.seconds for each in outcomes)
     add_cells(grid, "all", "", f"{seconds:,.1f}", *_costs(_total_cost(costs)), "")
@@ -194,3 +175,61 @@ def _rejected_lines(outcomes: Sequence[StageOutcome]) -> Iterator[str]:
 
 def _table1_facts(outcomes: Sequence[StageOutcome]) -> Any:
     return next((each.result.facts for each in outcomes if each.name == "table1"), None)
+
+
+def extra_grids(outcomes: Sequence[StageOutcome]) -> Iterator[Grid]:
+    """Yield a table for each kind of additional result of a run."""
+    folded = [each.result.facts for each in outcomes if each.name.startswith("folded/")]
+    if folded:
+        yield _folded(folded)
+    stored = {each.name: each.result for each in outcomes if each.name.startswith("router_tables/")}
+    if stored:
+        yield _router_tables(stored)
+    for each in outcomes:
+        if each.name == "curves":
+            yield _curves(each.result.facts["findings"])
+
+
+def _folded(stages: Sequence[Mapping[str, Any]]) -> Grid:
+    cells = []
+    alone = {row["router"]: row["entries"] for facts in stages if facts["k"] == 1 for row in facts["rows"]}
+    for facts in sorted(stages, key=lambda facts: facts["k"]):
+        for row in facts["rows"]:
+            single = alone.get(row["router"])
+            times = f"{row['entries'] / single:.2f} ×" if single else ""
+            cells.append((facts["k"], row["router"], f"{row['entries']:,}", times, f"{row['bytes']:,}"))
+    heads = ("k", "router", "entries", "of one tree's", "bytes at 50 each")
+    return new_grid("Tables folded over k trees", *heads, rows=cells)
+
+
+def _router_tables(stored: Mapping[str, StoredResult]) -> Grid:
+    marks = stored["router_tables/marks"]
+    counts = {
+        "routers": marks.facts["routers"],
+        "trees": len(marks.facts["entries"]),
+        "descriptors": stored["router_tables/descriptors"].rows,
+        "entries": sum(marks.facts["entries"]),
+        "stored rows": marks.rows,
+        "bytes": sum(each.bytes for each in stored.values()),
+    }
+    return new_grid("Tables of every router", *counts, rows=[[f"{count:,}" for count in counts.values()]])
+
+
+def _curves(findings: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return Figures 4 and 5 in numbers: the 1st to 99th percentiles of each source's mean over all nodes."""
+    heads = ["\nties", "\nk", "extra hops\nmean", "\np1…p99", "worst tree\nmean", "\np1…p99"]
+    grid = new_grid("Paths on k trees", *heads, "trees per interface\np99", "\nlargest", tight=True)
+    for finding in findings:
+        mean, worst = finding["extra_mean"]["sources"], finding["extra_worst"]["sources"]
+        interfaces = finding["interfaces"]
+        add_cells(
+            grid, finding["ties"], finding["k"], f"{mean['mean']:.2f}", _band(mean), f"{worst['mean']:.2f}",
+            _band(worst), f"{interfaces['p99']:g}", max(interfaces["largest"]),
+        )  # fmt: skip
+    add_cells(grid, "[2014]", "8", "", "1…2", "", "2.5…5.5", "", "")
+    add_cells(grid, "[2014]", "128", "", "", "", "", "", "90")
+    return grid
+
+
+def _band(percentiles: Mapping[str, float]) -> str:
+    return f"{percentiles['p1']:.1f}…{percentiles['p99']:.1f}"

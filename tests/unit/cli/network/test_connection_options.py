@@ -3,7 +3,7 @@
 import pytest
 
 from cbnet import InputError
-from cbnet.cli.network.address_file import NetworkAddresses
+from cbnet.cli.network.connection_options import NetworkAddresses
 from cbnet.network import Address
 
 

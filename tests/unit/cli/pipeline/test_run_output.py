@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from cbnet.cli.pipeline.extras_output import extra_grids
+from cbnet.cli.pipeline.run_output import extra_grids
 
 
 def outcome(name, **facts):

@@ -3,15 +3,14 @@
 import pytest
 
 from cbnet.cli.app import build_app
-from cbnet.cli.shell.command_tree import CommandNode, OptionNames, command_tree
-from cbnet.cli.shell.scripts import SCRIPTS, fish_script, zsh_script
+from cbnet.cli.completion import SCRIPTS, CommandNode, OptionNames, command_tree, fish_script, zsh_script
 
 
 @pytest.fixture(scope="module")
 def nodes():
     import typer
 
-    return command_tree(typer.main.get_command(build_app(None)), "cbnet")
+    return [*command_tree(typer.main.get_command(build_app(None)), "cbnet")]
 
 
 def test_tree_has_the_commands_and_options_of_the_parser(nodes):

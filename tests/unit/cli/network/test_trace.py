@@ -1,7 +1,7 @@
 """The path of a message as text: which side of each tree link wants it, and by which filter."""
 
 from cbnet import Message
-from cbnet.cli.network.trace_output import print_trace
+from cbnet.cli.network.trace import print_trace
 from cbnet.network.client.client_inbox import Traced
 from cbnet.network.protocol.fields import CAME_FROM_THERE, LINK_DOWN, NOT_KNOWN
 from cbnet.network.protocol.frames import Branch, Hop, json_of

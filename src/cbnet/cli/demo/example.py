@@ -1,8 +1,16 @@
-"""Receivers and messages of the demo: fares and departures, highway and weather alerts, as in the papers' examples."""
+"""The first part of the demo: fares and departures, highway and weather alerts, as in the papers' examples."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from cbnet.cli.console import new_grid
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cbnet.language import Message
+    from cbnet.matching import Table
 
 RECEIVERS = {
     "milan-deals": 'dest = "MXP" and price < 500',
@@ -66,3 +74,48 @@ EXPLAINED = [
     (27, "highway-control"),
     (22, "storm-watch"),
 ]
+
+
+def show_example(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Print the receivers, the messages, and why some are received."""
+    console.print("\n[bold]cbnet[/]: receivers state rules, senders publish, and the content decides who receives.\n")
+    show_receivers(table, messages, console)
+    show_messages(table, messages, console)
+    show_reasons(table, messages, console)
+    deliveries = sum(len(table.match(message)) for message in messages)
+    console.print(
+        f"[bold]{len(messages)}[/] messages, [bold]{len(table)}[/] receivers, "
+        f"[bold]{deliveries}[/] deliveries. "
+        "Try your own: [cyan]cbnet check --help[/], [cyan]cbnet match --help[/]\n"
+    )
+
+
+def show_receivers(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Print the receivers and their predicates."""
+    counts = {receiver: sum(receiver in table.match(message) for message in messages) for receiver in table}
+    rows = [(receiver, table[receiver], count) for receiver, count in counts.items()]
+    heads = ("receiver", "rule (predicate)", "received")
+    console.print(new_grid("Receivers", *heads, rows=rows, text=heads[1:2]))
+
+
+def show_messages(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Print the messages and their receivers."""
+    rows = [
+        (number, message, ", ".join(map(str, table.match(message))) or "none")
+        for number, message in enumerate(messages, 1)
+    ]
+    heads = ("", "message", "receivers")
+    console.print(new_grid("Messages", *heads, rows=rows, text=heads))
+
+
+def show_reasons(table: Table[str], messages: list[Message], console: Console) -> None:
+    """Explain some results."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console.print("[bold]Explanations[/]")
+    for number, receiver in EXPLAINED:
+        explanation = table.explain(messages[number - 1], receiver)
+        style = "green" if explanation.matched else "yellow"
+        console.print(Padding(Text(f"message {number}, {explanation}", style=style), (0, 2)))
+    console.print()

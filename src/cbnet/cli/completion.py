@@ -1,4 +1,4 @@
-"""Completion scripts of bash, zsh and fish.
+"""`cbnet completion`: the script with which a shell completes commands, options and files.
 
 A script holds all commands and options, so that a completion starts no Python. It follows the words of the line
 through the commands; then a word that starts with a dash is completed as an option, the word after an option with a
@@ -7,9 +7,15 @@ value as a file, and any other word as a command, or as a file where no command 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, NamedTuple
 
-from cbnet.cli.shell.command_tree import CommandNode, OptionNames
+import typer
+
+from cbnet.errors import InputError
+
+_HELP_OPTION = (("--help", "-h"), "Show this message and exit.")
 
 _BASH = """\
 _cbnet() {{
@@ -77,6 +83,66 @@ function __cbnet_at
 end
 {lines}
 """
+
+
+def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", show_default=False)]) -> None:
+    """Print the completion script of a shell, which completes commands, options and file names.
+
+    To install it, write it where your shell looks for it, and start a new shell:
+
+    - bash: ~/.local/share/bash-completion/completions/cbnet
+
+    - zsh: _cbnet in a folder of $fpath
+
+    - fish: ~/.config/fish/completions/cbnet.fish
+
+    Example: cbnet completion bash > ~/.local/share/bash-completion/completions/cbnet
+    """
+    from cbnet.cli.app import build_app
+
+    if shell not in SCRIPTS:
+        raise InputError(f"no completion for {shell}", hint=f"choose one of {', '.join(SCRIPTS)}")
+    typer.echo(SCRIPTS[shell]([*command_tree(typer.main.get_command(build_app(None)), "cbnet")]), nl=False)
+
+
+class OptionNames(NamedTuple):
+    """An option: its names, its help, and whether an argument follows."""
+
+    names: tuple[str, ...]
+    help: str
+    has_value: bool
+
+
+class CommandNode(NamedTuple):
+    """A command, by its path such as "cbnet bench router", and the commands and options that may follow."""
+
+    path: str
+    commands: tuple[tuple[str, str], ...]  # name, help
+    options: tuple[OptionNames, ...]
+
+
+def command_tree(command: Any, path: str) -> Iterator[CommandNode]:
+    """Yield a command of the argument parser and all below it, the outer ones first."""
+    below: dict[str, Any] = getattr(command, "commands", {})
+    options = [_option(each) for each in command.params if each.param_type_name == "option"]
+    yield CommandNode(
+        path,
+        tuple((name, _first_sentence(each.help)) for name, each in below.items()),
+        (*options, OptionNames(*_HELP_OPTION, has_value=False)),
+    )
+    for name, each in below.items():
+        yield from command_tree(each, f"{path} {name}")
+
+
+def _option(option: Any) -> OptionNames:
+    names = (*option.opts, *option.secondary_opts)
+    return OptionNames(names, _first_sentence(option.help), not (option.is_flag or option.count))
+
+
+def _first_sentence(text: str | None) -> str:
+    """Return the first sentence of a help text, without its full stop."""
+    line = " ".join((text or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\w)[.;:] ", line)[0].removesuffix(".")
 
 
 def bash_script(nodes: Sequence[CommandNode]) -> str:
