@@ -49,8 +49,8 @@ def test_every_command_of_the_first_screen_is_run_here():
 def test_demo_checks_every_delivery(checkout):
     done = run(checkout, "make", "demo", "--old-file", ".venv/dev")  # never install the copy
     for count in ("missed", "spurious", "duplicates"):
-        assert re.search(rf"│ {count} +│ +0 │", done.stdout), done.stdout
-    assert int(re.search(r"│ delivered +│ +([\d,]+) │", done.stdout)[1].replace(",", "")) > 1000
+        assert re.search(rf"^ *{count} +0 *$", done.stdout, re.MULTILINE), done.stdout
+    assert int(re.search(r"^ *delivered +([\d,]+) *$", done.stdout, re.MULTILINE)[1].replace(",", "")) > 1000
     for said in ("Messages", "A small Internet", "Table 1: router", "10,880,657", "60 routers", "Path of one message"):
         assert said in done.stdout
     assert "Every message reached exactly the nodes" in done.stdout
