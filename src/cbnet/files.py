@@ -197,11 +197,15 @@ class TomlDocument:
         error = unknown_key(str(at[-1]), known, f" in [{_dotted(at[:-1])}]" if at[:-1] else "")
         self.note(at, error.problem, error.hint)
 
-    def note(self, at: Keys, problem: str, hint: str | None = None) -> None:
-        """Record a mistake at the line of a key, or of the nearest section around it."""
+    def line(self, at: Keys) -> int | None:
+        """Return the line of a key, or of the nearest section around it; None if there is none."""
         keys = self._positions.keys
         found = next((keys[at[:end]] for end in range(len(at), 0, -1) if at[:end] in keys), None)
-        line = None if found is None else self._positions.place(found)[0]
+        return None if found is None else self._positions.place(found)[0]
+
+    def note(self, at: Keys, problem: str, hint: str | None = None) -> None:
+        """Record a mistake at the line of a key, or of the nearest section around it."""
+        line = self.line(at)
         where = "" if line is not None or not at else f"[{_dotted(at)}] "
         self.mistakes.append(InputError(f"{where}{problem}", hint=hint, line=line, file=str(self.path)))
 

@@ -11,8 +11,7 @@ from support.waiting import wait_until
 
 from cbnet import connect
 from cbnet.network import ProcessNetwork
-from cbnet.network.security.access import Access, Account
-from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.access import Access, Account, SecurityPolicy
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
 from cbnet.network.security.tokens import new_token
 from cbnet.topology import topology

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from cbnet.network import Settings, TcpRouter, Tls, connect_async
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.access import Access
-from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.access import Access, SecurityPolicy
 from cbnet.network.transport.event_loop import run
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "secure-the-network.md"

@@ -11,7 +11,7 @@ from support.waiting import wait_until_async
 from cbnet.network import Settings, connect_async
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.access import SecurityPolicy
 from cbnet.network.transport import acceptor
 from cbnet.network.transport.tcp_router import TcpRouter
 

@@ -17,8 +17,7 @@ from websockets.sync.client import connect as connect_socket
 from cbnet import connect, parse
 from cbnet.network.http import http_connection
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.access import Access, Account
-from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.access import Access, Account, SecurityPolicy
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
 from cbnet.network.security.tokens import new_token
 

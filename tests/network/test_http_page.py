@@ -15,8 +15,7 @@ from support.waiting import wait_until
 from cbnet import connect
 from cbnet.network.http import playground
 from cbnet.network.router import inquiries
-from cbnet.network.security.access import Access, Account
-from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
+from cbnet.network.security.access import OPEN_POLICY, Access, Account, SecurityPolicy
 from cbnet.network.security.rights import Rights
 from cbnet.network.security.tokens import new_token
 

@@ -11,8 +11,7 @@ from cbnet.network import Settings, connect_async
 from cbnet.network.errors import Refused
 from cbnet.network.logs import open_audit_log, use_audit_log
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.access import Access, Account
-from cbnet.network.security.policy import SecurityPolicy
+from cbnet.network.security.access import Access, Account, SecurityPolicy
 from cbnet.network.security.rights import read_rights
 from cbnet.network.security.tokens import new_token
 from cbnet.network.transport.event_loop import run

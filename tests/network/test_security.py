@@ -15,8 +15,7 @@ from cbnet import InputError, connect, parse
 from cbnet.network import NotConnected, NotTrusted, Refused, Settings, TcpRouter, Tls, connect_async, statuses
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.reasons import ReasonCode
-from cbnet.network.security.access import Access, Account
-from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
+from cbnet.network.security.access import OPEN_POLICY, Access, Account, SecurityPolicy
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
 from cbnet.network.security.tls import TlsContexts, client_context
 from cbnet.network.security.tokens import new_token

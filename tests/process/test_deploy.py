@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cbnet.network.service.configuration import KEYS, configuration
+from cbnet.network.service.configuration import DEFAULTS, configuration
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -29,7 +29,7 @@ def unit():
 
 def test_router_file_is_valid():
     config = configuration(DEPLOY / "router.toml", {}, {})
-    assert set(tomllib.loads((DEPLOY / "router.toml").read_text())) <= set(KEYS)
+    assert set(tomllib.loads((DEPLOY / "router.toml").read_text())) <= set(DEFAULTS)
     assert str(config.process.http) == "127.0.0.1:9090"
 
 

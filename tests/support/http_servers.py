@@ -10,7 +10,7 @@ import httpx
 from cbnet.network import Settings, TcpRouter
 from cbnet.network.http.http_server import HttpServer
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.policy import OPEN_POLICY
+from cbnet.network.security.access import OPEN_POLICY
 
 HERE = Address("127.0.0.1", 0)
 PLAIN = {"verify": False}  # no TLS: loading the certificates of the system takes longer than a request

@@ -4,23 +4,40 @@
               certificate is for several clients
     router    must be listed, and over TLS show a certificate for its name
 
-An admitted client has the rights of its account. Without a list of clients, or of routers, all are admitted.
+An admitted client has the rights of its account. Without a list of clients, or of routers, all are admitted. A router
+that is reachable from other machines must configure TLS and both lists, or opt out explicitly:
+
+    certificate, key, authority     for TLS
+    client_certificates             whether clients must present certificates
+    [clients.NAME]                  the clients that may link, with their rights
+    clients = "FILE"                the same, in a separate file
+    routers                         the routers that may link, besides those that this one dials
+    insecure                        the text that opts out
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.files import TomlDocument, check_keys
+from cbnet.files import Keys, TomlDocument, check_keys
+from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Hello
 from cbnet.network.security.rights import ALL_RIGHTS, RIGHTS, Denied, Rights, read_rights
+from cbnet.network.security.tls import Tls, TlsContexts, router_contexts
 from cbnet.network.security.tokens import parse_token_hash, token_matches, token_owner
+
+SECURITY: Final[dict[str, Any]] = {  # keys of a configuration, with their defaults
+    "certificate": "", "key": "", "authority": "", "client_certificates": False, "routers": None, "clients": None,
+    "insecure": "",
+}  # fmt: skip
+SECURITY_FILES: Final = ("certificate", "key", "authority")
+INSECURE: Final = "anybody may read and publish everything"
 
 
 @dataclass(frozen=True)
@@ -109,12 +126,8 @@ class Access:
 OPEN_ACCESS: Final = Access()
 
 
-def read_accounts(tables: Mapping[str, Any]) -> dict[str, Account]:
-    """Return the accounts in the `clients` table of a configuration file."""
-    return {name: _account(name, table) for name, table in tables.items()}
-
-
-def _account(name: str, table: Any) -> Account:
+def read_account(name: str, table: Any) -> Account:
+    """Return the account in a table `[clients.NAME]` of a configuration file."""
     check_name("client", name)
     where = f"[clients.{name}]"
     if not isinstance(table, dict):
@@ -128,14 +141,102 @@ def read_accounts_file(path: Path) -> dict[str, Account]:
     """Return the accounts in a file with a `clients` table, which several routers can share."""
     document = TomlDocument(path)
     document.check_keys((), document.tables, ("clients",))
-    clients = document.at(("clients",))
-    if not isinstance(clients, dict):
-        document.note(("clients",), "clients must be a table", "write a table [clients.NAME] for each client")
-        clients = {}
-    read = {name: document.build(("clients", name), partial(_account, name, table)) for name, table in clients.items()}
+    accounts = read_accounts(document, ("clients",))
     document.finish()
+    return accounts
+
+
+def read_accounts(document: TomlDocument, at: Keys) -> dict[str, Account]:
+    """Return the accounts in the `clients` table of a file, after noting its mistakes."""
+    clients = document.at(at)
+    if not isinstance(clients, dict):
+        document.note(at, "clients must be a table", "write a table [clients.NAME] for each client")
+        return {}
+    read = {name: document.build((*at, name), partial(read_account, name, table)) for name, table in clients.items()}
     return {name: account for name, account in read.items() if account is not None}
 
 
 def _listed(names: Set[str]) -> str:
     return ", ".join(sorted(names)[:5])
+
+
+# --- the policy of a router
+
+
+@dataclass(frozen=True)
+class SecurityPolicy:
+    """TLS and access control of a router."""
+
+    access: Access = OPEN_ACCESS
+    tls: Tls | None = None
+    needs_client_certificates: bool = False
+
+    def contexts(self) -> TlsContexts:
+        """Read the certificates, and return the TLS contexts of the router."""
+        return router_contexts(self.tls, needs_certificate=self.needs_client_certificates)
+
+
+OPEN_POLICY: Final = SecurityPolicy()
+
+
+def read_policy(values: Mapping[str, Any], listen: Address, neighbours: Iterable[str]) -> SecurityPolicy:
+    """Return the policy in the values of all keys, if it is sufficient for the listening address."""
+    tls = _tls(values)
+    clients = _accounts(values["clients"])
+    # Once clients must authenticate, so must routers: else any client could link as a router.
+    is_restricted = values["routers"] is not None or clients is not None
+    routers = frozenset((*(values["routers"] or ()), *neighbours)) if is_restricted else None
+    policy = SecurityPolicy(Access(clients, routers, tls is not None), tls, values["client_certificates"])
+    if tls is None and policy.needs_client_certificates:
+        raise InputError("client_certificates needs TLS", hint="set certificate, key and authority")
+    policy.contexts()  # checks the files now
+    if not listen.is_loopback and values["insecure"] != INSECURE:
+        _check_public(policy, values["routers"], listen)
+    return policy
+
+
+def _accounts(clients: str | Mapping[str, Any] | None) -> dict[str, Account] | None:
+    if isinstance(clients, str):
+        return read_accounts_file(Path(clients))
+    return None if clients is None else {name: read_account(name, table) for name, table in clients.items()}
+
+
+def _tls(values: Mapping[str, Any]) -> Tls | None:
+    certificate, key, authority = (values[file] or None for file in SECURITY_FILES)
+    if certificate is None and (key or authority):
+        raise InputError(f"{'key' if key else 'authority'} without a certificate", hint="set certificate too")
+    if certificate is None:
+        return None
+    if authority is None:
+        raise InputError(
+            "certificate without an authority", hint="set authority, which signs the routers' certificates"
+        )
+    return Tls(authority, certificate, key)
+
+
+def check_http(policy: SecurityPolicy, http: Address, insecure: str) -> None:
+    """Raise an `InputError` if the HTTP address is publicly reachable and clients need not authenticate."""
+    if not http.is_loopback and insecure != INSECURE:
+        _check_missing(http, _missing_for_clients(policy))
+
+
+def _check_public(policy: SecurityPolicy, routers: object, listen: Address) -> None:
+    """Raise an `InputError` if a publicly reachable router does not authenticate its peers."""
+    missing = _missing_for_clients(policy)
+    _check_missing(listen, [*missing, *(["list of routers (routers)"] if routers is None else [])])
+
+
+def _missing_for_clients(policy: SecurityPolicy) -> list[str]:
+    found = {
+        "TLS (certificate, key, authority)": policy.tls,
+        "list of clients ([clients.NAME])": policy.access.clients,
+    }
+    return [name for name, value in found.items() if value is None]
+
+
+def _check_missing(address: Address, missing: list[str]) -> None:
+    if missing:
+        raise InputError(
+            f"{address} is reachable from other machines, but has no " + ", no ".join(missing),
+            hint=f'configure them, listen on 127.0.0.1, or set insecure = "{INSECURE}"',
+        )

@@ -5,51 +5,84 @@
     file            listen = "127.0.0.1:4001"       TOML
     default                                         lowest precedence
 
-The keys are those of `Settings`, `security` and `process_settings`, and `listen` and `neighbours`. `clients` is a
-table in the file, or the path of a file with such tables, which several routers can share.
+The keys are those of `Settings`, of the security policy and of `ProcessSettings`, and `listen` and `neighbours`.
+`clients` is a table in the file, or the path of a file with such tables, which several routers can share. A mistake in
+a file has a line; one that several keys make together, that of the first of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.files import Keys, TomlDocument, check_keys, toml, toml_key
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
-from cbnet.network.security import policy as security
-from cbnet.network.security.policy import SecurityPolicy, check_http, read_policy
-from cbnet.network.service import process_settings
-from cbnet.network.service.process_settings import ProcessSettings, process_settings_from
+from cbnet.network.security.access import (
+    SECURITY,
+    SECURITY_FILES,
+    SecurityPolicy,
+    check_http,
+    read_accounts,
+    read_policy,
+)
 
 PREFIX = "CBNET_"
+LOG_FORMATS: Final = ("text", "json")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+_MAX_DRAIN: Final = 3_600.0
+_ORIGIN: Final = re.compile(r"https?://[^/\s?#*]+")
 _CLIENT_VARIABLES = ("CBNET_ROUTER", "CBNET_TOKEN")  # allowed in the same environment
-_FIELDS = {field.name: field for field in fields(Settings)}
-_TYPES: dict[str, type] = {
-    "listen": str, "neighbours": dict, "weights": dict, "trees": int, "roots": tuple,
-    **dict.fromkeys(("cache_bytes", "session_filters", "session_bytes", "queue_bytes"), int),
-    **dict.fromkeys(("handshakes", "handshakes_per_address"), int),
-    "answer": float, "cache_age": float,
-    **dict.fromkeys(("history_messages", "history_bytes"), int), "history_age": float,
-    **dict.fromkeys(("name", "network", "scheme", "commit", "history"), str),
-    **security.TYPES,
-    **process_settings.TYPES,
-    **dict.fromkeys(("heartbeat", "dead", "spacing", "refresh", "lifetime"), float),
-    **dict.fromkeys(("retry", "trace", "settle", "overlap", "silence"), float),
+_SETTINGS: Final = vars(Settings("router"))  # the name has no default
+_PROCESS: Final = {
+    "http": "", "http_origins": (), "http_connections": 1_000,
+    "log": "text", "log_level": "info", "drain": 5.0, "journal": "", "audit": "",
 }  # fmt: skip
-KEYS = (
-    "name", "network", "listen", "neighbours", *(name for name in _FIELDS if name not in ("name", "network")),
-    *security.TYPES, *process_settings.TYPES,
+DEFAULTS: Final[Mapping[str, Any]] = (
+    {"name": "", "network": "", "listen": DEFAULT_ADDRESS, "neighbours": {}}
+    | _SETTINGS | SECURITY | _PROCESS | {"name": None}
 )  # fmt: skip
+_FILES: Final = (*SECURITY_FILES, "journal", "audit")  # paths
+_TYPES: Final = {key: type(default) for key, default in DEFAULTS.items()} | {
+    "name": str, "history": str, "routers": tuple, "clients": dict,
+}  # fmt: skip
 _TYPE_NAMES = {
     str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table",
     tuple: "a list of names",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProcessSettings:
+    """Settings of a router's process that do not affect other routers."""
+
+    http: Address | None = None  # of the HTTP server
+    log: str = "text"  # format
+    log_level: str = "info"  # the lowest
+    drain: float = 0.0  # maximum duration of a graceful shutdown, in seconds; 0: stop at once
+    journal: Path | None = None  # folder for durable subscriptions; without it there can be none
+    audit: str = ""  # file to which refusals are appended
+    http_origins: tuple[str, ...] = ()  # further origins whose web pages may use it
+    http_connections: int = 1_000  # maximum number of concurrent clients, not counting health checks
+
+    def __post_init__(self) -> None:
+        for origin in self.http_origins:
+            if not _ORIGIN.fullmatch(origin):
+                hint = "write it as in https://example.org, without a path"
+                raise InputError(f"http_origins: {origin!r} is not an origin", hint=hint)
+        if self.http_connections < 1:
+            raise InputError(f"invalid http_connections {self.http_connections}", hint="use 1 or more")
+        for key, value, known in (("log", self.log, LOG_FORMATS), ("log_level", self.log_level, LOG_LEVELS)):
+            if value not in known:
+                raise InputError(f"unknown {key} {value!r}", hint="use one of " + ", ".join(known))
+        if not 0 <= self.drain <= _MAX_DRAIN:
+            raise InputError(f"invalid drain time {self.drain:g} s", hint=f"use 0 to {_MAX_DRAIN:,.0f}")
 
 
 class ConfigValue(NamedTuple):
@@ -95,35 +128,67 @@ def configuration(
     file: Path | None, environment: Mapping[str, str], options: Mapping[str, str | None]
 ) -> Configuration:  # fmt: skip
     """Read the configuration of a router from a file, the environment and options."""
-    document = None if file is None else TomlDocument(file)
-    values = {} if document is None else file_values(document, {key: (key,) for key in document.tables})
-    if document is not None:
-        document.finish()
-    return configured(values | _from_environment(environment) | _from_options(options))
+    if file is None:
+        return configured(_from_environment(environment) | _from_options(options))
+    document = TomlDocument(file)
+    places: dict[str, Keys] = {key: (key,) for key in document.tables}
+    values = file_values(document, places)
+    document.finish()
+    return configured_from(document, places, values | _from_environment(environment) | _from_options(options))
+
+
+def configured_from(
+    document: TomlDocument, places: Mapping[str, Keys], given: Mapping[str, ConfigValue]
+) -> Configuration:
+    """Return the configuration of a router from some values; places: where the file has its keys."""
+    try:
+        return configured(given)
+    except InputError as error:
+        own = (key for key in places if error.file is None and given[key].source == str(document.path))
+        cause = next((key for key in own if not _fails_without(key, given, error)), None)
+        if cause is not None:
+            error.at(file=str(document.path), line=document.line(places[cause]))
+        raise
+
+
+def _fails_without(key: str, given: Mapping[str, ConfigValue], error: InputError) -> bool:
+    """Return whether the mistake is there without the value of a key."""
+    other = ConfigValue("router", "default") if key == "name" else _default(key)
+    try:
+        configured({**given, key: other})
+    except InputError as again:
+        return again.problem == error.problem
+    return False
 
 
 def configured(given: Mapping[str, ConfigValue]) -> Configuration:
     """Return the configuration of a router from some values, and defaults for the others."""
-    values = {key: ConfigValue(_default(key), "default") for key in KEYS} | {**given}
-    if values["name"].value is MISSING:
+    values = {key: _default(key) for key in DEFAULTS} | {**given}
+    value = {key: each.value for key, each in values.items()}
+    if value["name"] is None:
         raise InputError("the router has no name", hint="set name = ... in the file, or use --name")
-    listen, neighbours = parse_address(values["listen"].value), _neighbours(values["neighbours"])
-    secured = read_policy({key: values[key].value for key in security.TYPES}, listen, neighbours)
-    process = process_settings_from({key: values[key].value for key in process_settings.TYPES})
+    listen = parse_address(value["listen"])
+    neighbours = {name: parse_address(text) for name, text in value["neighbours"].items()}
+    secured = read_policy(value, listen, neighbours)
+    process = _process_settings(value)
     if process.http is not None:
-        check_http(secured, process.http, values["insecure"].value)
-    if values["history"].value and process.journal is None:
+        check_http(secured, process.http, value["insecure"])
+    if value["history"] and process.journal is None:
         raise InputError("`history` needs a journal", hint='set journal = "FOLDER"')
-    return Configuration(_settings(values), listen, neighbours, secured, process, values)
+    settings = Settings(**{name: value[name] for name in _SETTINGS})
+    return Configuration(settings, listen, neighbours, secured, process, values)
 
 
-def _default(key: str) -> Any:
-    if key == "listen":
-        return DEFAULT_ADDRESS
-    for defaults in (security.DEFAULTS, process_settings.DEFAULTS):
-        if key in defaults:
-            return defaults[key]
-    return {} if _TYPES[key] is dict else _FIELDS[key].default
+def _process_settings(value: Mapping[str, Any]) -> ProcessSettings:
+    paths = {
+        "http": parse_address(value["http"]) if value["http"] else None,
+        "journal": Path(value["journal"]) if value["journal"] else None,
+    }
+    return ProcessSettings(**{key: value[key] for key in _PROCESS} | paths)
+
+
+def _default(key: str) -> ConfigValue:
+    return ConfigValue(DEFAULTS[key], "default")
 
 
 # --- sources
@@ -133,10 +198,12 @@ def file_values(document: TomlDocument, places: Mapping[str, Keys]) -> dict[str,
     """Return the values of a file, by key, and record its mistakes; places: where the file has each key."""
     values = {}
     for key, at in places.items():
-        if key not in KEYS:
-            document.note_unknown(at, KEYS)
+        if key not in DEFAULTS:
+            document.note_unknown(at, [*DEFAULTS])
         elif (value := document.build(at, partial(_file_value, document.path, key, document.at(at)))) is not None:
             values[key] = value
+            if key == "clients" and isinstance(value.value, dict):
+                read_accounts(document, at)  # records their mistakes
     return values
 
 
@@ -146,12 +213,12 @@ def _file_value(path: Path, key: str, value: Any) -> ConfigValue:
 
 def _beside(path: Path, key: str, value: Any) -> Any:
     """Return a value of a file; paths are relative to that file."""
-    is_path = key in (*security.FILES, *process_settings.FILES) or (key == "clients" and isinstance(value, str))
+    is_path = key in _FILES or (key == "clients" and isinstance(value, str))
     return str(path.parent / value) if is_path and value else value
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, ConfigValue]:
-    known = {PREFIX + key.upper(): key for key in KEYS}
+    known = {PREFIX + key.upper(): key for key in DEFAULTS}
     values: dict[str, ConfigValue] = {}
     for variable, text in sorted(environment.items()):
         if not text:
@@ -167,7 +234,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, ConfigValue]:
 
 def _from_options(options: Mapping[str, str | None]) -> dict[str, ConfigValue]:
     texts = {key: text for key, text in options.items() if text is not None}
-    check_keys(texts, KEYS, " in --set")
+    check_keys(texts, DEFAULTS, " in --set")
     return {key: ConfigValue(_read(key, text, f"--{key}"), "option") for key, text in texts.items()}
 
 
@@ -221,14 +288,3 @@ def _typed_in(key: str, value: Any, where: str) -> Any:
         return int(value) if type(value) in (int, str) else _typed("trees", value, where)
     except ValueError:
         raise InputError(f"{where}: {value!r} is not a whole number") from None
-
-
-# --- values
-
-
-def _settings(values: Mapping[str, ConfigValue]) -> Settings:
-    return Settings(**{name: values[name].value for name in _FIELDS})
-
-
-def _neighbours(neighbours: ConfigValue) -> dict[str, Address]:
-    return {name: parse_address(text) for name, text in neighbours.value.items()}

@@ -20,12 +20,12 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import Frame, RefusedFrame, Reload, Reloaded, frame_number
 from cbnet.network.protocol.operation_frames import MAX_CHANGES
 from cbnet.network.protocol.reasons import refusal_code
-from cbnet.network.security import policy
+from cbnet.network.security.access import SECURITY
 from cbnet.network.security.tls import TlsContexts
 from cbnet.network.service.configuration import Configuration
 from cbnet.network.transport.tcp_router import TcpRouter
 
-RELOADED_KEYS: Final = frozenset((*policy.TYPES, *settings.RELOADED, "neighbours", "log_level", "drain", "audit"))
+RELOADED_KEYS: Final = frozenset((*SECURITY, *settings.RELOADED, "neighbours", "log_level", "drain", "audit"))
 _MAX_NAMES: Final = 10  # in the text of a change
 
 

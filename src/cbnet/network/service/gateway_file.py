@@ -17,14 +17,13 @@ Keys before the tables apply to the routers of all domains.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cbnet.errors import InputError
 from cbnet.files import Keys, TomlDocument
-from cbnet.network.service.configuration import Configuration, ConfigValue, configured, file_values
+from cbnet.network.service.configuration import Configuration, configured_from, file_values
 from cbnet.routing.domains.summary import summary
 
 _DOMAIN_KEYS = ("listen", "network", "neighbours", "weights", "http")  # allowed only in a domain
@@ -54,31 +53,34 @@ def read_gateway(path: Path) -> GatewayPlan:
     values = file_values(document, shared)
     document.finish()
     document.tables["domain"] = domains
-    own = [_domain_values(document, number) for number in range(len(domains))]
+    own = [_domain_places(document, number) for number in range(len(domains))]
+    given = [values | file_values(document, places) for places in own]
     document.finish()
     try:
-        sides = [configured(values | each) for each in own]
-        _check_unique("network", [each.settings.network for each in sides])
-        _check_unique("listen", [str(each.listen) for each in sides if each.listen.port])
+        sides = [configured_from(document, shared | places, each) for places, each in zip(own, given, strict=True)]
     except InputError as error:
         raise error.at(file=str(path)) from None
+    _check_unique(document, "network", [each.settings.network for each in sides])
+    _check_unique(document, "listen", [str(each.listen) if each.listen.port else None for each in sides])
+    document.finish()
     return GatewayPlan(document.tables["name"], outside, sides)
 
 
-def _domain_values(document: TomlDocument, number: int) -> dict[str, ConfigValue]:
-    """Return the values in the table of one domain."""
+def _domain_places(document: TomlDocument, number: int) -> dict[str, Keys]:
+    """Return where the file has the keys of one domain, after noting those that are not allowed there."""
     places: dict[str, Keys] = {key: ("domain", number, key) for key in document.at(("domain", number))}
     for key in _PROCESS_KEYS:
         if key in places:
             hint = "set it before the tables, for all domains"
             document.note(places[key], f"{key} is not allowed in a domain", hint)
-    return file_values(document, places)
+    return places
 
 
-def _check_unique(key: str, values: list[str]) -> None:
-    duplicates = [value for value, count in Counter(values).items() if count > 1]
-    if duplicates:
-        raise InputError(f"two domains have {key} = {duplicates[0]!r}", hint="use a different value in each")
+def _check_unique(document: TomlDocument, key: str, values: list[str | None]) -> None:
+    for number, value in enumerate(values):
+        if value is not None and value in values[:number]:
+            problem = f"two domains have {key} = {value!r}"
+            document.note(("domain", number, key), problem, "use a different value in each")
 
 
 def _check_domains(domains: Any) -> None:

@@ -39,8 +39,8 @@ from cbnet.network.announce.announcements import NodeData
 from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
+from cbnet.network.service.configuration import ProcessSettings
 from cbnet.network.service.node_data import NodePredicates, read_computed_tables
-from cbnet.network.service.process_settings import ProcessSettings
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import run_router
 

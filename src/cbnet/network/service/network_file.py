@@ -29,9 +29,13 @@ A folder written by the pipeline has more:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from cbnet.errors import InputError
 from cbnet.files import TomlDocument
@@ -42,14 +46,21 @@ from cbnet.topology.graph.generators import GENERATORS
 VERSION = 1
 NAME = "network.toml"
 _MANIFESTS = "_snapshot-*/_cbnet.json"  # of the complete snapshots of a result of the pipeline
-_KEYS = {
-    "": ("version", "predicates", "topology", "network", "ports", "tables"),
-    "topology": ("graph", "seed", "largest", "roots"),
-    "network": ("name", "scheme", "trees", "commit"),
-}
-_TYPES = {
-    "graph": str, "seed": int, "largest": bool, "roots": list, "name": str, "scheme": str, "trees": int, "commit": str,
-}  # fmt: skip
+_KEYS = ("version", "predicates", "topology", "network", "ports", "tables")
+
+
+class _Topology(Struct):
+    graph: str = ""
+    seed: int = 0
+    largest: bool = False
+    roots: list[str | int] = []
+
+
+class _Network(Struct, omit_defaults=True):
+    name: str = "cbnet"
+    scheme: str = "multitree"
+    trees: int = 1
+    commit: str = "publisher"
 
 
 @dataclass
@@ -97,91 +108,71 @@ def snapshot_folder(folder: Path) -> Path:
 def read_network(path: Path, seed: int | None = None) -> NetworkPlan:
     """Read a network file; `seed` overrides that of the file."""
     document = TomlDocument(path)
-    document.check_keys((), document.tables, _KEYS[""])
-    shape, network = (_table(document, name) for name in ("topology", "network"))
+    document.check_keys((), document.tables, _KEYS)
+    version = document.tables.get("version", VERSION)
+    if version != VERSION:
+        problem = f"unknown version {version!r} of network files"
+        document.note(("version",), problem, f"this cbnet reads version {VERSION}")
+    shape, network = document.section(_Topology, ("topology",)), document.section(_Network, ("network",))
     document.finish()
-    try:
-        return _plan(document.tables, shape, network, path.parent, seed)
-    except InputError as error:
-        raise error.at(file=error.file or str(path)) from None
-
-
-def _plan(
-    content: dict[str, Any], shape: dict[str, Any], network: dict[str, Any], folder: Path, seed: int | None
-) -> NetworkPlan:
-    if content.get("version", VERSION) != VERSION:
-        problem = f"unknown version {content['version']!r} of network files"
-        raise InputError(problem, hint=f"this cbnet reads version {VERSION}")
-    if "graph" not in shape:
-        raise InputError("no graph given", hint='write graph = "powerlaw:20", or a file, in [topology]')
-    seed = shape.get("seed", 0) if seed is None else seed
-    graph = topology(_graph(shape["graph"], folder), seed, largest=shape.get("largest", False))
+    assert shape is not None
+    assert network is not None
+    graph = document.build(("topology", "graph"), partial(_graph, shape, path.parent, seed))
+    document.finish()
+    assert graph is not None
     names = {str(name) for name in graph.names}
-    roots = _roots(shape.get("roots", []), names)
-    if roots:
-        network = {"trees": len(roots), "roots": roots} | network
-    ports, data = _ports(content.get("ports", {}), names), _data(content, folder, names)
-    return NetworkPlan(graph, ports=ports, data=data, **network)
-
-
-def _roots(roots: list[Any], names: set[str]) -> tuple[str, ...]:
-    for root in roots:
+    for root in shape.roots:
         if str(root) not in names:
-            raise InputError(f"the root {root!r} is not a node of the graph")
-    return tuple(map(str, roots))
+            document.note(("topology", "roots"), f"the root {root!r} is not a node of the graph")
+    settings = {"trees": len(shape.roots), "roots": tuple(map(str, shape.roots))} if shape.roots else {}
+    ports, data = _ports(document, names), _data(document, path.parent, names)
+    document.finish()
+    return NetworkPlan(graph, ports=ports, data=data, **(settings | to_builtins(network)))
 
 
-def _data(content: dict[str, Any], folder: Path, names: set[str]) -> InitialFiles | None:
+def _graph(shape: _Topology, folder: Path, seed: int | None) -> Graph:
+    """Return the graph of a generator, or of a file, relative to the folder of the network."""
+    if not shape.graph:
+        raise InputError("no graph given", hint='write graph = "powerlaw:20", or a file, in [topology]')
+    kind, colon, _ = shape.graph.partition(":")
+    source = shape.graph if colon and kind in GENERATORS else str(folder / shape.graph)
+    return topology(source, shape.seed if seed is None else seed, largest=shape.largest)
+
+
+def _data(document: TomlDocument, folder: Path, names: set[str]) -> InitialFiles | None:
     """Return the paths of the predicates and tables; None if there are no predicates."""
-    tables = content.get("tables", {})
+    tables, predicates = document.at(("tables",)), document.tables.get("predicates")
     if not isinstance(tables, dict) or not all(isinstance(each, str) for each in tables.values()):
-        raise InputError("tables must be a table of files", hint="begin it with a line [tables]")
-    for name in tables:
-        if name not in names:
-            raise InputError(f"[tables] names {name!r}, which is not a router of the graph")
-    predicates = content.get("predicates")
+        document.note(("tables",), "tables must be a table of files", "begin it with a line [tables]")
+        return None
+    _check_routers(document, "tables", tables, names)
     if predicates is None:
         if tables:
-            raise InputError("there are tables but no predicates", hint="give both, or neither")
-        return None
-    if not isinstance(predicates, str):
-        raise InputError(f"predicates must be a file name, not {predicates!r}")
-    if not (folder / predicates).exists():
-        raise InputError(f"there is no {predicates} in the same folder", hint="run the pipeline again")
-    return InitialFiles(folder / predicates, {name: folder / path for name, path in tables.items()})
+            document.note(("tables",), "there are tables but no predicates", "give both, or neither")
+    elif not isinstance(predicates, str):
+        document.note(("predicates",), f"predicates must be a file name, not {predicates!r}")
+    elif not (folder / predicates).exists():
+        document.note(("predicates",), f"there is no {predicates} in the same folder", "run the pipeline again")
+    else:
+        return InitialFiles(folder / predicates, {name: folder / path for name, path in tables.items()})
+    return None
 
 
-def _table(document: TomlDocument, name: str) -> dict[str, Any]:
-    """Return a table of the file; record its mistakes."""
-    table = document.at((name,))
-    if not isinstance(table, dict):
-        document.note((name,), f"{name} must be a table", f"begin it with a line [{name}]")
-        return {}
-    document.check_keys((name,), table, _KEYS[name])
-    for key, value in table.items():
-        if key in _KEYS[name] and type(value) is not _TYPES[key]:
-            document.note((name, key), f"{key} in [{name}] must be {_type_name(_TYPES[key])}, not {value!r}")
-    return table
-
-
-def _graph(text: str, folder: Path) -> str:
-    """Return the specification of a graph; a file is relative to the folder of the network."""
-    kind, colon, _ = text.partition(":")
-    return text if colon and kind in GENERATORS else str(folder / text)
-
-
-def _ports(ports: Any, names: set[str]) -> dict[str, int]:
+def _ports(document: TomlDocument, names: set[str]) -> dict[str, int]:
+    ports = document.at(("ports",))
     if not isinstance(ports, dict):
-        raise InputError("ports must be a table", hint="begin it with a line [ports]")
+        document.note(("ports",), "ports must be a table", "begin it with a line [ports]")
+        return {}
+    _check_routers(document, "ports", ports, names)
     for name, port in ports.items():
-        if name not in names:
-            raise InputError(f"[ports] names {name!r}, which is not a router of the graph")
         if type(port) is not int or not 1 <= port <= 65_535:
-            raise InputError(f"{port!r} is not a port", hint="use a whole number from 1 to 65535")
-    if len(set(ports.values())) < len(ports):
-        raise InputError("two routers have the same port")
-    return dict(ports)
+            document.note(("ports", name), f"{port!r} is not a port", "use a whole number from 1 to 65535")
+    if len({*map(str, ports.values())}) < len(ports):
+        document.note(("ports",), "two routers have the same port")
+    return ports
 
 
-def _type_name(kind: type) -> str:
-    return {str: "a string", int: "a whole number", bool: "true or false", list: "a list"}[kind]
+def _check_routers(document: TomlDocument, section: str, named: Iterable[str], names: set[str]) -> None:
+    for name in named:
+        if name not in names:
+            document.note((section, name), f"[{section}] names {name!r}, which is not a router of the graph")

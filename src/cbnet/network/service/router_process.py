@@ -23,15 +23,15 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.router.gateway import Gateway
 from cbnet.network.router.router import no_file
-from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
-from cbnet.network.service.configuration import Configuration
+from cbnet.network.security.access import OPEN_POLICY, SecurityPolicy
+from cbnet.network.service.configuration import Configuration, ProcessSettings
 from cbnet.network.service.configuration_reload import ConfigurationReload
 from cbnet.network.service.gateway_file import GatewayPlan
-from cbnet.network.service.process_settings import DEFAULT_PROCESS, ProcessSettings
 from cbnet.network.transport.event_loop import wait_first
 from cbnet.network.transport.tcp_router import TcpRouter
 
 _GATEWAY_TICK = 0.1  # seconds
+_DEFAULT_PROCESS = ProcessSettings()
 
 
 class ConfigurationSource(NamedTuple):
@@ -50,7 +50,7 @@ async def serve(
     lifeline: int | None = None,
     security: SecurityPolicy = OPEN_POLICY,
     data: Callable[[], NodeData] = NodeData,
-    process: ProcessSettings = DEFAULT_PROCESS,
+    process: ProcessSettings = _DEFAULT_PROCESS,
     source: ConfigurationSource | None = None,
 ) -> None:
     """Run a router until SIGTERM or SIGINT.

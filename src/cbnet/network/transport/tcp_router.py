@@ -38,8 +38,7 @@ from cbnet.network.protocol.frames import Close, Frame, Lost, Packet, Ping
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import Data
 from cbnet.network.router.router import Router
-from cbnet.network.security.access import Access
-from cbnet.network.security.policy import OPEN_POLICY, SecurityPolicy
+from cbnet.network.security.access import OPEN_POLICY, Access, SecurityPolicy
 from cbnet.network.security.tls import TlsContext, TlsContexts, dial, tls_error_text
 from cbnet.network.transport.acceptor import Acceptor
 from cbnet.network.transport.back_pressure import PacketFlow, is_stalled

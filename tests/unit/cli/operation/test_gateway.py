@@ -18,4 +18,4 @@ def test_gateway_reports_an_invalid_file(cbnet, tmp_path):
     file.write_text(GOOD.replace('"y"', '"x"'))
     outcome = cbnet("gateway", file)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == f"error: {file}: two domains have network = 'x'; use a different value in each\n"
+    assert outcome.err == f"error: {file}:6: two domains have network = 'x'; use a different value in each\n"

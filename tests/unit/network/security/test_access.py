@@ -8,7 +8,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import Hello, Ping, Pong, RefusedFrame
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.router.router import Router
-from cbnet.network.security.access import Access, Account, read_accounts
+from cbnet.network.security.access import Access, Account, read_account
 from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
 from cbnet.network.security.tokens import new_token
 
@@ -124,7 +124,10 @@ def test_a_token_is_in_no_text_about_a_hello():
 
 
 def test_clients_are_read_from_tables():
-    found = read_accounts({"ticker": {"token": TICKER.hash, "publish": "x = 1"}, "card": {"watch": True}})
+    found = {
+        name: read_account(name, table)
+        for name, table in {"ticker": {"token": TICKER.hash, "publish": "x = 1"}, "card": {"watch": True}}.items()
+    }
     assert found["ticker"].token == TICKER.hash
     nothing = parse("false")
     assert found["ticker"].rights == Rights(
@@ -137,14 +140,14 @@ def test_clients_are_read_from_tables():
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"a": 5}, "clients.a must be a table; start it with [clients.a]"),
-        ({"a": {"tokn": "x"}}, "unknown key 'tokn' in [clients.a]; did you mean 'token'?"),
-        ({"a": {"token": "a.secret"}}, "token in [clients.a] is not the hash of a token"),
-        ({"a\n": {}}, "is not a valid client name"),
+        (("a", 5), "clients.a must be a table; start it with [clients.a]"),
+        (("a", {"tokn": "x"}), "unknown key 'tokn' in [clients.a]; did you mean 'token'?"),
+        (("a", {"token": "a.secret"}), "token in [clients.a] is not the hash of a token"),
+        (("a\n", {}), "is not a valid client name"),
     ],
 )
 def test_invalid_account_is_reported_without_quoting_the_token(said, problem):
     with pytest.raises(InputError) as raised:
-        read_accounts(said)
+        read_account(*said)
     assert problem in str(raised.value)
     assert "secret" not in str(raised.value)

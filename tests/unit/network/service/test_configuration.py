@@ -6,7 +6,7 @@ import pytest
 
 from cbnet import InputError
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.service.configuration import configuration
+from cbnet.network.service.configuration import ProcessSettings, configuration
 
 
 @pytest.fixture
@@ -138,6 +138,62 @@ def test_all_mistakes_of_a_file_are_reported_with_their_lines(file):
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "environment", "line"),
+    [
+        ('name = "a"\nheartbeat = 2\ndead = 1.5\n', {}, 2),
+        ('dead = 1.5\nname = "a"\n\nheartbeat = 2\n', {}, 1),
+        ('name = "a"\nheartbeat = 9\n', {}, 2),
+        ('name = "a"\n\nhistory = "x > 0"', {}, 3),
+        ('\nname = ""', {}, 2),
+        ('name = "a"\nlisten = "x"', {}, 2),
+        ('name = "a"\nkey = "k.pem"', {}, 2),
+        ('name = "a"\nlisten = "0.0.0.0:1"\nrouters = ["b"]', {}, 2),
+        ('name = "a"\ntrees = 3\nheartbeat = 9\n', {"CBNET_DEAD": "5"}, 3),
+        ('name = "a"\nheartbeat = 2\n', {"CBNET_HEARTBEAT": "9"}, None),  # the file did not say so
+        ('network = "n"', {}, None),  # no name
+    ],
+)
+def test_a_mistake_of_several_keys_has_the_line_of_the_first_of_them(file, text, environment, line):
+    with pytest.raises(InputError) as raised:
+        configuration(file(text), environment, {})
+    assert raised.value.line == line
+
+
+def test_mistakes_in_the_clients_of_a_router_file_have_lines(file):
+    path = file('name = "a"\n[clients.b]\npublish = 5\n[clients.c]\n\n[clients.d]\nx = 1\n')
+    with pytest.raises(InputError) as raised:
+        configuration(path, {}, {})
+    assert [(mistake.line, mistake.problem) for mistake in raised.value.errors] == [
+        (2, "publish in [clients.b] must be a predicate, not 5"),
+        (6, "unknown key 'x' in [clients.d]"),
+    ]
+
+
 def test_missing_file_is_an_error(tmp_path):
     with pytest.raises(InputError, match="cannot read: No such file"):
         configuration(tmp_path / "none.toml", {}, {})
+
+
+# --- settings of the process
+
+
+def test_http_is_off_by_default():
+    assert configuration(None, {}, {"name": "a"}).process == ProcessSettings(None, "text", "info", 5.0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("http", "nowhere", "is not an address"),
+        ("http_origins", "*", "http_origins: '\\*' is not an origin; write it as in https://example.org"),
+        ("http_connections", "0", "invalid http_connections 0; use 1 or more"),
+        ("log", "xml", "unknown log 'xml'; use one of text, json"),
+        ("log_level", "loud", "unknown log_level 'loud'; use one of debug"),
+        ("drain", "-1", "invalid drain time -1 s; use 0 to 3,600"),
+        ("drain", "nan", "invalid drain time"),
+    ],
+)
+def test_invalid_setting_of_the_process_is_an_input_error(key, value, problem):
+    with pytest.raises(InputError, match=problem):
+        configuration(None, {}, {"name": "a", key: value})

@@ -66,7 +66,7 @@ def test_network_of_the_pipeline_is_read(file, tmp_path):
 def test_largest_component_is_kept_on_request(file, tmp_path):
     (tmp_path / "graph.txt").write_text("a b\nb c\nx y\n")
     assert len(read_network(file('[topology]\ngraph = "graph.txt"\nlargest = true')).graph) == 3
-    with pytest.raises(InputError, match=r"largest in \[topology\] must be true or false, not 1"):
+    with pytest.raises(InputError, match=r"network.toml:3: largest: expected true or false, got a whole number"):
         read_network(file('[topology]\ngraph = "graph.txt"\nlargest = 1'))
 
 
@@ -84,20 +84,20 @@ def test_folder_without_initial_predicates_is_an_error(file, tmp_path):
     ("text", "problem"),
     [
         ("", "no graph given"),
-        ("version = 2", "unknown version 2 of network files"),
-        ("topology = 5", "topology must be a table"),
+        ("version = 2", "network.toml:1: unknown version 2 of network files"),
+        ("topology = 5", "network.toml:1: this must be a section; begin it with a line [topology]"),
         ('[topology]\ngraph = "ring:4"\nsize = 3', "unknown key 'size' in [topology]"),
-        ('[topology]\ngraph = 5', "graph in [topology] must be a string, not 5"),
-        ('[topology]\ngraph = "ring:4"\n[ports]\n9 = 1', "[ports] names '9', which is not a router"),
-        ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 0', "0 is not a port"),
-        ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 5\n2 = 5', "two routers have the same port"),
-        ('[topology]\ngraph = "none.txt"', "there is no file or generator"),
-        ('[topology]\ngraph = "ring:4"\nroots = [9]', "the root 9 is not a node"),
-        ('predicates = "p.parquet"\n[topology]\ngraph = "ring:4"', "there is no p.parquet in the same folder"),
-        ('predicates = 5\n[topology]\ngraph = "ring:4"', "predicates must be a file name, not 5"),
-        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = "1.cbt"', "there are tables but no predicates"),
-        ('[topology]\ngraph = "ring:4"\n[tables]\n9 = "1.cbt"', "[tables] names '9', which is not a router"),
-        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = 5', "tables must be a table of files"),
+        ('[topology]\ngraph = 5', "network.toml:2: graph: expected a string, got a whole number"),
+        ('[topology]\ngraph = "ring:4"\n[ports]\n9 = 1', "network.toml:4: [ports] names '9', which is not a router"),
+        ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 0', "network.toml:4: 0 is not a port"),
+        ('[topology]\ngraph = "ring:4"\n[ports]\n1 = 5\n2 = 5', "network.toml:3: two routers have the same port"),
+        ('[topology]\ngraph = "none.txt"', "network.toml:2: there is no file or generator"),
+        ('[topology]\ngraph = "ring:4"\nroots = [9]', "network.toml:3: the root 9 is not a node"),
+        ('predicates = "p.parquet"\n[topology]\ngraph = "ring:4"', "network.toml:1: there is no p.parquet in the same folder"),
+        ('predicates = 5\n[topology]\ngraph = "ring:4"', "network.toml:1: predicates must be a file name, not 5"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = "1.cbt"', "network.toml:3: there are tables but no predicates"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n9 = "1.cbt"', "network.toml:4: [tables] names '9', which is not a router"),
+        ('[topology]\ngraph = "ring:4"\n[tables]\n1 = 5', "network.toml:3: tables must be a table of files"),
         ("[topology", "not TOML"),
     ],
 )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from support.certificates import Authority
 
 from cbnet import InputError
-from cbnet.network.security.policy import INSECURE
+from cbnet.network.security.access import INSECURE
 from cbnet.network.security.tokens import new_token
 from cbnet.network.service.configuration import configuration
 
