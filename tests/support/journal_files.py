@@ -3,7 +3,7 @@
 import sqlite3
 
 from cbnet.network.durable.journal import Committed, Read, Stalled
-from cbnet.network.transport.journal.sqlite_journal import SqliteJournal
+from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 PAGE = 4_096  # bytes
 

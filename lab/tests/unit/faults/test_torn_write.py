@@ -5,7 +5,7 @@ import pytest
 
 from cbnet.network.durable.journal import Append, Entry, SavedSubscription, SaveSubscription
 from cbnet.network.protocol.frames import DurableLimits
-from cbnet.network.transport.journal.sqlite_journal import FILE, SqliteJournal
+from cbnet.network.transport.sqlite_journal import FILE, SqliteJournal
 from cbnet_lab.faults.driver.processes import committed_end, tear
 
 

@@ -79,7 +79,7 @@ class RouterCollector(Collector):
 
     def _interfaces(self) -> Iterator[Metric]:
         labels = ["role", "interface"]
-        totals = self._tcp.interfaces()
+        totals = self._router.links.interfaces()
         for name, text, attribute in (
             ("cbnet_messages_received", "Messages received, by interface.", "messages_received"),
             ("cbnet_messages_sent", "Messages sent or queued, by interface.", "messages_sent"),

@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from cbnet._kernels.link_output import LinkOutput
-from cbnet.network.link.link import Link
 from cbnet.network.protocol.frames import (
     Answer,
     Close,
@@ -35,6 +34,9 @@ from cbnet.network.protocol.frames import (
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import FrameReader, encode, encode_body
 from cbnet.network.security.tls import certificate_names
+
+if TYPE_CHECKING:
+    from cbnet.network.link.link import Link
 
 _COUNTED = frozenset(
     {

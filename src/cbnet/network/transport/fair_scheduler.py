@@ -10,8 +10,15 @@ thousands may arrive at once. They are processed one by one. After `TIME_SLICE` 
 that forwards inquiries, is paused for as long as its frames took, and nothing is read from it: a client gets at most
 half of the processor time, over all its links.
 
-A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`). One that sends
-more than its rates allow is paused (`client_rates`).
+A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`).
+
+An account may have rates: messages and bytes per second, over all its links, with a reserve of one second. Traffic
+beyond them is not refused: its links are not read until the reserve has recovered, and nothing is lost.
+
+    reserve ──► messages that are handled now ──► reserve used up ──► pause ──► …
+
+The kernel handles at most as many messages as the reserve allows. Bytes are counted as they are read, up to 128 KiB at
+a time: the reserve of bytes may become negative, and the pause lasts until it is not.
 """
 
 from __future__ import annotations
@@ -20,10 +27,11 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from time import thread_time
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from cbnet._kernels.fast_path import DONE, LATE
 from cbnet.network.forwarding.fast_forwarding import Progress
+from cbnet.network.link.link import Link
 from cbnet.network.protocol.frames import (
     Frame,
     Inquiry,
@@ -40,11 +48,12 @@ from cbnet.network.protocol.frames import (
     frame_number,
 )
 from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
-from cbnet.network.transport.client_rates import ClientRates
+from cbnet.network.router.router import ANY_NUMBER
 from cbnet.network.transport.connection import Connection
 
 TIME_SLICE = 0.02  # seconds of processor time
 WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process, may take the processor meanwhile
+_SHORTEST_PAUSE: Final = 0.005  # seconds, so that several messages are handled after it
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 announced filters, which take about 5 ms
 _SLOW: frozenset[type[Frame]] = frozenset(
@@ -228,3 +237,72 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
     except WireError as error:
         return _Batch(frames, start, error.reason)
     return _Batch(frames, start) if frames or reader.skipped else _NOTHING
+
+
+class Reserve:
+    """The unused part of a rate; at most the amount that accrues in one second."""
+
+    def __init__(self, now: float) -> None:
+        self._left: float | None = None  # None: full
+        self._since = now
+
+    def left(self, rate: int, now: float) -> float:
+        """Return the remaining amount."""
+        accrued = rate * max(0.0, now - self._since)
+        self._since = now
+        self._left = float(rate) if self._left is None else min(self._left + accrued, float(rate))
+        return self._left
+
+    def use(self, count: int) -> None:
+        """Use `count` of the reserve; an excess over the remaining amount becomes a debt."""
+        if self._left is not None:
+            self._left -= count
+
+
+class _Account:
+    """The reserves of an account, which outlive its links: a client cannot refill them by reconnecting."""
+
+    def __init__(self, now: float) -> None:
+        self.messages = Reserve(now)
+        self.bytes = Reserve(now)
+
+
+class ClientRates:
+    """The rate limits of all accounts of a router."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, _Account] = {}
+
+    def allowed(self, link: Link, now: float) -> int:
+        """Return how many messages of a link may be handled now."""
+        rate = link.rights.messages_per_second
+        if rate is None:
+            return ANY_NUMBER
+        return max(0, int(self._account(link, now).messages.left(rate, now)))
+
+    def pause(self, link: Link, now: float) -> float:
+        """Count the traffic received over a link; return the seconds for which its client must be paused."""
+        rights, pause = link.rights, 0.0
+        if rights.messages_per_second is None and rights.bytes_per_second is None:
+            return 0.0
+        account, (messages, bytes) = self._account(link, now), link.counted
+        self.begin(link)
+        if (rate := rights.messages_per_second) is not None:
+            left = account.messages.left(rate, now) - (link.counted[0] - messages)
+            account.messages.use(link.counted[0] - messages)
+            pause = (1.0 - left) / rate
+        if (rate := rights.bytes_per_second) is not None:
+            left = account.bytes.left(rate, now) - (link.counted[1] - bytes)
+            account.bytes.use(link.counted[1] - bytes)
+            pause = max(pause, -left / rate)
+        return max(pause, _SHORTEST_PAUSE) if pause > 0 else 0.0
+
+    def begin(self, link: Link) -> None:
+        """Start counting from now on the traffic of a link whose rights may have changed."""
+        link.counted = link.traffic.messages_received, link.traffic.received
+
+    def _account(self, link: Link, now: float) -> _Account:
+        account = self._accounts.get(link.account)
+        if account is None:
+            account = self._accounts[link.account] = _Account(now)
+        return account

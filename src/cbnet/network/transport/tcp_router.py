@@ -23,14 +23,13 @@ from itertools import count
 from pathlib import Path
 from ssl import SSLError
 
-from cbnet._kernels.link_output import LinkOutput, LinkTraffic
+from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.errors import NotTrusted, Refused
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.actions import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
-from cbnet.network.link.link import Interface
 from cbnet.network.link.settings import Settings
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.addresses import Address
@@ -43,14 +42,13 @@ from cbnet.network.security.tls import TlsContext, TlsContexts, dial, tls_error_
 from cbnet.network.transport.acceptor import Acceptor
 from cbnet.network.transport.back_pressure import PacketFlow, is_stalled
 from cbnet.network.transport.backoff import Backoff
-from cbnet.network.transport.client_rates import ClientRates
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
-from cbnet.network.transport.fair_scheduler import FairScheduler
-from cbnet.network.transport.journal.journal_thread import JournalThread
-from cbnet.network.transport.journal.sqlite_journal import SqliteJournal
+from cbnet.network.transport.fair_scheduler import ClientRates, FairScheduler
+from cbnet.network.transport.journal_thread import JournalThread
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
 from cbnet.network.transport.queue_budget import QueueBudget
+from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between checks whether a neighbour must be dialled
@@ -125,7 +123,7 @@ class TcpRouter:
         for name in before:
             if neighbours.get(name) != before[name]:
                 self._dialling.pop(name).cancel()
-        self.perform(self.router.reload(settings, access, self._now))
+        self.perform(self.router.reload(settings, access, self.now))
         self._apply_limits()
         for link in self.router.links.all():
             self._rates.begin(link)
@@ -197,7 +195,7 @@ class TcpRouter:
         """Register a new connection."""
         number, output = next(self._numbers), connection.output
         self._connections[number] = connection
-        actions = self.router.opened(number, self._now, connection.names, connection.peer_address, output)
+        actions = self.router.opened(number, self.now, connection.names, connection.peer_address, output)
         link = self.router.links.get(number)
         assert link is not None
         connection.link = link
@@ -210,7 +208,7 @@ class TcpRouter:
     def forward(self, connection: Connection, data: Data, start: int, most: int) -> Progress | None:
         """Pass bytes to the fast path of the router; return None if the connection was closed."""
         link = connection.link
-        progress = self.router.forward(link.id, data, start, len(data), self._now, most)
+        progress = self.router.forward(link.id, data, start, len(data), self.now, most)
         self.perform(progress.actions, connection)
         for number in progress.written:
             written = self._connections.get(number)
@@ -231,7 +229,7 @@ class TcpRouter:
             link.close_reason = frames[-1].reason
         if link.is_router:
             frames = self._flow.received(connection, frames)
-        self.perform(self.router.received_all(link.id, frames, self._now), connection)
+        self.perform(self.router.received_all(link.id, frames, self.now), connection)
         if connection.reader.skipped:
             self.router.counters[DropReason.PACKET_TOO_LONG.key] += connection.reader.skipped
             connection.reader.skipped = 0
@@ -239,7 +237,7 @@ class TcpRouter:
             self._begin_work()
         if not link.is_open:
             return False
-        self.event_log.link_up(link, self._now)
+        self.event_log.link_up(link, self.now)
         self._acceptor.forget(connection)
         connection.output.drops = link.drops_when_slow
         if link.is_router:
@@ -250,13 +248,13 @@ class TcpRouter:
     def failed(self, connection: Connection, reason: str, code: ReasonCode = ReasonCode.PROTOCOL) -> None:
         """Close a connection, such as one that carried invalid bytes."""
         if connection.link.is_open:  # otherwise an earlier frame has closed it
-            self.perform(self.router.failed(connection.link.id, reason, code, self._now))
+            self.perform(self.router.failed(connection.link.id, reason, code, self.now))
 
     def closed(self, connection: Connection) -> None:
         """Report the end of a connection to the router, after its last frames."""
         if not self._scheduler.defer_close(connection) and connection.link.id in self._connections:
             self._forget(connection, connection.end_reason)
-            self.perform(self.router.closed(connection.link.id, self._now))
+            self.perform(self.router.closed(connection.link.id, self.now))
 
     def congested(self, connection: Connection, dropped: int) -> None:
         """Count dropped frames, of which a client is notified later; close a connection whose queue is overfull."""
@@ -320,14 +318,10 @@ class TcpRouter:
         """The TLS context of accepted connections; None: no TLS."""
         return self._contexts.server
 
-    def interfaces(self) -> dict[Interface, LinkTraffic]:
-        """Return the traffic of each interface since the start."""
-        return self.router.links.interfaces()
-
     # --- internals
 
     def _journalled(self, event: JournalEvent) -> None:
-        self.perform(self.router.journalled(event, self._now))
+        self.perform(self.router.journalled(event, self.now))
 
     async def _until(self, condition: Callable[[], bool], end: float) -> None:
         """Wait for a condition, at most until the time `end`."""
@@ -345,10 +339,6 @@ class TcpRouter:
 
     def _pending(self) -> int:
         return sum(connection.pending for connection in self._connections.values())
-
-    @property
-    def _now(self) -> float:
-        return self._loop.time()
 
     def _apply_limits(self) -> None:
         settings, context = self.router.settings, self._contexts.server
@@ -385,7 +375,7 @@ class TcpRouter:
     def _forget(self, connection: Connection, reason: str) -> None:
         """Remove a closed connection; the router removes its link."""
         del self._connections[connection.link.id]
-        self.event_log.link_down(connection.link, reason, self._now)
+        self.event_log.link_down(connection.link, reason, self.now)
         for part in (self._scheduler, self._acceptor, self._flow):
             part.forget(connection)
         self._begin_work()
@@ -399,13 +389,13 @@ class TcpRouter:
         """Run some deferred work of the router, and the rest after other connections have been served."""
         self._is_working = self.router.has_work
         if self._is_working:
-            self.perform(self.router.work(self._now))
+            self.perform(self.router.work(self.now))
             self._loop.call_soon(self._work)
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
-            now = self._now
+            now = self.now
             for connection in self._scheduler.waiting:
                 self.router.held(connection.link.id, now)
             self._keep_alive(now)
@@ -443,12 +433,12 @@ class TcpRouter:
             try:
                 async with asyncio.timeout(_DIAL_TIMEOUT):
                     connection = await dial(self._connection, address, self._contexts.client)
-                began = self._now
+                began = self.now
                 self._dialled[name] = connection
                 await connection.ended
                 if isinstance(connection.error, SSLError):
                     self._not_trusted(f"to {name}: {tls_error_text(connection.error, str(address))}")
-                if self._now - began > _DIAL_TIMEOUT:
+                if self.now - began > _DIAL_TIMEOUT:
                     backoff.reset()
             except NotTrusted as error:
                 self._not_trusted(f"to {name}: {error}")

@@ -6,7 +6,7 @@ from cbnet.network.link.link import Link
 from cbnet.network.protocol.frames import Hello
 from cbnet.network.router.router import ANY_NUMBER
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
-from cbnet.network.transport.client_rates import ClientRates
+from cbnet.network.transport.fair_scheduler import ClientRates
 
 
 def link(id, rights, name="ticker"):

@@ -27,8 +27,8 @@ from cbnet.network.durable.journal import (
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLimits, DurableLost, HistoryStart, HomeRecord
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet.network.transport.journal.journal_thread import JournalThread
-from cbnet.network.transport.journal.sqlite_journal import FILE, SqliteJournal
+from cbnet.network.transport.journal_thread import JournalThread
+from cbnet.network.transport.sqlite_journal import FILE, SqliteJournal
 
 IDS = range(4)
 

@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-from cbnet.network.transport import garbage
-from cbnet.network.transport.garbage import GarbageTimer
+from cbnet.network.transport import event_loop
+from cbnet.network.transport.event_loop import GarbageTimer
 
 
 class Times:
@@ -74,7 +74,7 @@ def test_what_is_there_is_frozen_if_the_visit_took_long_and_thawed_within_the_ho
     collect = gc.collect
 
     def slowly():
-        times.busy += 2 * garbage._LONG
+        times.busy += 2 * event_loop._LONG
         return collect()
 
     monkeypatch.setattr(gc, "collect", slowly)

@@ -24,18 +24,22 @@ from typing import Final
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import Discard, Entry, Read, ReadResult, RecoveredState, Write
-from cbnet.network.transport.journal.journal_damage import (
+from cbnet.network.transport.journal_tables import (
+    OFFSETS,
     REMEDY,
+    SCHEMA,
     JournalDamageError,
     Row,
     checksum,
     damage_error,
     is_damage,
+    key_of,
     log_damage,
+    owner,
+    recover,
     with_checksum,
+    write,
 )
-from cbnet.network.transport.journal.journal_recovery import owner, recover
-from cbnet.network.transport.journal.journal_tables import OFFSETS, SCHEMA, key_of, write
 
 FILE: Final = "journal.sqlite"
 _VERSION = 4

@@ -17,9 +17,9 @@ from cbnet.network.durable.journal import (
     Stalled,
 )
 from cbnet.network.protocol.frames import DurableLimits
-from cbnet.network.transport.journal import journal_thread
-from cbnet.network.transport.journal.journal_thread import JournalThread
-from cbnet.network.transport.journal.sqlite_journal import SqliteJournal
+from cbnet.network.transport import journal_thread
+from cbnet.network.transport.journal_thread import JournalThread
+from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 SUBSCRIPTION = SaveSubscription(SavedSubscription(1, "", "s", "x > 0", DurableLimits()))
 

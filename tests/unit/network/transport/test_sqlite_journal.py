@@ -27,9 +27,9 @@ from cbnet.network.durable.journal import (
 )
 from cbnet.network.protocol.frames import DurableLimits, HomeRecord
 from cbnet.network.simulation.memory_disk import DiskContent
-from cbnet.network.transport.journal import sqlite_journal
-from cbnet.network.transport.journal.journal_tables import write
-from cbnet.network.transport.journal.sqlite_journal import SqliteJournal
+from cbnet.network.transport import sqlite_journal
+from cbnet.network.transport.journal_tables import write
+from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 
 def subscription(id, **limits):

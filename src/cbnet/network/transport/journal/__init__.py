@@ -1,1 +1,0 @@
-"""Journal of a router on disk: a SQLite file, and the thread that writes it."""
