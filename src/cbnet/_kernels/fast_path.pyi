@@ -12,14 +12,10 @@ LATE: int
 class FastPath:
     number: int
     has_full_batch: bool
-    @property
-    def windows(self) -> PacketWindows: ...
-    @property
-    def links(self) -> LinkPlaces: ...
-    @property
-    def slots(self) -> SlotTable: ...
-    @property
-    def routes(self) -> RouteTable: ...
+    windows: PacketWindows
+    links: LinkPlaces
+    slots: SlotTable
+    routes: RouteTable
     def __init__(
         self,
         name: str,

@@ -42,7 +42,7 @@ class LinkTable:
         self.access = access
         self.on_closed: list[Callable[[Link], None]] = []  # called in order with each link that has ended
         self._all: dict[int, Link] = {}
-        self._by_neighbour: dict[str, list[int]] = {}  # oldest first
+        self._by_neighbour: dict[str, list[Link]] = {}  # oldest first
         self._by_session: dict[int, int] = {}
         self._by_account: dict[str, list[int]] = {}
         settings = context.settings
@@ -75,7 +75,7 @@ class LinkTable:
 
     def routers(self) -> list[int]:
         """Return the links to routers."""
-        return [link for links in self._by_neighbour.values() for link in links]
+        return [link.id for links in self._by_neighbour.values() for link in links]
 
     def neighbours(self) -> dict[str, LinkField]:
         """Return the neighbours with the lengths of their links and their sessions, as in a link record."""
@@ -90,7 +90,7 @@ class LinkTable:
     def to(self, neighbour: str) -> int | None:
         """Return the newest link to a router."""
         links = self._by_neighbour.get(neighbour)
-        return links[-1] if links else None
+        return links[-1].id if links else None
 
     def by_session(self, session: int) -> int | None:
         """Return the link of a session."""
@@ -102,7 +102,7 @@ class LinkTable:
         A live link is never silent for long: after a `heartbeat` of silence the peer is pinged. A probed peer must
         answer soon.
         """
-        return [link for link in self._by_neighbour.get(neighbour, ()) if self._is_answering(self._all[link])]
+        return [link.id for link in self._by_neighbour.get(neighbour, ()) if self._is_answering(link)]
 
     def _is_answering(self, link: Link) -> bool:
         now = self._context.now
@@ -111,7 +111,7 @@ class LinkTable:
 
     def probe(self, neighbour: str) -> None:
         """Ping a neighbour that, according to other routers, has closed its links to this one."""
-        for link in map(self._all.__getitem__, self._by_neighbour.get(neighbour, ())):
+        for link in self._by_neighbour.get(neighbour, ()):
             if link.last_received > link.probed:  # else it was probed already
                 link.probed = self._context.now
                 self._ping(link)
@@ -121,7 +121,7 @@ class LinkTable:
         return not set(sessions).isdisjoint(self._sessions(neighbour))
 
     def _sessions(self, neighbour: str) -> list[int]:
-        return sorted(self._all[link].session for link in self._by_neighbour[neighbour])
+        return sorted(link.session for link in self._by_neighbour[neighbour])
 
     def of_same_client(self, link: int) -> list[int]:
         """Return all links of the client that has this link; without an account, only this one."""
@@ -172,10 +172,10 @@ class LinkTable:
         self.changes += 1
         parallel = self._by_neighbour.setdefault(hello.name, [])
         for other in parallel:
-            self._challenge(self._all[other], hello.incarnation)
-        parallel.append(link.id)
+            self._challenge(other, hello.incarnation)
+        parallel.append(link)
         if len(parallel) > _MAX_PARALLEL_LINKS:
-            self.shut(parallel[0], "replaced by newer links", ReasonCode.REPLACED)
+            self.shut(parallel[0].id, "replaced by newer links", ReasonCode.REPLACED)
 
     def _challenge(self, link: Link, incarnation: int) -> None:
         """Ping a neighbour whose name another incarnation now uses."""
@@ -290,7 +290,7 @@ class LinkTable:
         removed.is_open = False
         if removed.is_router and removed.hello is not None:
             parallel = self._by_neighbour[removed.hello.name]
-            parallel.remove(link)
+            parallel.remove(removed)
             if not parallel:
                 del self._by_neighbour[removed.hello.name]
             del self._by_session[removed.session]

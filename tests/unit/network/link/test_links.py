@@ -230,3 +230,14 @@ def test_a_second_hello_is_refused():
     router.greet(1, "b")
     with pytest.raises(WireError, match="a second Hello"):
         router.say(1, hello_of("b"))
+
+
+def test_parts_are_called_once_with_a_link_that_has_ended():
+    router, ended = LinkRouter("a"), []
+    router.links.on_closed += [lambda link: ended.append(("one", link.id, link.is_open)),
+                               lambda link: ended.append(("other", link.id, router.links.get(link.id)))]  # fmt: skip
+    router.open(1)
+    router.open(2)
+    router.links.shut(1, "test", ReasonCode.OTHER)
+    router.links.remove(1)
+    assert ended == [("one", 1, False), ("other", 1, None)]
