@@ -211,10 +211,18 @@ cdef int _string_interval(const Range *wide, const Range *narrow) except -1:
     return YES if wide.high > narrow.high or _compared(<bytes> (<tuple> narrow.text)[1], <bytes> w[1]) <= 0 else NO
 
 
+cdef bint _is_prefix(bytes low, bytes high) noexcept:
+    """Return whether an interval has the strings that begin with its start, and no other; surely or not."""
+    cdef Py_ssize_t last = PyBytes_GET_SIZE(low) - 1
+    cdef const uint8_t *start = <const uint8_t *> PyBytes_AS_STRING(low)
+    cdef const uint8_t *end = <const uint8_t *> PyBytes_AS_STRING(high)
+    return last >= 0 and PyBytes_GET_SIZE(high) == last + 1 and end[last] == start[last] + 1 and memcmp(start, end, last) == 0
+
+
 cdef int _pattern(bytes part, bint is_suffix, const Range *narrow) except -1:
     """Return whether all members of a string range end with a text, or contain it."""
     cdef tuple n
-    cdef bytes member, low, high
+    cdef bytes member, low
     if narrow.flags & POINT:
         member = <bytes> narrow.text
         return _ends_with(member, part) if is_suffix else _is_part(member, part)
@@ -238,8 +246,7 @@ cdef int _pattern(bytes part, bint is_suffix, const Range *narrow) except -1:
         return NO
     if n[1] is None:  # all strings above a character follow, unless it is one of the last two
         return NO if low < b"\xf4" else POSSIBLY
-    high = <bytes> n[1]
-    if low and low[:-1] == high[:-1] and <uint8_t> high[-1] == <uint8_t> low[-1] + 1:  # a prefix, and anything
+    if _is_prefix(low, <bytes> n[1]):
         return YES if _is_part(low, part) else NO
     return POSSIBLY
 
