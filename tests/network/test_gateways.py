@@ -3,27 +3,15 @@
 import json
 import signal
 import subprocess
-import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
+from support.router_processes import running_command
 
 from cbnet.network import Item, connect
 
 TIMEOUT = 120.0  # seconds
-
-
-@contextmanager
-def running(*arguments):
-    """Run a command as a process, and kill it at the end."""
-    command = [sys.executable, "-m", "cbnet", *map(str, arguments), "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
@@ -34,7 +22,7 @@ def domains(tmp_path):
         for name, network, scheme in (("n", "north", "pif"), ("s", "south", "multitree")):
             set_network = ("--set", f"network={network}")
             router = ("router", "--name", name, "--listen", "127.0.0.1:0", "--scheme", scheme, *set_network)
-            process = stack.enter_context(running(*router))
+            process = stack.enter_context(running_command(*router, "--json", stderr=subprocess.DEVNULL))
             addresses[name] = json.loads(process.stdout.readline())["address"]
         gateways = {}
         for name in "gh":
@@ -46,7 +34,7 @@ def domains(tmp_path):
                 f'[[domain]]\nnetwork = "south"\nscheme = "multitree"\nlisten = "127.0.0.1:0"\n'
                 f'neighbours = {{ s = "{addresses["s"]}" }}\n'
             )
-            gateways[name] = stack.enter_context(running("gateway", file))
+            gateways[name] = stack.enter_context(running_command("gateway", file, "--json", stderr=subprocess.DEVNULL))
             started = [json.loads(gateways[name].stdout.readline()) for _ in range(2)]
             assert [(row["gateway"], row["network"]) for row in started] == [(name, "north"), (name, "south")]
         yield addresses, gateways

@@ -19,18 +19,6 @@ from cbnet.network.transport.sqlite_journal import SqliteJournal
 BINARY = bytes(range(256))
 
 
-@pytest.fixture(scope="module")
-def server():
-    with running_http() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server):
-    with server.client() as opened:
-        yield opened
-
-
 def received(subscription, count):
     return [subscription.get(timeout=60) for _ in range(count)]
 

@@ -20,18 +20,6 @@ from cbnet.network.security.rights import Rights
 from cbnet.network.security.tokens import new_token
 
 
-@pytest.fixture(scope="module")
-def server():
-    with running_http() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server):
-    with server.client() as opened:
-        yield opened
-
-
 @contextmanager
 def watching(client):
     """Watch the network, and yield an iterator over the states."""

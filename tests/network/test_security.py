@@ -3,12 +3,11 @@
 import asyncio
 import functools
 import json
-import subprocess
-import sys
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 from support.certificates import Authority
+from support.router_processes import running_command
 from support.waiting import wait_until_async
 
 from cbnet import InputError, connect, parse
@@ -258,17 +257,6 @@ def test_router_that_may_not_link_is_refused_and_both_sides_log_why(run, ours, t
 # --- commands
 
 
-@contextmanager
-def running(*arguments):
-    command = [sys.executable, "-m", "cbnet", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def test_commands_authenticate_with_tokens_and_certificates(cbnet, ours, tmp_path, monkeypatch):
     token = json.loads(cbnet("token", "ticker", "--json").out)
     (tmp_path / "token").write_text(token["token"])
@@ -281,14 +269,16 @@ def test_commands_authenticate_with_tokens_and_certificates(cbnet, ours, tmp_pat
     printed = cbnet("router", "-c", tmp_path / "router.toml", "--print").out
     assert token["hash"] in printed
     assert token["token"] not in printed
-    with running("router", "-c", tmp_path / "router.toml", "--json") as router:
+    with running_command("router", "-c", tmp_path / "router.toml", "--json") as router:
         address = json.loads(router.stdout.readline())["address"]
         options = ("--router", address, "--authority", ours.file)
         token_option = ("--token", f"@{tmp_path / 'token'}")
         denied = cbnet("sub", "price > 10", *options, *token_option)
         assert denied.code == 1
         assert denied.err.endswith('; write `region = "EU" and price > 10`\n')
-        with running("sub", 'region = "EU" and price > 10', *options, *token_option, "--wait", "--count", "1") as sub:
+        with running_command(
+            "sub", 'region = "EU" and price > 10', *options, *token_option, "--wait", "--count", "1"
+        ) as sub:
             assert sub.stderr.readline() == "subscribed at a; confirmed for 1 router\n"
             monkeypatch.setenv("CBNET_TOKEN", token["token"])
             forbidden = cbnet("pub", "price=11", "region=US", *options)

@@ -8,11 +8,12 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
+from support.packets import packet
 from support.waiting import wait_until
 
 from cbnet import Message, connect, parse
 from cbnet.network import NotConfirmed, NotConnected, ProcessNetwork, Settings
-from cbnet.network.protocol.frames import Close, Hello, LinkRecord, Packet, Ping, Publish, Subscribe
+from cbnet.network.protocol.frames import Close, Hello, LinkRecord, Ping, Publish, Subscribe
 from cbnet.network.protocol.wire import FrameReader, encode
 
 FAST_TIMERS = {"heartbeat": 0.5, "dead": 2.5}
@@ -46,21 +47,7 @@ ROUTER = encode(
         (CLIENT + b"\0\0\0\2\x91\xc1", "invalid frame"),
         (ROUTER + encode(Subscribe(1, "x = 1", 0)), "a router must not send Subscribe"),
         (
-            ROUTER
-            + encode(
-                Packet(
-                    source="evil",
-                    incarnation=1,
-                    number=1,
-                    hops=0,
-                    tree=0,
-                    side=0,
-                    tries=0,
-                    attributes={"#": 1},
-                    tags=[],
-                    payload=b"",
-                )
-            ),
+            ROUTER + encode(packet(source="evil", number=1, hops=0, attributes={"#": 1})),
             'invalid packet: the name "#" is reserved',
         ),
         (

@@ -6,24 +6,21 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.live_tables import merging_often
 from support.rich_language import rich_filters, rich_messages_near, rich_predicates
 from support.strategies import filters, messages_near, predicates
 
 from cbnet import Filter, Message, Predicate, Table, parse, parse_filter
 from cbnet.errors import CbnetError, InputError
-from cbnet.matching import level, memtable, reference
 from cbnet.matching import live_table as live
+from cbnet.matching import memtable, reference
 from cbnet.matching.live_table import LiveTable
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _merge_often():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memtable, "MAX_FILTERS", 3)
-        patch.setattr(live, "GROWTH", 1)
-        patch.setattr(live, "MIN_MERGE", 8)
+    with merging_often(3) as patch:
         patch.setattr(live, "MAX_CATCH_UP", 1)
-        patch.setattr(level, "MIN_REMOVALS", 4)
         yield
 
 

@@ -4,24 +4,20 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.live_tables import merging_often
 from support.rich_language import flat_messages, rich_filters, rich_messages_near, unconditional_filters
 from support.strategies import filters, messages_near, predicates
 
 from cbnet import Predicate, Table, parse, parse_filter
 from cbnet._kernels.frame_matching import LiveMatcher
-from cbnet.matching import LiveTable, level, memtable, reference
-from cbnet.matching import live_table as live
+from cbnet.matching import LiveTable, reference
 
 SLOTS = st.sampled_from([3, 5, 900, 70_000])
 
 
 @pytest.fixture(scope="module")
 def _merge_often():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memtable, "MAX_FILTERS", 5)
-        patch.setattr(live, "GROWTH", 1)
-        patch.setattr(live, "MIN_MERGE", 8)
-        patch.setattr(level, "MIN_REMOVALS", 4)
+    with merging_often(5):
         yield
 
 

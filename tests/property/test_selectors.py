@@ -77,28 +77,29 @@ def sums(operands):
 
 
 operands = st.recursive(names | numbers, sums, max_leaves=3)
-comparisons = st.builds(
-    lambda op, left, right: (f"{left[0]} {op} {right[0]}", lambda row: compare(op, left[1](row), right[1](row))),
-    st.sampled_from(list(COMPARISONS)), operands, operands,
-)  # fmt: skip
-equalities = st.builds(
-    lambda op, left, right: (f"{left[0]} {op} {right[0]}", lambda row: compare(op, left[1](row), right[1](row))),
-    st.sampled_from(["=", "<>"]), operands, operands | strings | bools,
-)  # fmt: skip
-ranges = st.builds(
-    lambda x, low, high: (
-        f"{x[0]} BETWEEN {low[0]} AND {high[0]}",
-        lambda row: both(compare(">=", x[1](row), low[1](row)), compare("<=", x[1](row), high[1](row))),
-    ),
-    operands, operands, operands,
-)  # fmt: skip
-outsides = st.builds(
-    lambda x, low, high: (
-        f"{x[0]} NOT BETWEEN {low[0]} AND {high[0]}",
-        lambda row: either(compare("<", x[1](row), low[1](row)), compare(">", x[1](row), high[1](row))),
-    ),
-    operands, operands, operands,
-)  # fmt: skip
+
+
+def comparisons_by(ops, rights):
+    return st.builds(
+        lambda op, left, right: (f"{left[0]} {op} {right[0]}", lambda row: compare(op, left[1](row), right[1](row))),
+        st.sampled_from(ops), operands, rights,
+    )  # fmt: skip
+
+
+def ranges_by(word, joined, above, below):
+    return st.builds(
+        lambda x, low, high: (
+            f"{x[0]} {word} {low[0]} AND {high[0]}",
+            lambda row: joined(compare(above, x[1](row), low[1](row)), compare(below, x[1](row), high[1](row))),
+        ),
+        operands, operands, operands,
+    )  # fmt: skip
+
+
+comparisons = comparisons_by(list(COMPARISONS), operands)
+equalities = comparisons_by(["=", "<>"], operands | strings | bools)
+ranges = ranges_by("BETWEEN", both, ">=", "<=")
+outsides = ranges_by("NOT BETWEEN", either, "<", ">")
 patterns = st.builds(
     lambda x, pattern: (f"{x[0]} LIKE '{pattern}'", lambda row: likeness(x[1](row), pattern)),
     names, st.text("ab%_", max_size=4),

@@ -1,6 +1,7 @@
 """Networks in memory whose routers have journals on simulated disks."""
 
 from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.frames import DurableQuery, DurableReport
 from cbnet.network.simulation.durable_client import DurableMemoryClient
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
@@ -46,6 +47,25 @@ def numbers(count):
     return [str(n).encode() for n in range(count)]
 
 
+def billing_lab(*, acknowledges=None, **subscription):
+    """Return a network of one router, and two clients, the second of which has the subscription `billing`."""
+    net = DurableLab("a")
+    alice, bob = net.client("a"), net.client("a")
+    bob.acknowledges = acknowledges or bob.acknowledges
+    bob.subscribe_durable(1, "billing", "x > 0", **subscription)
+    net.run(1)
+    return net, alice, bob
+
+
+def home_behind_link():
+    """Return a network a-b, a client of b with the subscription `billing`, the host b, and its end of the link."""
+    net = DurableLab("a-b")
+    bob, host = net.client("b"), net.memory.hosts["b"]
+    bob.subscribe_durable(1, "billing", "x > 0")
+    net.run(1)
+    return net, bob, host, next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["a"])
+
+
 def history_lab(links="a", history="x > 0", **options):
     """Return a network whose routers keep a history, and two clients of the router a."""
     net = DurableLab(links, history=history, **options)
@@ -55,6 +75,13 @@ def history_lab(links="a", history="x > 0", **options):
 def answers(client, kind):
     """Return the answers of one kind that a client got."""
     return [answer for answer in client.answers if isinstance(answer, kind)]
+
+
+def report(net, client):
+    """Return the report on durable subscriptions that a client requests."""
+    client.send(DurableQuery(1))
+    net.run(0.5)
+    return answers(client, DurableReport)[-1]
 
 
 def publish(net, client, texts, **attributes):

@@ -55,6 +55,18 @@ class RouterProcess:
 
 
 @contextmanager
+def running_command(*arguments, stderr=subprocess.PIPE):
+    """Run a command as a process, and kill it at the end."""
+    command = [sys.executable, "-m", "cbnet", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
 def router_processes(links, *arguments):
     """Run routers with links such as "ab bc ca"; the first of each pair dials the second."""
     names = sorted(set(links.replace(" ", "")))

@@ -10,10 +10,9 @@ dialect; most name a type and one or two rare values, as alerting rules do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -74,8 +73,7 @@ def _names(letter: str, count: int) -> pa.Array:
     return pa.array([f"{letter}{number:05}" for number in range(count)])
 
 
-@dataclass(frozen=True)
-class Population:
+class Population(NamedTuple):
     """Numbers of customers, products, repositories and machines: the fewer, the more events match a rule."""
 
     customers: int = 20_000

@@ -28,11 +28,15 @@ def through(relay, far):
     return near, other
 
 
+def check_sent(near, other):
+    near.sendall(b"there")
+    assert other.recv(10) == b"there"
+
+
 def test_bytes_go_through_both_ways(relay, far):
     near, other = through(relay, far)
     with near, other:
-        near.sendall(b"there")
-        assert other.recv(10) == b"there"
+        check_sent(near, other)
         other.sendall(b"and back")
         assert near.recv(10) == b"and back"
 
@@ -48,8 +52,7 @@ def test_a_cut_closes_both_ends_until_it_is_mended(relay, far):
     relay.repair()
     near, other = through(relay, far)
     with near, other:
-        near.sendall(b"again")
-        assert other.recv(10) == b"again"
+        check_sent(near, other)
 
 
 def test_in_silence_nothing_comes_and_nothing_ends(relay, far):
@@ -74,5 +77,4 @@ def test_a_slow_link_delays_what_it_forwards(relay, far):
         assert other.recv(10) == b"late"
         assert time.monotonic() - began >= 0.3
         relay.repair()
-        near.sendall(b"again")
-        assert other.recv(10) == b"again"
+        check_sent(near, other)

@@ -116,6 +116,13 @@ def test_after_any_schedule_all_that_can_be_reached_over_gateways_get_what_they_
         assert net.deliveries(dict(message.attributes), tuple(message.tags)) == schedule.expected(message)
 
 
+def settled(seed, changes):
+    schedule = Schedule(seed)
+    schedule.run(changes)
+    schedule.net.settle()
+    return schedule, schedule.net, schedule.random
+
+
 def item(request):
     """Return an item with what is requested."""
     return ItemField(dict(request.attributes), sorted(request.tags), b"", 0)
@@ -123,10 +130,7 @@ def item(request):
 
 @pytest.mark.parametrize("seed", seeds(7))
 def test_after_any_schedule_a_confirmed_subscription_is_known_wherever_it_can_be_reached(seed):
-    schedule = Schedule(seed)
-    schedule.run(10)
-    net, random = schedule.net, schedule.random
-    net.settle()
+    schedule, net, random = settled(seed, 10)
     for number in range(4):
         name = random.choice(net.routers)
         client = net.clients[name]
@@ -141,10 +145,7 @@ def test_after_any_schedule_a_confirmed_subscription_is_known_wherever_it_can_be
 
 @pytest.mark.parametrize("seed", seeds(7))
 def test_a_subscription_that_is_confirmed_while_others_change_misses_nothing(seed):
-    schedule = Schedule(seed)
-    schedule.run(5)
-    net, random = schedule.net, schedule.random
-    net.settle()
+    schedule, net, random = settled(seed, 5)
     waiting, published = {}, []
     for number in range(20):
         name = random.choice(net.routers)

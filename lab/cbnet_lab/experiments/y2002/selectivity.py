@@ -22,12 +22,12 @@ _BLOCK = 5  # rounds; between single rounds the benefit may rise by chance
 
 @dataclass(frozen=True)
 class SelectivityParameters:
-    """Predicates of one filter each, messages, rounds, and filters of the table whose work is checked one by one."""
+    """Messages, filters of the table whose work is checked one by one, predicates of one filter each, and rounds."""
 
+    messages: int
+    counted: int
     filters: int = 200_000
-    messages: int = 200
     rounds: int = 40
-    counted: int = 300
 
 
 def _run(parameters: SelectivityParameters, context: ExperimentContext) -> Results:

@@ -31,13 +31,13 @@ MESSAGES = (*(Message({"k": k}) for k in range(4)), Message({"k": 2, "j": 1}), M
 
 @dataclass(frozen=True)
 class LawsParameters:
-    """Random networks of each kind, their nodes, extra edges and messages, and nodes of the trees."""
+    """Random networks of each kind, their nodes, those of the trees, extra edges and messages."""
 
     networks: int = 12
     nodes: int = 7
+    tree_nodes: tuple[int, ...] = (20, 40, 80)
     extra: int = 4
     messages: int = 3
-    tree_nodes: tuple[int, ...] = (20, 40, 80)
 
 
 def _run(parameters: LawsParameters, context: ExperimentContext) -> Results:

@@ -67,11 +67,5 @@ def test_a_name_may_occur_twice_in_a_filter():
     assert len(set(pairs)) < len(pairs)
 
 
-@pytest.mark.parametrize("name", ["2002", "2001", "equality"])
-def test_the_seed_decides_the_table(name):
-    assert filters(mix(name, filters=50, seed=3)) == filters(mix(name, filters=50, seed=3))
-    assert filters(mix(name, filters=50, seed=3)) != filters(mix(name, filters=50, seed=4))
-
-
 def test_another_number_of_messages_leaves_the_filters_as_they_are():
     assert filters(Forwarding2002(M=1)) == filters(Forwarding2002(M=100))

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from cbnet.language import Message
-from cbnet_lab.workload import Forwarding2001, Forwarding2002, as_messages, messages, mix
+from cbnet_lab.workload import Forwarding2001, Forwarding2002, as_messages, filters, messages, mix
 
 
 @pytest.fixture(params=["2002", "2001", "equality"])
@@ -51,10 +51,11 @@ def test_tags_become_the_reserved_key():
     assert as_messages(batch) == [{"#": ["a", "b"]}, {"x": 4}]
 
 
+@pytest.mark.parametrize("draw", [filters, messages])
 @pytest.mark.parametrize("name", ["2002", "2001", "equality"])
-def test_the_seed_decides_the_messages(name):
-    assert messages(mix(name, messages=20, seed=3)) == messages(mix(name, messages=20, seed=3))
-    assert messages(mix(name, messages=20, seed=3)) != messages(mix(name, messages=20, seed=4))
+def test_the_seed_decides_filters_and_messages(name, draw):
+    assert draw(mix(name, filters=50, messages=20, seed=3)) == draw(mix(name, filters=50, messages=20, seed=3))
+    assert draw(mix(name, filters=50, messages=20, seed=3)) != draw(mix(name, filters=50, messages=20, seed=4))
 
 
 def test_another_number_of_filters_leaves_the_messages_as_they_are():

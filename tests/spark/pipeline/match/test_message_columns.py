@@ -47,15 +47,12 @@ def test_attributes_are_named_by_path():
 @pytest.mark.parametrize(
     ("ddl", "name", "remedy"),
     [
-        ("b binary", "b", "cast it"),
-        ("s struct<m:map<string,binary>>", "s.m.*", "cast it"),
-        ("a array<struct<b:binary>>", "a.b", "cast it"),
-        ("m map<int,int>", "m", "cast it"),
-        ("i interval day to second", "i", "cast it"),
-        ("v variant", "v", "cast it"),
+        ("b binary", "b", "cast it"), ("s struct<m:map<string,binary>>", "s.m.*", "cast it"),
+        ("a array<struct<b:binary>>", "a.b", "cast it"), ("m map<int,int>", "m", "cast it"),
+        ("i interval day to second", "i", "cast it"), ("v variant", "v", "cast it"),
         ("`#` string", "#", "array of strings"),
     ],
-)
+)  # fmt: skip
 def test_unsupported_type_is_refused_with_the_column_name(ddl, name, remedy):
     with pytest.raises(InputError, match="is not a valid type for attributes") as raised:
         kinds(f"x int, {ddl}")

@@ -4,6 +4,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from support.damaged_files import flipped_bits
 
 from cbnet import Table
 from cbnet.errors import TableFileError
@@ -86,12 +87,7 @@ def test_a_file_of_the_wrong_size_is_refused_without_reading_it(path):
 
 
 def test_verify_detects_every_flipped_bit_and_none_crashes_without_it(path):
-    whole = path.read_bytes()
-    source = random.Random(5)
-    for _ in range(3_000):
-        damaged = bytearray(whole)
-        damaged[source.randrange(len(whole))] ^= 1 << source.randrange(8)
-        path.write_bytes(damaged)
+    for _ in flipped_bits(path, 3_000):
         with pytest.raises(TableFileError):
             Table.open(path, verify=True)
         _use_unverified(path)

@@ -1,6 +1,6 @@
 """Limits of durable subscriptions: set when one is created, and changed for all its clients."""
 
-from support.durable_networks import DurableLab, numbers, payloads
+from support.durable_networks import DurableLab, answers, numbers, payloads, report
 from support.guarded_router import GuardedRouter
 from support.memory_networks import sent
 
@@ -9,8 +9,6 @@ from cbnet.network.protocol.frames import (
     DurableLimited,
     DurableLimits,
     DurableLost,
-    DurableQuery,
-    DurableReport,
     DurableSubscribe,
     RefusedFrame,
     Subscribed,
@@ -31,14 +29,8 @@ def lab(*, limits=None):
     return net, alice, bob
 
 
-def answers(client, kind):
-    return [answer for answer in client.answers if isinstance(answer, kind)]
-
-
 def limits_of(net, client):
-    client.send(DurableQuery(1))
-    net.run(0.5)
-    (billing,) = answers(client, DurableReport)[-1].subscriptions
+    (billing,) = report(net, client).subscriptions
     return billing.limits
 
 

@@ -1,7 +1,7 @@
 """Acknowledged publishing: at one router, and across several."""
 
 import pytest
-from support.durable_networks import DurableLab, numbers, payloads
+from support.durable_networks import DurableLab, answers, home_behind_link, numbers, payloads
 
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.protocol.frames import (
@@ -22,10 +22,6 @@ def receipt(client, number):
     """Return what a publisher was told: subscriptions, homes that did not answer, refusals."""
     answer = client.receipts.get(number)
     return None if answer is None else (answer.subscriptions, answer.silent, answer.refused)
-
-
-def answers(client, kind):
-    return [answer for answer in client.answers if isinstance(answer, kind)]
 
 
 def chain(limits=None, **options):
@@ -309,11 +305,7 @@ def test_a_source_that_was_suspended_sends_no_message_after_its_timeout():
 
 
 def test_a_message_that_is_held_back_is_dropped_if_its_source_does_not_send_it_again():
-    net = DurableLab("a-b")
-    bob, host = net.client("b"), net.memory.hosts["b"]
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
-    link = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["a"])
+    net, bob, host, link = home_behind_link()
 
     def arrive(number, previous):
         mark = DurableMark(1, {"b": previous}, False)

@@ -1,6 +1,6 @@
 """Durable subscriptions at one router."""
 
-from support.durable_networks import DurableLab, numbers, payloads
+from support.durable_networks import DurableLab, answers, billing_lab, numbers, payloads, publish, report
 
 from cbnet.network.protocol.frames import (
     DurableLimits,
@@ -20,20 +20,8 @@ def lab(**options):
     return new, new.client("a"), new.client("a")
 
 
-def answers(client, kind):
-    return [answer for answer in client.answers if isinstance(answer, kind)]
-
-
-def status(lab, client):
-    client.send(DurableQuery(1))
-    lab.run(0.5)
-    return answers(client, DurableReport)[-1].subscriptions
-
-
 def test_messages_are_kept_while_the_client_is_away():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
+    net, alice, bob = billing_lab()
     bob.disconnect()
     for payload in numbers(5):
         alice.publish({"x": 1}, payload)
@@ -43,17 +31,13 @@ def test_messages_are_kept_while_the_client_is_away():
     net.run(2)
     assert payloads(bob) == numbers(5)
     assert [message.offset for message in bob.stored] == [1, 2, 3, 4, 5]
-    assert [(each.messages, each.next) for each in status(net, bob)] == [(0, 6)]
+    assert [(each.messages, each.next) for each in report(net, bob).subscriptions] == [(0, 6)]
 
 
 def test_messages_are_kept_while_the_router_is_dead():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
+    net, alice, bob = billing_lab()
     bob.disconnect()
-    for payload in numbers(5):
-        alice.publish({"x": 1}, payload)
-    net.run(1)
+    publish(net, alice, numbers(5))
     net.kill("a")
     net.run(1)
     net.start("a")
@@ -65,9 +49,7 @@ def test_messages_are_kept_while_the_router_is_dead():
 
 
 def test_a_message_that_is_not_on_disk_is_not_delivered():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
+    net, alice, bob = billing_lab()
     net.disks["a"].delay = 0.5
     alice.publish({"x": 1}, b"0")
     net.run(0.4)
@@ -91,13 +73,8 @@ def test_what_is_not_acknowledged_in_time_comes_again():
 
 
 def test_acknowledging_up_to_an_offset_covers_what_this_client_received():
-    net, alice, bob = lab()
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", ack_wait=100)
-    net.run(1)
-    for payload in numbers(5):
-        alice.publish({"x": 1}, payload)
-    net.run(1)
+    net, alice, bob = billing_lab(acknowledges=lambda _: False, ack_wait=100)
+    publish(net, alice, numbers(5))
     bob.acknowledge(1, up_to=3)
     bob.acknowledge(1, 5)
     net.run(1)
@@ -108,29 +85,20 @@ def test_acknowledging_up_to_an_offset_covers_what_this_client_received():
 
 
 def test_several_clients_share_a_subscription():
-    net, alice, bob = lab()
+    net, alice, bob = billing_lab()
     carol = net.client("a")
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
     carol.subscribe_durable(7, "billing")
     net.run(1)
-    for payload in numbers(10):
-        alice.publish({"x": 1}, payload)
-    net.run(1)
+    publish(net, alice, numbers(10))
     assert len(bob.stored) == len(carol.stored) == 5
     assert sorted(payloads(bob) + payloads(carol)) == numbers(10)
     assert payloads(bob) == sorted(payloads(bob))
 
 
 def test_messages_of_a_client_that_leaves_go_to_another():
-    net, alice, bob = lab()
+    net, alice, bob = billing_lab(acknowledges=lambda _: False, ack_wait=1000)
     carol = net.client("a")
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", ack_wait=1000)
-    net.run(1)
-    for payload in numbers(10):
-        alice.publish({"x": 1}, payload)
-    net.run(1)
+    publish(net, alice, numbers(10))
     carol.subscribe_durable(1, "billing")
     net.run(1)
     assert payloads(carol) == []
@@ -141,13 +109,8 @@ def test_messages_of_a_client_that_leaves_go_to_another():
 
 
 def test_a_consumer_has_at_most_a_window_of_messages():
-    net, alice, bob = lab()
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", window=3, ack_wait=1000)
-    net.run(1)
-    for payload in numbers(10):
-        alice.publish({"x": 1}, payload)
-    net.run(1)
+    net, alice, bob = billing_lab(acknowledges=lambda _: False, window=3, ack_wait=1000)
+    publish(net, alice, numbers(10))
     assert payloads(bob) == numbers(3)
     bob.acknowledge(1, 1, 2)
     net.run(1)
@@ -155,9 +118,7 @@ def test_a_consumer_has_at_most_a_window_of_messages():
 
 
 def test_a_backlog_that_is_not_in_memory_is_read_from_disk():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", window=7)
-    net.run(1)
+    net, alice, bob = billing_lab(window=7)
     bob.disconnect()
     for payload in numbers(1_000):
         alice.publish({"x": 1}, payload)
@@ -171,15 +132,10 @@ def test_a_backlog_that_is_not_in_memory_is_read_from_disk():
 
 
 def test_a_client_that_follows_another_receives_what_waits_in_order():
-    net, alice, bob = lab()
+    net, alice, bob = billing_lab(acknowledges=lambda _: False, window=10)
     carol = net.client("a")
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", window=10)
-    net.run(1)
     bob.disconnect()
-    for payload in numbers(20):
-        alice.publish({"x": 1}, payload)
-    net.run(1)
+    publish(net, alice, numbers(20))
     net.disks["a"].delay = 0.5
     bob.reconnect()
     net.run(0.7)  # ten messages are being read
@@ -194,23 +150,16 @@ def test_a_client_that_follows_another_receives_what_waits_in_order():
 
 
 def test_a_full_subscription_refuses_and_counts_what_it_does_not_store():
-    net, alice, bob = lab()
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", limits=DurableLimits(messages=3))
-    net.run(1)
-    for payload in numbers(5):
-        alice.publish({"x": 1}, payload)
-    net.run(1)
+    net, alice, bob = billing_lab(acknowledges=lambda _: False, limits=DurableLimits(messages=3))
+    publish(net, alice, numbers(5))
     assert payloads(bob) == numbers(3)
     assert sum(frame.messages for frame in answers(bob, DurableLost)) == 2
     assert net.memory.router("a").counters["dropped.journal_full"] == 2
-    assert [each.lost for each in status(net, bob)] == [2]
+    assert [each.lost for each in report(net, bob).subscriptions] == [2]
 
 
 def test_the_oldest_messages_make_room_if_that_is_the_policy():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", limits=DurableLimits(bytes=30, policy="drop oldest"))
-    net.run(1)
+    net, alice, bob = billing_lab(limits=DurableLimits(bytes=30, policy="drop oldest"))
     bob.disconnect()
     for payload in numbers(5):
         alice.publish({"x": 1}, payload)  # 9 bytes each: an array of {"x": 1}, [] and the payload
@@ -222,9 +171,7 @@ def test_the_oldest_messages_make_room_if_that_is_the_policy():
 
 
 def test_messages_that_are_too_old_are_dropped():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", limits=DurableLimits(age=10.0))
-    net.run(1)
+    net, alice, bob = billing_lab(limits=DurableLimits(age=10.0))
     bob.disconnect()
     alice.publish({"x": 1}, b"old")
     net.run(8)
@@ -237,9 +184,7 @@ def test_messages_that_are_too_old_are_dropped():
 
 
 def test_a_full_disk_is_a_state_and_not_the_end():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
+    net, alice, bob = billing_lab()
     net.disks["a"].is_full = True
     for payload in numbers(3):
         alice.publish({"x": 1}, payload)
@@ -270,9 +215,7 @@ def test_a_router_without_a_journal_refuses_with_the_remedy():
 
 
 def test_a_subscription_keeps_its_predicate():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
+    net, alice, _ = billing_lab()
     alice.subscribe_durable(1, "billing", "x > 1")
     alice.subscribe_durable(2, "payments")
     alice.subscribe_durable(3, "billing", "0 < x")
@@ -285,9 +228,7 @@ def test_a_subscription_keeps_its_predicate():
 
 
 def test_a_removed_subscription_is_gone_also_after_a_restart():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
+    net, alice, bob = billing_lab()
     alice.send(DurableRemove(5, "billing"))
     alice.send(DurableRemove(6, "billing"))
     net.run(1)
@@ -300,7 +241,7 @@ def test_a_removed_subscription_is_gone_also_after_a_restart():
     net.kill("a")
     net.start("a")
     net.run(2)
-    assert status(net, alice) == []
+    assert report(net, alice).subscriptions == []
     assert len(net.memory.router("a").subscriptions) == 0
 
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from support.packets import packet
+
 from cbnet import parse_filter
 from cbnet.language.condition import MAX_CONDITION_LENGTH
 from cbnet.language.leaves import MAX_DEPTH
@@ -13,7 +15,7 @@ from cbnet.network.durable.subscription import consumers
 from cbnet.network.link import settings
 from cbnet.network.protocol import durable_frames, frames, wire
 from cbnet.network.protocol import fields as frame_parts
-from cbnet.network.protocol.frames import Announce, Hello, Packet, StreamChange
+from cbnet.network.protocol.frames import Announce, Hello, StreamChange
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import FrameReader
 from cbnet.network.pull import holders, requesters
@@ -94,16 +96,5 @@ def test_example_of_the_document_decodes_as_described():
     assert list(FrameReader().feed(data)) == [
         Hello(low=4, high=5, role="router", name="a", network="cbnet", incarnation=7, link=1, scheme="multitree:1"),
         Announce(filters=[filter], offers=[], changes=[opening], ended=[]),
-        Packet(
-            source="a",
-            incarnation=7,
-            number=1,
-            hops=1,
-            tree=0,
-            side=5,
-            tries=0,
-            attributes={"price": 300},
-            tags=["upgradeable"],
-            payload=b"hi",
-        ),
+        packet(incarnation=7, number=1, hops=1, side=5, attributes={"price": 300}, tags=["upgradeable"], payload=b"hi"),
     ]

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from support.packets import packet
 
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import (
@@ -29,17 +30,19 @@ from cbnet.network.protocol.wire import (
 ROUTER = Hello(low=5, high=5, role="router", name="a", network="cbnet", incarnation=7, link=1, scheme="multitree:1")
 CLIENT = Hello(low=5, high=5, role="client", name="c", network="cbnet", incarnation=0, link=0, scheme="")
 HOP = frames.Hop(
-    router="a",
-    came_from="b",
-    hops=1,
-    dropped="",
-    tree=0,
-    root="b",
-    branches=[frames.Branch("c", True, 1, ["x = 1"])],
-    delivered=["1 of c"],
-    missed=["2 of c"],
-    hypothetical=[],
-)
+    router="a", came_from="b", hops=1, dropped="", tree=0, root="b",
+    branches=[frames.Branch("c", True, 1, ["x = 1"])], delivered=["1 of c"], missed=["2 of c"], hypothetical=[],
+)  # fmt: skip
+REPLY = frames.ReplyFrame(
+    to="b", hops=1, incarnation=1, number=2, request=b"\x90", attributes={"x": 1}, tags=["t"], payload=b"\0",
+    holder="a", cache="", age=0, keep=None, asked=1,
+)  # fmt: skip
+STATUS = frames.Status(
+    number=1, router="a", network="cbnet", scheme="multitree:1", incarnation=7, uptime=1.5, neighbours={"b": 1},
+    reachable=2, records=4, is_complete=True, versions=1, streams_in=2, streams_out=2, filters=5, table_filters=5,
+    own_filters=1, subscriptions=1, clients=1, interfaces=[], counters={"x": 1},
+    peers=[frames.Peer(name="b", role="router", received=1, sent=2, waiting=3, dropped=4, messages_received=5, messages_sent=6)],
+)  # fmt: skip
 ALL = [
     ROUTER,
     Ping(1),
@@ -70,31 +73,13 @@ ALL = [
     frames.AnnounceAck(
         [frames.StreamAck(3, 1, 0), frames.StreamAck(4, 9, 2**63 - 1)], [frames.StreamWaiting(5, ["a→b"])]
     ),
-    Packet(
-        source="a",
-        incarnation=1,
-        number=2,
-        hops=3,
-        tree=0,
+    packet(
         side=5,
-        tries=0,
         attributes={"x": 1, "y": -2.5, "z": "é", "b": True, "n": None, "d": {"s": [1, "a", {"t": None}]}},
         tags=["t"],
         payload=b"\0\xff",
     ),
-    Packet(
-        source="a",
-        incarnation=1,
-        number=2,
-        hops=3,
-        tree=63,
-        side=2**63 - 1,
-        tries=3,
-        attributes={},
-        tags=[],
-        payload=b"",
-        mark=frames.TraceMark(4, True, "x = 1", "b"),
-    ),
+    packet(tree=63, side=2**63 - 1, tries=3, mark=frames.TraceMark(4, True, "x = 1", "b")),
     frames.Request(
         source="b",
         incarnation=1,
@@ -110,36 +95,9 @@ ALL = [
         is_fresh=True,
         steps=[frames.StepField("a", "passed on")],
     ),
-    frames.ReplyFrame(
-        to="b",
-        hops=1,
-        incarnation=1,
-        number=2,
-        request=b"\x90",
-        attributes={"x": 1},
-        tags=["t"],
-        payload=b"\0",
-        holder="a",
-        cache="",
-        age=0,
-        keep=None,
-        asked=1,
-    ),
-    frames.ReplyFrame(
-        to="b",
-        hops=1,
-        incarnation=1,
-        number=2,
-        request=b"\x90",
-        attributes={},
-        tags=[],
-        payload=b"",
-        holder="a",
-        cache="c",
-        age=9,
-        keep=60_000,
-        asked=0,
-        steps=[],
+    REPLY,
+    msgspec.structs.replace(
+        REPLY, attributes={}, tags=[], payload=b"", cache="c", age=9, keep=60_000, asked=0, steps=[]
     ),
     frames.NoItem(to="b", hops=1, incarnation=1, number=2, tried=3, asked=2, steps=None),
     frames.TraceReport("a", 0, 4, HOP),
@@ -172,29 +130,7 @@ ALL = [
     frames.Lost(0, "b has restarted"),
     frames.Reload(1),
     frames.Reloaded(1, ["clients: added b"]),
-    frames.Status(
-        number=1,
-        router="a",
-        network="cbnet",
-        scheme="multitree:1",
-        incarnation=7,
-        uptime=1.5,
-        neighbours={"b": 1},
-        reachable=2,
-        records=4,
-        is_complete=True,
-        versions=1,
-        streams_in=2,
-        streams_out=2,
-        filters=5,
-        table_filters=5,
-        own_filters=1,
-        subscriptions=1,
-        clients=1,
-        interfaces=[],
-        peers=[frames.Peer(name="b", role="router", received=1, sent=2, waiting=3, dropped=4, messages_received=5, messages_sent=6)],
-        counters={"x": 1},
-    ),
+    STATUS,
     Packet(
         source="a", incarnation=1, number=2, hops=0, tree=0, side=0, tries=0, attributes={}, tags=[], payload=b"",
         durable=frames.DurableMark(1, {"b": 0, "c": 1}, True),
@@ -374,18 +310,7 @@ def test_peers_of_version_4_get_no_reason_codes(frame, members):
 
 def test_packet_that_could_grow_too_long_is_skipped_and_the_link_stays_open():
     attributes = {f"x{n}": "y" * 40_000 for n in range(70)}
-    long = Packet(
-        source="a",
-        incarnation=1,
-        number=2,
-        hops=3,
-        tree=0,
-        side=0,
-        tries=0,
-        attributes=attributes,
-        tags=[],
-        payload=b"",
-    )
+    long = packet(attributes=attributes)
     assert MAX_PACKET_BYTES < len(encode(long)) < MAX_ROUTER_FRAME_BYTES
     started = reader()
     assert list(started.feed(encode(Ping(1)) + encode(long) + encode(Ping(2)))) == [Ping(1), Ping(2)]

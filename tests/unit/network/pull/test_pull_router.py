@@ -40,6 +40,20 @@ def has(*values, payload=b"", keep=None):
     return handler
 
 
+def with_two_holders(**settings):
+    """Return a router with three clients, of which 1 and 2 offer items."""
+    alone = Alone("a", **settings)
+    for link in (1, 2, 3):
+        alone.client_link(link, f"c{link}")
+    for link in (1, 2):
+        alone.say(link, OfferFrame(5, "exists s", 0))
+    return alone
+
+
+def pull(number):
+    return PullFrame(number=number, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)
+
+
 class Pulling(Lab):
     """A network in memory, with the number of clients that were asked."""
 
@@ -244,13 +258,9 @@ def test_withdrawn_offer_is_not_asked_and_its_id_is_free():
 
 
 def test_second_holder_is_asked_if_the_first_lacks_the_item_or_disconnects():
-    alone = Alone("a")
-    for link in (1, 2, 3):
-        alone.client_link(link, f"c{link}")
-    for link in (1, 2):
-        alone.say(link, OfferFrame(5, "exists s", 0))
+    alone = with_two_holders()
     (asked,) = sent(
-        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        alone.say(3, pull(9)),
         HolderRequest,
         link=1,
     )
@@ -262,14 +272,10 @@ def test_second_holder_is_asked_if_the_first_lacks_the_item_or_disconnects():
 
 
 def test_holder_with_the_fewest_open_requests_is_asked():
-    alone = Alone("a")
-    for link in (1, 2, 3):
-        alone.client_link(link, f"c{link}")
-    for link in (1, 2):
-        alone.say(link, OfferFrame(5, "exists s", 0))
+    alone = with_two_holders()
     asked = [
         links_of(
-            alone.say(3, PullFrame(number=n, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+            alone.say(3, pull(n)),
             HolderRequest,
         )
         for n in range(4)
@@ -278,13 +284,9 @@ def test_holder_with_the_fewest_open_requests_is_asked():
 
 
 def test_a_client_that_does_not_answer_in_time_is_followed_by_the_next_and_its_late_answer_dropped():
-    alone = Alone("a", answer=1.0)
-    for link in (1, 2, 3):
-        alone.client_link(link, f"c{link}")
-    for link in (1, 2):
-        alone.say(link, OfferFrame(5, "exists s", 0))
+    alone = with_two_holders(answer=1.0)
     (first,) = sent(
-        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        alone.say(3, pull(9)),
         HolderRequest,
         link=1,
     )
@@ -330,7 +332,7 @@ def test_client_cannot_answer_the_request_of_another():
         alone.client_link(link, f"c{link}")
     alone.say(1, OfferFrame(5, "exists s", 0))
     (asked,) = sent(
-        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        alone.say(3, pull(9)),
         HolderRequest,
         link=1,
     )
@@ -446,7 +448,7 @@ def test_a_reply_between_routers_that_does_not_match_is_neither_passed_on_nor_ke
 def test_unexpected_reply_is_dropped(changes):
     alone = between()
     (asked,) = sent(
-        alone.say(3, PullFrame(number=9, request=A, timeout=5.0, max_holders=8, is_fresh=True, is_traced=False)),
+        alone.say(3, pull(9)),
         Request,
         link=1,
     )

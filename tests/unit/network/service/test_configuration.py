@@ -3,20 +3,13 @@
 import tomllib
 
 import pytest
+from support.text_files import text_file
 
 from cbnet import InputError
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.service.configuration import ProcessSettings, configuration
 
-
-@pytest.fixture
-def file(tmp_path):
-    def write(text):
-        path = tmp_path / "router.toml"
-        path.write_text(text)
-        return path
-
-    return write
+file = text_file("router.toml")
 
 
 def test_options_override_the_environment_and_that_the_file(file):

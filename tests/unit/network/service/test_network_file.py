@@ -1,20 +1,13 @@
 """Network files and address files."""
 
 import pytest
+from support.text_files import text_file
 
 from cbnet import InputError
 from cbnet.network.service.network_file import read_folder, read_network
 from cbnet.network.service.process_network import InitialFiles
 
-
-@pytest.fixture
-def file(tmp_path):
-    def write(text):
-        path = tmp_path / "network.toml"
-        path.write_text(text)
-        return path
-
-    return write
+file = text_file("network.toml")
 
 
 def test_all_keys_are_read(file):

@@ -1,20 +1,13 @@
 import re
 
 import pytest
+from support.text_files import text_file
 
 from cbnet.errors import FileError, InputError
 from cbnet.pipeline.run.configuration import read_config
 from cbnet.pipeline.run.template import TEMPLATE
 
-
-@pytest.fixture
-def config(tmp_path):
-    def write(text):
-        path = tmp_path / "run.toml"
-        path.write_text(text)
-        return path
-
-    return write
+config = text_file("run.toml")
 
 
 def mistakes(path):

@@ -338,6 +338,9 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
     assert outcome.err == "error: messages were missed or looped by pif: please report this\n"
 
 
+SMALL = ("--topology", "ring:9", "--random", "receivers=2")
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -349,99 +352,60 @@ def test_a_scheme_that_loses_or_multiplies_messages_ends_with_code_1(cbnet, file
         ),
         (["--topology", "ring:9", "--random", "receivers=x"], "unknown size 'receivers=x'"),
         (["--topology", "ring:9", "--random", "receivers=2,filters=0"], "unknown size 'filters=0'"),
+        ([*SMALL, "--senders", "10"], "--senders must be from 1 to 9, not 10"),
+        ([*SMALL, "--source", "1", "--senders", "2"], "--senders and --source exclude each other"),
+        ([*SMALL, "--source", "x"], "the graph has no node 'x'"),
+        ([*SMALL, "--scheme", "psf,xyz"], "unknown scheme 'xyz'; use one of"),
+        ([*SMALL, "--unicast", "x"], "unknown unicast 'x'; use one of"),
         (
-            ["--topology", "ring:9", "--random", "receivers=2", "--senders", "10"],
-            "--senders must be from 1 to 9, not 10",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--source", "1", "--senders", "2"],
-            "--senders and --source exclude each other",
-        ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--source", "x"], "the graph has no node 'x'"),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf,xyz"],
-            "unknown scheme 'xyz'; use one of",
-        ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--unicast", "x"], "unknown unicast 'x'; use one of"),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--commit", "x"],
+            [*SMALL, "--scheme", "multitree", "--commit", "x"],
             "unknown commit policy 'x'; use one of random, flow, least",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--trees", "0"], "Invalid value for '--trees'"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "no.jsonl"], "no.jsonl: cannot read"),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--messages", "123456789"],
-            "from 1 to 1,000,000, not 123456789",
-        ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "no/a.svg"], "no/a.svg: cannot write"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--draw", "."], ".: drawings are SVG files"),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--draw", "x.png"],
-            "x.png: drawings are SVG files; name it x.svg",
-        ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "0"], "from 1 to 1,000,000, not 0"),
+        ([*SMALL, "--trees", "0"], "Invalid value for '--trees'"),
+        ([*SMALL, "--messages", "no.jsonl"], "no.jsonl: cannot read"),
+        ([*SMALL, "--messages", "123456789"], "from 1 to 1,000,000, not 123456789"),
+        ([*SMALL, "--draw", "no/a.svg"], "no/a.svg: cannot write"),
+        ([*SMALL, "--draw", "."], ".: drawings are SVG files"),
+        ([*SMALL, "--draw", "x.png"], "x.png: drawings are SVG files; name it x.svg"),
+        ([*SMALL, "--messages", "0"], "from 1 to 1,000,000, not 0"),
         (
             ["--topology", "ring:600", "--random", "receivers=2", "--draw", "a.svg"],
             "cannot draw 600 nodes: the limit is 500",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "-1"], "from 1 to 1,000,000, not -1"),
-        (["--topology", "ring:9", "--random", "receivers=2", "--messages", "٣"], "٣: cannot read"),
+        ([*SMALL, "--messages", "-1"], "from 1 to 1,000,000, not -1"),
+        ([*SMALL, "--messages", "٣"], "٣: cannot read"),
         (["--topology", "ring:9", "--random", "receivers=5,receivers=6"], "--random has receivers twice"),
         (
             ["--topology", "ring:9", "--random", "receivers=5,filters=999999999"],
             "--random supports at most 1,000,000 filters in total",
         ),
         (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--unicast", "foo"],
+            [*SMALL, "--scheme", "psf", "--unicast", "foo"],
             "--unicast: used by the scheme drp only; add drp to --scheme",
         ),
+        ([*SMALL, "--scheme", "psf", "--partition"], "--partition: used by the scheme drp only"),
+        ([*SMALL, "--trees", "2"], "--trees: used by the schemes multitree and domains only"),
         (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "psf", "--partition"],
-            "--partition: used by the scheme drp only",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--trees", "2"],
-            "--trees: used by the schemes multitree and domains only",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--commit", "flow"],
+            [*SMALL, "--commit", "flow"],
             "--commit: used by the schemes multitree and domains only; add one of them to --scheme",
         ),
-        (["--topology", "ring:9", "--random", "receivers=2", "--root", "1"], "--root: used by the schemes multitree"),
+        ([*SMALL, "--root", "1"], "--root: used by the schemes multitree"),
         (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "multitree", "--root", "1", "--trees", "2"],
+            [*SMALL, "--scheme", "multitree", "--root", "1", "--trees", "2"],
             "both a number of trees and their roots are given; give one of them",
         ),
+        ([*SMALL, "--domains", "3"], "--domains: used by the scheme domains only"),
+        ([*SMALL, "--outside", "all"], "--outside: used by the scheme domains only"),
+        ([*SMALL, "--scheme", "domains", "--domains", "10"], "9 nodes has from 1 to 9 domains, not 10"),
+        ([*SMALL, "--scheme", "domains", "--domains", "1234567"], "--domains must be from 1 to 9, not 1234567"),
+        ([*SMALL, "--scheme", "domains", "--domains", "no.txt"], "no.txt: cannot read: No such file"),
+        ([*SMALL, "--scheme", "domains", "--outside", "x"], "unknown summary 'x'; use one of exact, names, all"),
         (
-            ["--topology", "ring:9", "--random", "receivers=2", "--domains", "3"],
-            "--domains: used by the scheme domains only",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--outside", "all"],
-            "--outside: used by the scheme domains only",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "10"],
-            "9 nodes has from 1 to 9 domains, not 10",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "1234567"],
-            "--domains must be from 1 to 9, not 1234567",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--domains", "no.txt"],
-            "no.txt: cannot read: No such file",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "domains", "--outside", "x"],
-            "unknown summary 'x'; use one of exact, names, all",
-        ),
-        (
-            ["--topology", "ring:9", "--random", "receivers=2", "--hashes", "3", "--header-bits", "8"],
+            [*SMALL, "--hashes", "3", "--header-bits", "8"],
             "--hashes and --header-bits: used by the scheme treeheader only; add treeheader to --scheme",
         ),
         (
-            ["--topology", "ring:9", "--random", "receivers=2", "--scheme", "treeheader", "--header-bits", "250"],
+            [*SMALL, "--scheme", "treeheader", "--header-bits", "250"],
             "a filter has from 8 to 1,048,576 bits, in whole bytes, not 250",
         ),
         (["--topology", "nowhere.txt", "--random", "receivers=2"], "nowhere.txt"),

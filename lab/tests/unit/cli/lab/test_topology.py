@@ -5,18 +5,12 @@ import sys
 
 import pytest
 from rich.console import Console
+from support.text_files import text_file
 
 STAR = "0 1\n0 2\n0 3\n3 4\n4 3\n"
 
 
-@pytest.fixture
-def file(tmp_path):
-    def write(text):
-        path = tmp_path / "graph.txt"
-        path.write_text(text)
-        return path
-
-    return write
+file = text_file("graph.txt")
 
 
 def said(outcome):

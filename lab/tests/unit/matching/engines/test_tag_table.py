@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.damaged_files import flipped_bits
 
 from cbnet import Descriptor, Filter, InputError, Message, Predicate, Table
 from cbnet.errors import TableFileError
@@ -229,12 +230,7 @@ def _use_unverified(path):
 
 
 def test_verify_detects_every_flipped_bit_and_none_crashes_without_it(damaged):
-    whole = damaged.read_bytes()
-    source = random.Random(5)
-    for _ in range(600):
-        spoilt = bytearray(whole)
-        spoilt[source.randrange(len(whole))] ^= 1 << source.randrange(8)
-        damaged.write_bytes(spoilt)
+    for _ in flipped_bits(damaged, 600):
         with pytest.raises(TableFileError):
             Table.open(damaged, verify=True)
         _use_unverified(damaged)

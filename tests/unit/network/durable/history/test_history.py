@@ -1,15 +1,13 @@
 """Histories of routers, and plain subscriptions that begin in the past."""
 
 import pytest
-from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish
+from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish, report
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
     DurableLost,
-    DurableQuery,
-    DurableReport,
     HistoryStart,
     RefusedFrame,
     Replaying,
@@ -26,9 +24,7 @@ FIRST = HistoryStart()
 
 
 def history(net, client):
-    client.send(DurableQuery(1))
-    net.run(0.5)
-    return answers(client, DurableReport)[-1].history
+    return report(net, client).history
 
 
 def test_a_subscription_begins_with_the_first_message_and_goes_on_with_new_ones():

@@ -1,15 +1,13 @@
 """Durable subscriptions that begin in the past."""
 
-from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish
+from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish, report
 
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
     DurableLimits,
     DurableLost,
     DurableMark,
-    DurableQuery,
     DurableRemove,
-    DurableReport,
     HistoryStart,
     Packet,
     RefusedFrame,
@@ -21,9 +19,15 @@ FIRST = HistoryStart()
 
 
 def status(net, client):
-    client.send(DurableQuery(1))
-    net.run(0.5)
-    return answers(client, DurableReport)[-1].subscriptions[0]
+    return report(net, client).subscriptions[0]
+
+
+def copy_limited(net, client, messages):
+    """Subscribe from the first message on, to at most so many that are not acknowledged."""
+    client.acknowledges = lambda _: False
+    limits = DurableLimits(messages=messages)
+    client.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=limits, ack_wait=1_000)
+    net.run(1)
 
 
 def test_the_history_comes_first_with_offsets_of_the_subscription():
@@ -61,9 +65,7 @@ def test_a_copy_goes_on_after_a_crash_without_a_gap_or_a_repetition():
 def test_messages_are_copied_as_fast_as_a_limited_subscription_has_room():
     net, alice, bob = history_lab()
     publish(net, alice, numbers(50))
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=10), ack_wait=1_000)
-    net.run(1)
+    copy_limited(net, bob, 10)
     assert payloads(bob) == numbers(10)
     publish(net, alice, [b"50"])
     bob.acknowledges = lambda _: True
@@ -79,9 +81,7 @@ def test_messages_are_copied_as_fast_as_a_limited_subscription_has_room():
 def test_what_the_history_drops_before_it_is_copied_is_reported():
     net, alice, bob = history_lab(history_messages=20)
     publish(net, alice, numbers(20))
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=5), ack_wait=1_000)
-    net.run(1)
+    copy_limited(net, bob, 5)
     publish(net, alice, [b"%d" % n for n in range(20, 35)])
     bob.acknowledges = lambda _: True
     bob.acknowledge(1, up_to=5)
@@ -133,32 +133,24 @@ def test_a_subscription_outside_the_history_is_refused_and_not_created():
     net.run(1)
     (refused,) = answers(bob, RefusedFrame)
     assert refused.reason.startswith("the history of a has only messages that match x > 0")
-    bob.send(DurableQuery(1))
-    net.run(0.5)
-    assert answers(bob, DurableReport)[-1].subscriptions == []
+    assert report(net, bob).subscriptions == []
 
 
 def test_a_subscription_can_be_removed_while_it_is_copied():
     net, alice, bob = history_lab()
     publish(net, alice, numbers(50))
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=10), ack_wait=1_000)
-    net.run(1)
+    copy_limited(net, bob, 10)
     bob.send(DurableRemove(1, "billing"))
     net.run(1)
     publish(net, alice, [b"50"])
-    bob.send(DurableQuery(1))
-    net.run(0.5)
-    report = answers(bob, DurableReport)[-1]
-    assert (report.subscriptions, report.history.replays) == ([], 0)
+    found = report(net, bob)
+    assert (found.subscriptions, found.history.replays) == ([], 0)
 
 
 def test_without_the_history_a_copy_ends_and_the_loss_is_reported():
     net, alice, bob = history_lab()
     publish(net, alice, numbers(50))
-    bob.acknowledges = lambda _: False
-    bob.subscribe_durable(1, "billing", "x > 0", start=FIRST, limits=DurableLimits(messages=10), ack_wait=1_000)
-    net.run(1)
+    copy_limited(net, bob, 10)
     net.kill("a")
     net.memory.hosts["a"].settings = Settings("a")
     net.start("a")

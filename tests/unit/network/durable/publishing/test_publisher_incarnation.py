@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 import pytest
-from support.durable_networks import DurableLab, answers, payloads
+from support.durable_networks import DurableLab, answers, home_behind_link, payloads
 
 from cbnet.network.client.durable_publishing import new_publisher
 from cbnet.network.durable.publishing.publisher_incarnation import publisher_incarnation
@@ -53,11 +53,7 @@ def test_answers_name_the_publisher_by_its_own_number():
 
 
 def test_a_home_says_of_no_message_below_the_floor_that_it_is_stored():
-    net = DurableLab("a-b")
-    bob, host = net.client("b"), net.memory.hosts["b"]
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
-    link = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["a"])
+    net, bob, host, link = home_behind_link()
     entries, publications = [], net.memory.router("a").durable.publications
     publications.stored = lambda frame: entries.extend(frame.entries)
 

@@ -1,6 +1,6 @@
 """Losses of durable subscriptions: reported before what follows, also after a restart, until a client acknowledges."""
 
-from support.durable_networks import DurableLab, answers, history_lab, numbers, publish
+from support.durable_networks import DurableLab, answers, billing_lab, history_lab, numbers, publish, report
 
 from cbnet.network.durable.journal import Append, Committed, Discard, Loss, SavedSubscription, SaveLosses
 from cbnet.network.durable.journal_queue import JournalQueue
@@ -9,7 +9,7 @@ from cbnet.network.durable.subscription.durable_subscription import DurableSubsc
 from cbnet.network.durable.subscription.losses import Losses
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import DurableLimits, DurableLost, DurableQuery, DurableReport, HistoryStart
+from cbnet.network.protocol.frames import DurableLimits, DurableLost, HistoryStart
 
 
 class Watched:
@@ -42,18 +42,14 @@ def restart(net):
 
 
 def lost(net, client):
-    client.send(DurableQuery(1))
-    net.run(0.5)
-    return [each.lost for each in answers(client, DurableReport)[-1].subscriptions]
+    return [each.lost for each in report(net, client).subscriptions]
 
 
 OLDEST = DurableLimits(messages=3, policy="drop oldest")
 
 
 def test_losses_are_reported_after_a_restart_before_the_messages():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", limits=OLDEST)
-    net.run(1)
+    net, alice, bob = billing_lab(limits=OLDEST)
     bob.disconnect()
     publish(net, alice, numbers(8))
     restart(net)
@@ -64,9 +60,7 @@ def test_losses_are_reported_after_a_restart_before_the_messages():
 
 
 def test_losses_that_a_client_knows_are_not_reported_again():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", limits=OLDEST)
-    net.run(1)
+    net, alice, bob = billing_lab(limits=OLDEST)
     bob.disconnect()
     publish(net, alice, numbers(8))
     bob.reconnect()
@@ -81,9 +75,7 @@ def test_losses_that_a_client_knows_are_not_reported_again():
 
 
 def test_a_report_that_did_not_arrive_comes_again():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", limits=OLDEST)
-    net.run(1)
+    net, alice, bob = billing_lab(limits=OLDEST)
     bob.is_frozen = True
     publish(net, alice, numbers(8))
     net.run(1)
@@ -113,9 +105,7 @@ def test_a_loss_is_reported_before_the_message_that_follows_it():
 
 
 def test_messages_that_were_too_old_before_a_restart_are_reported_after_it():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", limits=DurableLimits(age=5.0))
-    net.run(1)
+    net, alice, bob = billing_lab(limits=DurableLimits(age=5.0))
     bob.disconnect()
     publish(net, alice, numbers(4))
     net.run(10)
@@ -127,9 +117,7 @@ def test_messages_that_were_too_old_before_a_restart_are_reported_after_it():
 
 
 def test_what_a_full_disk_refused_is_saved_when_there_is_room_again():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0")
-    net.run(1)
+    net, alice, bob = billing_lab()
     bob.disconnect()
     net.disks["a"].is_full = True
     publish(net, alice, [b"0"])  # on its way when the disk is found full
@@ -184,9 +172,7 @@ def test_causes_of_losses_of_unknown_size_wait_for_a_client():
 
 
 def test_messages_that_cannot_be_read_are_reported_and_the_others_delivered():
-    net, alice, bob = lab()
-    bob.subscribe_durable(1, "billing", "x > 0", window=4)
-    net.run(1)
+    net, alice, bob = billing_lab(window=4)
     bob.disconnect()
     publish(net, alice, numbers(10))
     for offset in (1, 6, 7, 10):
