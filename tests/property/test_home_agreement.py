@@ -97,11 +97,11 @@ def test_all_routers_agree_on_the_homes(max_empty, monkeypatch):
 
 def test_a_build_that_forgets_homes_in_the_incarnation_of_their_owner_is_found(monkeypatch):
     def forget(records, owner):
-        record = records.get(owner)
+        record = records.table.get(owner)
         if record is not None and record.names:
             sequence, incarnation = version_of(record).next(record.incarnation)
-            records._install(empty := type(record)(owner, incarnation, sequence, "", [], []))
-            records._flood(empty)
+            records.table.install(empty := type(record)(owner, incarnation, sequence, "", [], []), 0.0)
+            records.flood(empty)
         return True
 
     monkeypatch.setattr(HomeRecords, "forget", forget)

@@ -8,8 +8,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.linkstate.own_links import OwnLinks
+from cbnet.network.linkstate.link_records import LinkRecords, OwnLinks
 from cbnet.network.protocol.frames import Hello, LinkRecord, Ping, Pong, RecordRequest, RecordSummary
 
 
@@ -20,9 +19,8 @@ class LinkRouter:
         self.context = RouterContext(Settings(name, **settings), incarnation)
         self.database = Database(self.context.settings.lifetime)
         self.links = LinkTable(self.context)
-        self.flooding = Flooding(self.context, self.database, self.links)
-        self.own = OwnLinks(self.context, self.database, self.links, self.flooding)
-        self.flooding.on_own = self.own.supersede
+        self.own = OwnLinks(self.context, self.links)
+        self.records = LinkRecords(self.context, self.links, self.database, self.own)
         self.context.clock.advance(0.0)
         self.tick(0.0)
 
@@ -39,17 +37,17 @@ class LinkRouter:
             known.last_received = self.context.now
             if isinstance(frame, Hello):
                 self.links.accept_hello(known, frame)
-                self.flooding.greet(link)
+                self.records.greet(link)
             elif isinstance(frame, Ping):
                 self.context.outbox.send(link, Pong(frame.number))
             elif isinstance(frame, Pong):
                 self.links.accept_pong(known, frame)
             elif isinstance(frame, LinkRecord):
-                self.flooding.link_record(link, frame)
+                self.records.record(link, frame)
             elif isinstance(frame, RecordSummary):
-                self.flooding.summary(link, frame)
+                self.records.summary(link, frame)
             elif isinstance(frame, RecordRequest):
-                self.flooding.request(link, frame)
+                self.records.request(link, frame)
         return self._done()
 
     def greet(self, link, name, incarnation=1, peer_link=1, **changes):
@@ -63,7 +61,7 @@ class LinkRouter:
     def tick(self, now):
         self.context.clock.advance(now)
         self.links.check_liveness()
-        self.flooding.expire()
+        self.records.check()
         return self._done()
 
     def wait(self, seconds, answering=()):
@@ -76,8 +74,8 @@ class LinkRouter:
         return done
 
     def _done(self):
-        self.own.originate()
-        self.flooding.request_missing()
+        self.records.originate()
+        self.records.request_missing()
         return self.context.outbox.take()
 
 

@@ -12,7 +12,7 @@ from cbnet.network.announce.subscriptions import Matches, Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.linkstate.link_records import LinkRecords
 from cbnet.network.router.clients import ClientHandler
 from cbnet.routing.aggregation.aggregation import Aggregation, Difference
 from cbnet_lab.bench.plan_options import Routing
@@ -78,7 +78,7 @@ def withdraw_nothing(self, link, id):
 @pytest.mark.parametrize(
     ("run", "part", "name", "broken", "kinds"),
     [
-        (month, Flooding, "greet", lambda *_: None, {"unsettled"}),  # nothing is sent after a new connection
+        (month, LinkRecords, "greet", lambda *_: None, {"unsettled"}),  # nothing is sent after a new connection
         (month, Subscriptions, "matched", forgetful, {"lost"}),
         (month, Subscriptions, "matched", twice, {"repeated"}),
         (month, Subscriptions, "matched", everything, {"spurious"}),
@@ -86,7 +86,7 @@ def withdraw_nothing(self, link, id):
         (month, MemoryClient, "_answer", lambda *_: None, {"no reply"}),
         (month, MemoryClient, "_answer", wrong_item, {"no reply"}),  # the router refuses what does not match
         (month, ClientHandler, "pull", lambda *_: None, {"endless"}),
-        (schedules, Flooding, "flood", lambda *_, **__: None, {"lost", "tables", "unsettled"}),
+        (schedules, LinkRecords, "flood", lambda *_, **__: None, {"lost", "tables", "unsettled"}),
         (schedules, LinkTable, "check_liveness", lambda *_: None, {"lost", "tables", "packets", "unsettled"}),
         (schedules, Aggregation, "take", forget_covered_filters, {"lost", "tables", "unkept"}),
         (schedules, Forwarder, "_is_new", lambda *_: True, {"packets", "repeated"}),

@@ -35,7 +35,6 @@ from cbnet.network.durable.journal import (
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.records.home_records import HomeRecords
-from cbnet.network.durable.records.own_home_record import OwnHomeRecord
 from cbnet.network.durable.storing.home import Home
 from cbnet.network.durable.subscription.backlog import Backlog
 from cbnet.network.durable.subscription.consumers import Consumer
@@ -71,8 +70,9 @@ class DurableRegistry:
         self._home = home
         self._queue = queue
         self._replays = replays
-        self.record = OwnHomeRecord(context, records)
-        self._confirmations = DurableConfirmations(context, versions, announcements.confirmations, records, self.record)
+        self._records = records
+        self._own = records.own
+        self._confirmations = DurableConfirmations(context, versions, announcements.confirmations, records)
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
         self._loads: dict[str, FilterLoad] = {}  # by account
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
@@ -83,12 +83,12 @@ class DurableRegistry:
             if saved.id != HISTORY_ID:
                 backlog = Backlog(state.next_offsets[saved.id], state.stock.get(saved.id, ()))
                 self._recover(saved, backlog, state.losses[saved.id])
-        if self.record.is_outdated:
-            self.record.announce()
+        if self._own.is_outdated:
+            self._records.announce()
 
     def _add_history(self, history: History) -> None:
         self._home.subscriptions[HISTORY_ID] = history
-        self.record.set(HISTORY_ID, None, history.filters)
+        self._own.set(HISTORY_ID, None, history.filters)
         self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
 
     def _recover(self, saved: SavedSubscription, backlog: Backlog, losses: SaveLosses) -> None:
@@ -157,9 +157,9 @@ class DurableRegistry:
         self._queue.add(DropSubscription(subscription.id))
         if self._replays is not None:
             self._replays.remove(copy_key(subscription.id))
-        if self.record.remove(subscription.id):
+        if self._own.remove(subscription.id):
             self._table.remove(InternalSubscriber.DURABLE, subscription.id)
-            self.record.announce()
+            self._records.announce()
         self._queue.after(done)
 
     def limit(self, account: str, frame: DurableLimit, done: Callable[[DurableLimits], None]) -> None:
@@ -213,7 +213,7 @@ class DurableRegistry:
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
-        filters = self.record.all_filters().union(predicate_to_bytes(frame.predicate))
+        filters = self._own.all_filters().union(predicate_to_bytes(frame.predicate))
         for what, count, limit in (
             ("filters of the durable subscriptions of a router", len(filters), MAX_FRAME_FILTERS),
             ("bytes of these filters", sum(map(len, filters)), _MAX_FILTER_BYTES),
@@ -240,13 +240,13 @@ class DurableRegistry:
     def _created(self, subscription: DurableSubscription) -> None:
         if subscription.id in self._home.subscriptions:  # else it was removed meanwhile
             self._activate(subscription)
-            self.record.announce()
+            self._records.announce()
 
     def _activate(self, subscription: DurableSubscription) -> None:
         """Start storing messages for a subscription that is on disk, first those of the history if it begins there."""
         saved = subscription.saved
         filters = predicate_to_bytes(saved.predicate)
-        self.record.set(saved.id, (saved.account, saved.name), filters)
+        self._own.set(saved.id, (saved.account, saved.name), filters)
         if saved.start and self._replays is not None:
             copy = HistoryCopy(subscription, self._home, self._queue, self._replays, self._receive)
             self._replays.add(copy.key, copy, filters)
@@ -257,7 +257,7 @@ class DurableRegistry:
     def _receive(self, subscription: DurableSubscription) -> None:
         """Store new messages for a subscription from now on."""
         saved = subscription.saved
-        self._table.set(InternalSubscriber.DURABLE, saved.id, self.record.filters(saved.id))
+        self._table.set(InternalSubscriber.DURABLE, saved.id, self._own.filters(saved.id))
         self._home.join(saved.id, parse(saved.predicate))
 
     # --- confirmation
@@ -269,7 +269,7 @@ class DurableRegistry:
         subscription.deliver(self._context.now)
         if frame.wait:
             id = HISTORY_ID if subscription.saved.start else subscription.id  # the log that receives its messages
-            self._confirmations.wait(link, frame.id, self.record.filters(id), deadline)
+            self._confirmations.wait(link, frame.id, self._own.filters(id), deadline)
         else:
             self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
 

@@ -186,13 +186,14 @@ class DurableRouter:
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to."""
         if self._registry is not None:
-            self._registry.record.set_address(address)
+            self.records.own.address = address
+            if self.records.own.has_other_address:
+                self.records.announce()
 
     def check(self) -> None:
         """Do periodic work."""
         if self._queue is not None:
             self._queue.check()
-        self.records.check()
         self.publications.check()
         if self._home is not None and self._registry is not None:
             self._home.check()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
 from cbnet.network.protocol.fields import (
     MAX_CREDIT_HOPS,
-    MAX_ENTRIES,
     MAX_FRAME_STREAMS,
     MAX_HELD,
     MAX_INT,
     MAX_NEIGHBOURS,
+    MAX_ROUTERS,
     MAX_SESSIONS,
     MAX_TOKEN_LENGTH,
     MAX_WAITING_LINKS,
@@ -122,17 +122,29 @@ class LinkRecord(Frame, tag=5):
     # Of a gateway: the path from the root of the gateway tree to itself; see `gateway_tree`.
     path: GatewayPath = []  # noqa: RUF012  # msgspec copies it for each frame
 
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All but owner, version and age."""
+        return self.changes, self.neighbours, self.path
+
+
+RecordKind: TypeAlias = Literal["links", "homes"]
+RecordEntries: TypeAlias = Annotated[list[RecordEntry], Meta(max_length=MAX_ROUTERS)]
+
 
 class RecordSummary(Frame, tag=8):
     """The versions of records that a router has."""
 
-    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_ENTRIES)]
+    kind: RecordKind
+    entries: RecordEntries
+    is_complete: bool = False  # of homes: else the sender has just started, and may learn of others
 
 
 class RecordRequest(Frame, tag=9):
-    """Records that a router lacks; only the owners of the entries count."""
+    """Records that a router lacks, in these or later versions."""
 
-    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_ENTRIES)]
+    kind: RecordKind
+    entries: RecordEntries
 
 
 # --- announcements

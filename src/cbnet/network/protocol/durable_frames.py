@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from msgspec import Meta
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.protocol.control_frames import RecordEntry
 from cbnet.network.protocol.fields import (
     MAX_ENTRIES,
     MAX_FRAME_FILTERS,
-    MAX_HOME_RECORDS,
     MAX_HOMES,
     Attributes,
     Filters,
@@ -97,18 +95,10 @@ class HomeRecord(Frame, tag=60):
     names: SubscriptionNames  # of the subscriptions: account and name
     filters: Filters  # of all
 
-
-class HomeSummary(Frame, tag=61):
-    """The versions of home records that a router has."""
-
-    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOME_RECORDS)]
-    is_complete: bool  # else the sender has just started, and may learn of others
-
-
-class HomeRequest(Frame, tag=62):
-    """Home records that a router lacks; only the owners of the entries count."""
-
-    entries: Annotated[list[RecordEntry], Meta(max_length=MAX_HOME_RECORDS)]
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All but owner and version."""
+        return self.address, self.names, self.filters
 
 
 class HomeAck(UnicastFrame, tag=63):

@@ -39,8 +39,7 @@ from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.flooding import Flooding
-from cbnet.network.linkstate.own_links import OwnLinks
+from cbnet.network.linkstate.link_records import LinkRecords, OwnLinks
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Version, Versions
 from cbnet.network.protocol import frames
@@ -87,9 +86,8 @@ class Router:
         self.database = Database(settings.lifetime)
         self.versions = Versions(context, self.database)
         self._unicast = UnicastForwarder(context, self.versions, self.links)
-        self._flooding = Flooding(context, self.database, self.links)
-        self._own_links = OwnLinks(context, self.database, self.links, self._flooding)
-        self._flooding.on_own = self._own_links.supersede
+        self._own_links = OwnLinks(context, self.links)
+        self._link_records = LinkRecords(context, self.links, self.database, self._own_links)
         self.announcements = announcements = Announcements(context, self.links, self.database, self.versions, data)
         self.subscriptions, self.offers, self.streams = (
             announcements.subscriptions,
@@ -109,6 +107,7 @@ class Router:
         self.durable = DurableRouter(
             context, self.links, self.versions, announcements, self._unicast, self._forwarder, journal
         )
+        self._floodings = {each.kind: each for each in (self._link_records, self.durable.records)}
         quotas = FilterQuotas(self.links, announcements, self.durable)
         self._clients = ClientHandler(
             context, self.links, announcements, self._forwarder, self._traces, self.pulls, self.durable, quotas
@@ -133,9 +132,10 @@ class Router:
 
     def _router_handlers(self) -> dict[type[Any], Handler]:
         return {
-            frames.LinkRecord: self._flooding.link_record,
-            frames.RecordSummary: self._flooding.summary,
-            frames.RecordRequest: self._flooding.request,
+            frames.LinkRecord: self._link_records.record,
+            frames.HomeRecord: self.durable.records.record,
+            frames.RecordSummary: self._record_summary,
+            frames.RecordRequest: self._record_request,
             frames.Packet: self._packet,
             frames.Announce: self.announcements.announcer.receive,
             frames.AnnounceAck: self.announcements.acknowledgements.receive,
@@ -146,9 +146,6 @@ class Router:
             frames.Request: self.pulls.request,
             frames.ReplyFrame: self.pulls.reply,
             frames.NoItem: self.pulls.no_item,
-            frames.HomeRecord: self.durable.records.record,
-            frames.HomeSummary: self.durable.records.summary,
-            frames.HomeRequest: self.durable.records.request,
             frames.HomeAck: self.durable.records.acknowledged,
             frames.Stored: self.durable.stored,
         }
@@ -213,7 +210,7 @@ class Router:
     @property
     def is_synchronised(self) -> bool:
         """Whether this router has received all records that its neighbours announced."""
-        return self._flooding.is_synchronised
+        return self._link_records.is_synchronised
 
     @property
     def is_departure_known(self) -> bool:
@@ -265,7 +262,7 @@ class Router:
             except WireError as error:
                 self._shut(link, error.reason, error.code)
                 self._is_due = True
-        if self._is_due or self._flooding.unconfirmed:
+        if self._is_due or self._link_records.unconfirmed:
             return self._done()
         self.durable.flush()
         return self._context.outbox.take()
@@ -275,7 +272,7 @@ class Router:
     ) -> Progress:  # fmt: skip
         """Handle plain messages in bytes received from a link, at most `most`, up to a frame that must be decoded."""
         self.held(link, now)
-        if self._is_due or self._flooding.unconfirmed:  # work is due after the next frame
+        if self._is_due or self._link_records.unconfirmed:  # work is due after the next frame
             return Progress(start, PYTHON)
         return self._fast.run(link, data, start, end, most)
 
@@ -328,7 +325,8 @@ class Router:
         self._context.clock.advance(now)
         self.links.check_liveness()
         self._sent.ping()
-        self._flooding.expire()
+        for records in self._floodings.values():
+            records.check()
         self._traces.check()
         self._inquiries.check()
         self.pulls.check()
@@ -367,8 +365,8 @@ class Router:
             self.links.accept_hello(link, frame)
             self._fast.admit(link)
             if link.is_router:
-                self._flooding.greet(link.id)
-                self.durable.records.greet(link.id)
+                for records in self._floodings.values():
+                    records.greet(link.id)
                 self.announcements.open_session(link.id)
         elif link.hello is None:
             raise WireError(f"{type(frame).__name__} before Hello")
@@ -382,6 +380,12 @@ class Router:
             self._sent.confirm(link.session, frame.number)
         else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
+
+    def _record_summary(self, link: int, frame: frames.RecordSummary) -> None:
+        self._floodings[frame.kind].summary(link, frame)
+
+    def _record_request(self, link: int, frame: frames.RecordRequest) -> None:
+        self._floodings[frame.kind].request(link, frame)
 
     def _packet(self, link: int, frame: frames.Packet) -> None:
         self._forwarder.packet(self.links.name(link), frame)
@@ -424,8 +428,9 @@ class Router:
     def _done(self) -> list[Action]:
         """Do the work due at the end of a turn, and return the collected actions."""
         self._is_due = False
-        self._own_links.originate()
-        self._flooding.request_missing()
+        self._link_records.originate()
+        for records in self._floodings.values():
+            records.request_missing()
         if self.versions.is_due:
             self._adopt()
         self.announcements.finish_turn()

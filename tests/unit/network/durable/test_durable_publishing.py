@@ -338,13 +338,15 @@ def test_plain_subscribers_receive_durable_messages_once():
 def test_a_record_that_a_home_did_not_make_is_outbid_and_not_all_the_time():
     net, alice, _ = chain()
     forged = HomeRecord("c", 5, 900, "", [], [])
-    net.memory.router("b").durable.records.set_own(forged)  # as if another router were named c
+    records = net.memory.router("b").durable.records
+    records.table.set(forged)  # as if another router were named c
+    records.flood(forged)
     before = net.memory.frames["HomeRecord"]
     net.run(4)
     number = alice.publish_durable({"x": 1}, b"0")
     net.run(2)
     assert receipt(alice, number) == (1, [], [])
-    assert net.memory.router("a").durable.records.get("c").sequence == 901
+    assert net.memory.router("a").durable.records.table.get("c").sequence == 901
     assert net.memory.frames["HomeRecord"] - before < 10
 
 

@@ -177,8 +177,8 @@ def test_a_record_that_was_dropped_before_it_was_requested_is_not_waited_for():
     table.set(record("z"))
     net.kill("a")
     net.start("a")
-    summaries = net.memory.frames["HomeSummary"]
-    while net.memory.frames["HomeSummary"] == summaries:
+    summaries = net.memory.frames["RecordSummary"]
+    while net.memory.frames["RecordSummary"] == summaries:
         net.run(0.005)
     del table._records["z"], table._empty["z"]
     net.run(5)

@@ -3,11 +3,13 @@
 from copy import deepcopy
 
 import msgspec
+from msgspec.structs import replace
 from tests.support.durable_networks import DurableLab, answers, payloads
 
 from cbnet.network.announce.announcements import NO_DATA
 from cbnet.network.durable.journal import SaveHome
 from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.fields import MAX_SEQUENCE
 from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import TICK, Host
@@ -26,7 +28,7 @@ def home_lab(seed, links="a-b b-c"):
 
 def records(net, owner):
     """Return version and names of the record of a home that each running router has."""
-    known = [host.router.durable.records.get(owner) for host in net.memory.hosts.values() if host.router]
+    known = [host.router.durable.records.table.get(owner) for host in net.memory.hosts.values() if host.router]
     return [each and (each.sequence, each.incarnation, [name for _, name in each.names]) for each in known]
 
 
@@ -207,9 +209,9 @@ def test_two_routers_of_one_name_outbid_each_other_at_most_every_second():
     net.client("c").subscribe_durable(1, "one", "x > 0")
     net.client("twin").subscribe_durable(1, "two", "y > 0")
     net.run(3)
-    before = memory.router("a").durable.records.get("c").sequence
+    before = memory.router("a").durable.records.table.get("c").sequence
     net.run(20)
-    assert memory.router("a").durable.records.get("c").sequence - before <= 2 * 20
+    assert memory.router("a").durable.records.table.get("c").sequence - before <= 2 * 20
 
 
 def test_the_acknowledgement_of_a_version_that_an_operator_made_confirms_no_subscription():
@@ -230,8 +232,33 @@ def test_the_acknowledgement_of_a_version_that_an_operator_made_confirms_no_subs
             net.run(0.01)
         else:
             raise AssertionError("not confirmed")
-        assert ("", "two") in net.memory.router("b").durable.records.get("c").names
+        assert ("", "two") in net.memory.router("b").durable.records.table.get("c").names
     assert orders == {True, False}
+
+
+def inject(net, router, forged):
+    """Install and flood a forged record at a router."""
+    records = net.memory.router(router).durable.records
+    records.table.set(forged)
+    records.flood(forged)
+
+
+def test_a_record_forged_half_the_circle_ahead_is_outbid_where_it_is_not_known_too():
+    net, _, carol = home_lab(1, "a-c b-c")
+    present = net.memory.router("c").durable.records.table.get("c")
+    inject(net, "b", HomeRecord("c", 5, present.sequence + (MAX_SEQUENCE + 1) // 2, "", [], []))
+    net.run(3)
+    carol.subscribe_durable(2, "two", "y > 0")
+    net.run(3)
+    assert agreed(net, "c") == ["one", "two"]
+
+
+def test_a_record_forged_with_the_present_version_is_outbid():
+    net, _, _ = home_lab(1, "a-c b-c")
+    present = net.memory.router("c").durable.records.table.get("c")
+    inject(net, "b", replace(present, names=[("", "forged")]))
+    net.run(3)
+    assert agreed(net, "c") == ["one"]
 
 
 def test_a_version_that_is_being_written_is_not_made_again():
@@ -246,7 +273,7 @@ def test_a_version_that_is_being_written_is_not_made_again():
     carol.subscribe_durable(2, "two", "y > 0")
     carol.subscribe_durable(3, "three", "z > 0")
     net.run(2.5)
-    present = host.router.durable.records.get("c")
+    present = host.router.durable.records.table.get("c")
     assert (present.sequence, len(versions)) == (2, 2)  # version 3 is being written
     end = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["b"])
     host.received(end, HomeRecord("c", present.incarnation + 1, present.sequence, "", [], []))

@@ -3,6 +3,7 @@
 from support.link_networks import LinkNetwork, LinkRouter
 
 from cbnet.network.link.actions import Send
+from cbnet.network.linkstate import database, record_requests
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordRequest, RecordSummary
 
@@ -41,7 +42,9 @@ def test_new_neighbour_gets_a_summary():
 def test_only_missing_records_are_requested():
     router = three()
     router.say(1, of_x())
-    (asked,) = sent(router.say(2, RecordSummary([RecordEntry("x", 1, 5), RecordEntry("y", 1, 1)])), RecordRequest, 2)
+    (asked,) = sent(
+        router.say(2, RecordSummary("links", [RecordEntry("x", 1, 5), RecordEntry("y", 1, 1)])), RecordRequest, 2
+    )
     assert asked.entries == [RecordEntry("y", 1, 1)]
 
 
@@ -51,7 +54,7 @@ def test_requested_record_is_sent_with_its_age():
     router.wait(0.5, answering=(1, 2, 3))
     wanted = [RecordEntry("x", 0, 0), RecordEntry("nobody", 0, 0)]
     # Half a second here, and for the hop a thousandth of the 1,800 s that a record lives.
-    assert sent(router.say(2, RecordRequest(wanted)), LinkRecord) == [(2, of_x(age=2_000 + 500 + 1_800))]
+    assert sent(router.say(2, RecordRequest("links", wanted)), LinkRecord) == [(2, of_x(age=2_000 + 500 + 1_800))]
 
 
 def test_a_record_grows_older_with_every_hop_and_so_does_not_circulate_for_ever():
@@ -73,19 +76,47 @@ def test_record_that_is_new_is_forwarded_to_the_others_once():
 def test_record_is_requested_elsewhere_when_a_link_breaks():
     router = three()
     entries = [RecordEntry("x", 1, 5)]
-    assert links_of(router.say(1, RecordSummary(entries)), RecordRequest) == [1]
-    assert links_of(router.say(2, RecordSummary(entries)), RecordRequest) == []
+    assert links_of(router.say(1, RecordSummary("links", entries)), RecordRequest) == [1]
+    assert links_of(router.say(2, RecordSummary("links", entries)), RecordRequest) == []
     assert links_of(router.close(1), RecordRequest) == [2]
 
 
 def test_router_is_synchronised_when_it_has_what_its_neighbours_announced():
     router = LinkRouter("a")
     router.greet(1, "b")
-    assert not router.flooding.is_synchronised
-    router.say(1, RecordSummary([RecordEntry("x", 1, 5)]))
-    assert not router.flooding.is_synchronised
+    assert not router.records.is_synchronised
+    router.say(1, RecordSummary("links", [RecordEntry("x", 1, 5)]))
+    assert not router.records.is_synchronised
     router.say(1, of_x())
-    assert router.flooding.is_synchronised
+    assert router.records.is_synchronised
+
+
+def test_summary_replaces_an_earlier_one():
+    router = LinkRouter("a")
+    router.greet(1, "b")
+    router.say(1, RecordSummary("links", [RecordEntry("x", 1, 5), RecordEntry("y", 1, 1)]))
+    router.say(1, of_x())
+    assert not router.records.is_synchronised
+    router.say(1, RecordSummary("links", [RecordEntry("x", 1, 5)]))  # y has expired there
+    assert router.records.is_synchronised
+
+
+def test_router_with_too_many_requests_is_not_synchronised(monkeypatch):
+    monkeypatch.setattr(record_requests, "_MAX_REQUESTS", 1)
+    router = LinkRouter("a")
+    router.greet(1, "b")
+    router.say(1, RecordSummary("links", [RecordEntry("x", 1, 5), RecordEntry("y", 1, 5)]))
+    router.say(1, of_x())
+    assert not router.records.is_synchronised
+
+
+def test_record_without_room_is_requested_when_there_is_room(monkeypatch):
+    monkeypatch.setattr(database, "MAX_ROUTERS", 2)
+    router = three(refresh=4.0, lifetime=13.0)
+    router.say(1, of_x(age=12_900))
+    assert links_of(router.say(2, of_x(owner="y")), LinkRecord) == []
+    asked = sent(router.wait(0.5, answering=(1, 2, 3)), RecordRequest, link=2)
+    assert RecordRequest("links", [RecordEntry("y", 1, 5)]) in asked
 
 
 # --- records of neighbours
@@ -97,7 +128,7 @@ def test_record_of_a_neighbour_is_accepted_from_itself_only():
     done = router.say(1, of_x(6, owner="c", neighbours={}))
     assert router.database.version("c") == RecordVersion(5, 1)
     assert links_of(done, LinkRecord) == []
-    assert sent(done, RecordSummary) == [(2, RecordSummary([RecordEntry("c", 1, 6)]))]  # c is told of it
+    assert sent(done, RecordRequest) == [(2, RecordRequest("links", [RecordEntry("c", 1, 6)]))]  # c learns of it
     assert links_of(router.say(2, of_x(6, owner="c")), LinkRecord) == [1, 3]
     assert router.database.neighbours("c") == TO_B
     assert router.context.counters["records_second_hand"] == 1
@@ -105,9 +136,8 @@ def test_record_of_a_neighbour_is_accepted_from_itself_only():
 
 def test_summary_of_a_third_router_requests_no_record_of_a_neighbour():
     router = three()
-    done = router.say(1, RecordSummary([RecordEntry("c", 1, 6)]))
-    assert links_of(done, RecordRequest) == []
-    assert links_of(done, RecordSummary) == [2]
+    done = router.say(1, RecordSummary("links", [RecordEntry("c", 1, 6)]))
+    assert links_of(done, RecordRequest) == [2]  # of its owner only
 
 
 def test_neighbour_gets_a_record_that_contradicts_its_own():
@@ -130,7 +160,7 @@ def test_record_of_a_neighbour_is_requested_from_others_when_it_answers_no_more(
     router = three()
     router.say(1, of_x(6, owner="c"))
     done = router.wait(2.5, answering=(1, 3))  # a heartbeat is 1 s, and the link is closed after 3.5 s
-    assert links_of(done, RecordRequest) == [1]
+    assert links_of(done, RecordRequest) == [2, 1]  # c is asked once more after 1 s
     assert router.links.to("c") == 2
 
 
@@ -146,7 +176,7 @@ def test_expired_record_is_requested_from_all_neighbours():
     router = three(refresh=4.0, lifetime=13.0)
     router.say(1, of_x(age=12_900))
     asked = sent(router.wait(0.5, answering=(1, 2, 3)), RecordRequest)
-    assert asked == [(link, RecordRequest([RecordEntry("x", 0, 0)])) for link in (1, 2, 3)]
+    assert asked == [(link, RecordRequest("links", [RecordEntry("x", 1, 5)])) for link in (1, 2, 3)]
 
 
 # --- cost

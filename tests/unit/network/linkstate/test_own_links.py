@@ -8,7 +8,7 @@ from support.link_networks import LinkNetwork, LinkRouter
 from cbnet.network.link.actions import Send
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_INT
-from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordSummary
+from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordRequest, RecordSummary
 
 
 def linked(seconds=0.2, **settings):
@@ -70,7 +70,14 @@ def test_record_is_current_once_it_is_originated():
     assert {link.weight for link in record.neighbours.values()} == {1_000_000}
 
 
-@pytest.mark.parametrize("frame", [forged(5, 70), RecordSummary([RecordEntry("a", 5, 70)])])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        forged(5, 70),
+        RecordSummary("links", [RecordEntry("a", 5, 70)]),
+        RecordRequest("links", [RecordEntry("a", 5, 70)]),
+    ],
+)
 def test_first_record_of_another_incarnation_is_superseded_without_a_warning(frame, caplog):
     router = linked()
     (record,) = records(router.say(1, frame))  # at once
@@ -84,7 +91,7 @@ def test_present_and_older_versions_are_ignored():
     router = linked()
     before = router.own.version
     own = router.database.record("a", 0.0)
-    for frame in (own, forged(1, 1), RecordSummary([RecordEntry("a", before.incarnation, before.sequence)])):
+    for frame in (own, forged(1, 1), RecordSummary("links", [RecordEntry("a", before.incarnation, before.sequence)])):
         assert records(router.say(1, frame) + router.wait(0.3)) == []
     assert router.own.version == before
 

@@ -16,7 +16,7 @@ def test_nothing_may_come_before_the_hello():
     assert shut(alone.say(1, Ping(1))) == {1: "Ping before Hello"}
 
 
-@pytest.mark.parametrize("frame", [LinkRecord("b", 1, 1, 1, 0, {}), RecordSummary([])])
+@pytest.mark.parametrize("frame", [LinkRecord("b", 1, 1, 1, 0, {}), RecordSummary("links", [])])
 def test_a_client_may_not_speak_as_a_router(frame):
     alone = Alone()
     alone.client_link(1)

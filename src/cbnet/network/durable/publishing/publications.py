@@ -145,7 +145,7 @@ class Publications:
 
     def _publish(self, publication: _Publication) -> None:
         packet = publication.packet
-        homes = self._records.matching(Content(packet))
+        homes = self._records.table.matching(Content(packet))
         self._waiting.add(publication.size, publication.account, homes)
         publication.missing.update(homes)
         publication.sent = self._context.now

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.records.home_records import HomeRecords
-from cbnet.network.durable.records.own_home_record import OwnHomeRecord
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.linkstate.versions import Versions
@@ -38,21 +37,19 @@ class DurableConfirmations:
         versions: Versions,
         confirmations: Confirmations,
         records: HomeRecords,
-        record: OwnHomeRecord,
     ) -> None:
         self._context = context
         self._versions = versions
         self._confirmations = confirmations
         self._records = records
-        self._record = record
         self._unconfirmed: list[_Unconfirmed] = []
 
     def wait(self, link: int, id: int, filters: Collection[bytes], deadline: float) -> None:
         """Answer a client once all routers have the current record and the announcement of the filters."""
-        version = self._record.version
+        version = self._records.own.version
         self._unconfirmed.append(_Unconfirmed(link, id, filters, version, deadline))
-        if self._missing(version) and self._record.is_due(self._context.now):
-            self._record.announce()  # routers that have this version do not acknowledge it again
+        if self._missing(version) and self._records.own.may_repeat:
+            self._records.announce()  # routers that have this version do not acknowledge it again
 
     def cancel(self, link: int, id: int) -> None:
         """Stop waiting for a subscription of a client."""
@@ -73,8 +70,8 @@ class DurableConfirmations:
                 self._context.outbox.send(each.link, Subscribed(each.id, False, routers, missing))
             else:
                 self._unconfirmed.append(each)
-        if self._record.is_due(now) and (self._unconfirmed or self._record.is_outbid):
-            self._record.announce()
+        if self._unconfirmed and self._records.own.may_repeat:
+            self._records.announce()
 
     def _waits_on(self, each: _Unconfirmed) -> bool:
         """Return whether a router that lacks the record has joined meanwhile; if so, wait for it, too."""

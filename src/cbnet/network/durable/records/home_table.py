@@ -9,18 +9,22 @@ neighbour, and then waits for a home that no longer exists, until another neighb
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import msgspec
 
 from cbnet.errors import InputError
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.announce.timed_table import empty_table
+from cbnet.network.durable.journal import DropHome, SaveHome
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.linkstate.records import InstallOutcome, RecordTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_HOME_RECORDS, MAX_HOMES
 from cbnet.network.protocol.frames import HomeRecord
 from cbnet.network.protocol.wire import WireError
 
 MAX_EMPTY = MAX_HOME_RECORDS - MAX_HOMES
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def is_empty(record: HomeRecord) -> bool:
@@ -28,24 +32,18 @@ def is_empty(record: HomeRecord) -> bool:
     return not record.names and not record.filters
 
 
-class HomeTable:
-    """The home records that one router knows."""
+class HomeTable(RecordTable[HomeRecord]):
+    """The home records that one router knows, in its journal if it has one."""
 
-    def __init__(self, own: str) -> None:
+    def __init__(self, own: str, queue: JournalQueue | None = None) -> None:
         """Initialise; own: the name of this router, whose record always fits."""
+        super().__init__()
         self._own = own
-        self._records: dict[str, HomeRecord] = {}
+        self._queue = queue
         self._empty: dict[str, None] = {}  # owners of empty records, oldest first, without this router
         self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
 
     # --- lookup
-
-    def get(self, owner: str) -> HomeRecord | None:
-        """Return the record of a home."""
-        return self._records.get(owner)
-
-    def __iter__(self) -> Iterator[HomeRecord]:
-        return iter(self._records.values())
 
     def matching(self, content: Content) -> list[str]:
         """Return the homes that must store a message."""
@@ -76,7 +74,19 @@ class HomeTable:
 
     # --- changes
 
-    def set(self, record: HomeRecord) -> list[str]:
+    def install(self, record: HomeRecord, now: float) -> InstallOutcome:
+        """Add or replace a record if it is newer and there is room for it, also on disk."""
+        outcome = super().install(record, now)
+        if outcome is InstallOutcome.INSTALLED:
+            self.save(record)
+        return outcome
+
+    def save(self, record: HomeRecord) -> None:
+        """Save a record on disk."""
+        if self._queue is not None:
+            self._queue.add(SaveHome(record.owner, _encode(record)))
+
+    def set(self, record: HomeRecord, _: float = 0.0) -> list[str]:
         """Add or replace a record; return the owners of empty records that were dropped for it."""
         owner, before = record.owner, self._records.get(record.owner)
         old = set() if before is None else set(before.filters)
@@ -98,4 +108,6 @@ class HomeTable:
         while len(self._empty) > MAX_EMPTY:
             dropped.append(next(iter(self._empty)))
             del self._records[dropped[-1]], self._empty[dropped[-1]]
+            if self._queue is not None:
+                self._queue.add(DropHome(dropped[-1]))
         return dropped

@@ -88,7 +88,7 @@ def test_payloads_count():
 def test_one_account_leaves_memory_for_others():
     a = GuardedRouter({"ann": Rights(), "bob": Rights()})
     for home in "bcd":  # absent
-        a.router.durable.records.set_own(HomeRecord(home, 1, 1, "", [], predicate_to_bytes(f'x = "{home}"')))
+        a.router.durable.records.table.set(HomeRecord(home, 1, 1, "", [], predicate_to_bytes(f'x = "{home}"')))
     for _ in range(2):
         a.say(1)
     numbers = {1: 0, 2: 0}

@@ -19,7 +19,7 @@ def told_and_saved():
         client.subscribe_durable(id, f"orders {id}", f"x > {id}")
         for _ in range(12):
             net.run(DISK / 8)
-            known = net.memory.router("b").durable.records.get("a")
+            known = net.memory.router("b").durable.records.table.get("a")
             saved = net.disks["a"].start(net.memory.hosts["a"].journalled).homes.get("a")
             number = msgspec.msgpack.decode(saved, type=HomeRecord).sequence if saved else 0
             pairs.append((known.sequence if known else 0, number))
@@ -37,9 +37,11 @@ def test_a_version_is_told_when_it_is_on_disk():
 
 
 def test_a_build_that_tells_it_before_is_found(monkeypatch):
-    def set_own(records, record):
-        records._install(record)
-        records._flood(record)
+    def announce(records):
+        record = records.own.originate()
+        if record is not None:
+            records.table.save(record)
+            records._publish(record)
 
-    monkeypatch.setattr(HomeRecords, "set_own", set_own)
+    monkeypatch.setattr(HomeRecords, "announce", announce)
     assert not is_safe(told_and_saved())

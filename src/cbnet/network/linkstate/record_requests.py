@@ -4,8 +4,9 @@ Several neighbours may have announced the same record. One is asked; another onl
 answer in time. After several attempts the request is given up: the owner renews its record, or it has expired
 everywhere.
 
-If the owner is a neighbour, only the owner is asked for its record. If it has not announced that version itself, it is
-notified of it: either its record is on the way, or the version is forged, and the owner supersedes it.
+If the record is accepted from its owner only, because that is a neighbour, only the owner is asked for it. If it has
+not announced that version itself, it thereby learns of it: either its record is on the way, or the version is forged,
+and the owner supersedes it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from typing import NamedTuple
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_ROUTERS
 
-_MAX_ATTEMPTS = 8
+_MAX_ATTEMPTS = 8  # without an answer
 _MAX_REQUESTS = MAX_ROUTERS
 
 
 @dataclass
 class _Request:
-    version: RecordVersion
     sources: dict[int, RecordVersion] = field(default_factory=dict)  # by link; the one asked last is last
     asked: float | None = None  # time
     asked_link: int | None = None
@@ -37,32 +37,34 @@ class DueRequest(NamedTuple):
     link: int
     owner: str
     version: RecordVersion
-    is_report: bool  # report the version to the owner instead of requesting the record
 
 
 class RecordRequests:
     """Requests for the records of which neighbours have newer versions."""
 
     def __init__(self, retry: float) -> None:
+        """Initialise; retry: seconds until an unanswered request is sent again."""
         self._retry = retry
         self._requests: dict[str, _Request] = {}  # by owner
 
     def __len__(self) -> int:
         return len(self._requests)
 
-    def add(self, link: int, owner: str, version: RecordVersion) -> None:
-        """Record that a newer version is available over a link."""
+    def add(self, link: int, owner: str, version: RecordVersion) -> bool:
+        """Record that a newer version is available over a link; return whether there is room for the request."""
         if owner not in self._requests and len(self._requests) >= _MAX_REQUESTS:
-            return
-        request = self._requests.setdefault(owner, _Request(version))
-        request.version = _newer(request.version, version)
-        request.sources[link] = _newer(request.sources.get(link, version), version)
+            return False
+        sources = self._requests.setdefault(owner, _Request()).sources
+        sources[link] = _newer(sources.get(link, version), version)
+        return True
 
     def complete(self, owner: str, version: RecordVersion) -> None:
-        """Remove the request for a version that was installed."""
+        """Remove the request for a version that was received, and for older ones."""
         request = self._requests.get(owner)
-        if request is not None and not request.version.is_newer(version):
-            del self._requests[owner]
+        if request is not None:
+            request.sources = {link: each for link, each in request.sources.items() if each.is_newer(version)}
+            if not request.sources:
+                del self._requests[owner]
 
     def remove_link(self, link: int) -> None:
         """Remove a link as a source: its records are requested from other neighbours that have them."""
@@ -73,17 +75,17 @@ class RecordRequests:
                     del self._requests[owner]
 
     def due(self, now: float, links_to: Callable[[str], Collection[int]]) -> Iterator[DueRequest]:
-        """Yield the requests to send now; `links_to` returns the links to an owner that is a neighbour."""
+        """Yield the requests to send now; `links_to` returns the links to an owner from which alone it is accepted."""
         for owner, request in list(self._requests.items()):
             if request.asked is not None and now - request.asked < self._retry:
                 continue
+            request.attempts += request.asked is not None and request.asked_link in request.sources
             if request.attempts == _MAX_ATTEMPTS:
                 del self._requests[owner]
                 continue
             due = _choose(owner, request, links_to(owner))
-            if not due.is_report:
+            if due.link in request.sources:
                 request.sources[due.link] = request.sources.pop(due.link)
-                request.attempts += 1
             request.asked, request.asked_link = now, due.link
             yield due
 
@@ -91,10 +93,8 @@ class RecordRequests:
 def _choose(owner: str, request: _Request, owner_links: Collection[int]) -> DueRequest:
     newest = reduce(_newer, request.sources.values())
     sources = [link for link, version in request.sources.items() if version == newest]
-    if not owner_links:
-        return DueRequest(sources[0], owner, newest, is_report=False)
-    first_hand = [link for link in sources if link in owner_links]
-    return DueRequest([*first_hand, *owner_links][0], owner, newest, is_report=not first_hand)
+    links = [*(link for link in sources if link in owner_links), *owner_links] if owner_links else sources
+    return DueRequest(links[0], owner, newest)
 
 
 def _newer(one: RecordVersion, other: RecordVersion) -> RecordVersion:

@@ -1,8 +1,8 @@
 """Whom a router asks for the records that it lacks."""
 
-from cbnet.network.linkstate import resynchronisation as module
+from cbnet.network.linkstate import record_requests as module
+from cbnet.network.linkstate.record_requests import RecordRequests
 from cbnet.network.linkstate.records import RecordVersion
-from cbnet.network.linkstate.resynchronisation import RecordRequests
 
 
 def wanted(*heard):
@@ -13,33 +13,32 @@ def wanted(*heard):
 
 
 def due(requests, now, *owner_links):
-    """Return the links and sequences of requests, and of reports to the owner."""
+    """Return the links and sequences of requests."""
     all = list(requests.due(now, lambda _owner: owner_links))
     assert {each.owner for each in all} <= {"a"}
-    asked = [(each.link, each.version.sequence) for each in all if not each.is_report]
-    return asked, [(each.link, each.version.sequence) for each in all if each.is_report]
+    return [(each.link, each.version.sequence) for each in all]
 
 
 def test_record_is_requested_once():
     new = wanted((1, 5), (2, 5))
-    assert due(new, 0.0) == ([(1, 5)], [])
-    assert due(new, 0.5) == ([], [])
+    assert due(new, 0.0) == [(1, 5)]
+    assert due(new, 0.5) == []
 
 
 def test_neighbour_with_the_newest_version_is_asked():
-    assert due(wanted((1, 5), (2, 6)), 0.0) == ([(2, 6)], [])
+    assert due(wanted((1, 5), (2, 6)), 0.0) == [(2, 6)]
 
 
 def test_timeout_asks_another_neighbour():
     new = wanted((1, 5), (2, 5))
-    assert [due(new, now)[0] for now in (0.0, 1.0, 2.0)] == [[(1, 5)], [(2, 5)], [(1, 5)]]
+    assert [due(new, now) for now in (0.0, 1.0, 2.0)] == [[(1, 5)], [(2, 5)], [(1, 5)]]
 
 
 def test_lost_link_asks_another_neighbour_at_once():
     new = wanted((1, 5), (2, 5))
     due(new, 0.0)
     new.remove_link(1)
-    assert due(new, 0.1) == ([(2, 5)], [])
+    assert due(new, 0.1) == [(2, 5)]
     new.remove_link(2)
     assert not new
 
@@ -54,20 +53,20 @@ def test_received_record_is_requested_again_only_if_newer():
 
 
 def test_owner_that_is_a_neighbour_is_asked_itself():
-    assert due(wanted((1, 5), (2, 5)), 0.0, 2) == ([(2, 5)], [])
+    assert due(wanted((1, 5), (2, 5)), 0.0, 2) == [(2, 5)]
 
 
 def test_owner_is_told_of_a_version_that_it_has_not_announced():
     new = wanted((1, 6), (2, 5))
-    assert due(new, 0.0, 2, 3) == ([], [(2, 6)])
-    assert due(new, 0.5, 2, 3) == ([], [])
+    assert due(new, 0.0, 2, 3) == [(2, 6)]
+    assert due(new, 0.5, 2, 3) == []
 
 
 def test_others_are_asked_at_once_when_the_link_to_the_owner_breaks():
     new = wanted((1, 6))
-    assert due(new, 0.0, 9) == ([], [(9, 6)])
+    assert due(new, 0.0, 9) == [(9, 6)]
     new.remove_link(9)
-    assert due(new, 0.1) == ([(1, 6)], [])
+    assert due(new, 0.1) == [(1, 6)]
 
 
 def test_there_is_room_for_so_many_and_no_more(monkeypatch):
@@ -76,12 +75,12 @@ def test_there_is_room_for_so_many_and_no_more(monkeypatch):
     new.add(1, "b", RecordVersion(1, 1))
     new.add(2, "a", RecordVersion(6, 1))
     assert len(new) == 1
-    assert due(new, 0.0) == ([(2, 6)], [])
+    assert due(new, 0.0) == [(2, 6)]
 
 
 def test_it_is_given_up_after_some_attempts():
     new = wanted((1, 5))
-    asked = [due(new, float(now))[0] for now in range(20)]
+    asked = [due(new, float(now)) for now in range(20)]
     assert asked[:8] == [[(1, 5)]] * 8
     assert asked[8:] == [[]] * 12
     assert not new
@@ -90,5 +89,5 @@ def test_it_is_given_up_after_some_attempts():
 def test_it_is_not_given_up_while_the_owner_answers():
     new = wanted((1, 6))
     for now in range(20):
-        assert due(new, float(now), 9) == ([], [(9, 6)])
-    assert due(new, 20.0) == ([(1, 6)], [])
+        assert due(new, float(now), 9) == [(9, 6)]
+    assert due(new, 20.0) == [(1, 6)]
