@@ -14,7 +14,7 @@ from cbnet.routing.domains.summary import SUMMARIES, summary
 from cbnet.routing.multitree.commit_policy import COMMIT_POLICIES
 from cbnet.routing.multitree.multitree import MultiTree
 from cbnet.topology import shortest_path_tree
-from cbnet.topology.trees.domains import grow_domains, validate_domains
+from cbnet.topology.domains import grow_domains, validate_domains
 
 
 @st.composite

@@ -25,7 +25,7 @@ from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.routing.sizing.edge_counts import EdgeCounts
 from cbnet.routing.sizing.predicate_fibs import PredicateFibs
 from cbnet.topology import shortest_path_tree, shortest_path_trees
-from cbnet.topology.trees.common_ancestors import CommonAncestors
+from cbnet.topology.common_ancestors import CommonAncestors
 
 
 @st.composite

@@ -28,11 +28,9 @@ from cbnet.topology import (
     shortest_path_trees,
     topology,
 )
-from cbnet.topology.graph.edges import EdgeSet
-from cbnet.topology.readers.as_relations import read_as_relations
-from cbnet.topology.readers.edge_list import read_edge_list
-from cbnet.topology.readers.graph_files import read_graph
-from cbnet.topology.readers.graphml import read_graphml
+from cbnet.topology.edges import EdgeSet
+from cbnet.topology.graph_files import read_as_relations, read_edge_list, read_graph
+from cbnet.topology.graphml import read_graphml
 
 # Few different weights, so that there are many ties; some far apart, so that detours pay.
 weights = st.just(1) | st.sampled_from([1, 2, 3]) | st.sampled_from([1, 7, 50])

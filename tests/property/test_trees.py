@@ -28,8 +28,8 @@ from cbnet.topology import (
     tied_trees,
     topology,
 )
-from cbnet.topology.survey.survey import survey_stretch
-from cbnet.topology.trees.ties import random_tree
+from cbnet.topology.shortest_paths import random_tree
+from cbnet.topology.survey import survey_stretch
 
 
 @st.composite

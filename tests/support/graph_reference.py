@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cbnet.topology.graph.graph import Graph
-from cbnet.topology.graph.traversal import UNREACHED
-from cbnet.topology.trees.shortest_paths import ROOT
+from cbnet.topology.graph import Graph
+from cbnet.topology.shortest_paths import ROOT
+from cbnet.topology.traversal import UNREACHED
 
 
 def reference_distances(graph: Graph, root: int) -> list[int]:

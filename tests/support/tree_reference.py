@@ -12,8 +12,8 @@ from itertools import pairwise, permutations
 
 from support.graph_reference import reference_distances
 
-from cbnet.topology.graph.graph import Graph
-from cbnet.topology.trees.shortest_paths import ROOT
+from cbnet.topology.graph import Graph
+from cbnet.topology.shortest_paths import ROOT
 
 Parents = Sequence[int]
 _64_BITS = 2**64 - 1

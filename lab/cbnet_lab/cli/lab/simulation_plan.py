@@ -154,7 +154,7 @@ class SimulationPlan:
         return TreeHeader(network, hashes=HASHES if self.hashes is None else self.hashes, bits=self.header_bits)
 
     def _roots(self, graph: Graph) -> list[int]:
-        from cbnet.topology.trees.roots import select_roots
+        from cbnet.topology.as_classes import select_roots
 
         return select_roots(graph, self.trees, list(self.root), self.seed)
 
@@ -162,8 +162,7 @@ class SimulationPlan:
         """Return the domain of each node: from a file, or a number of grown domains, by default √n."""
         from math import isqrt
 
-        from cbnet.topology.readers.domain_file import read_domains
-        from cbnet.topology.trees.domains import grow_domains
+        from cbnet.topology.domains import grow_domains, read_domains
 
         text = self.domains if self.domains is not None else str(isqrt(len(graph)))
         if not re.fullmatch("-?[0-9]+", text):
@@ -179,7 +178,7 @@ def _roots_inside(graph: Graph, groups: Sequence[object], count: int, seed: int)
     import numpy as np
 
     from cbnet.topology import draw_roots, root_classes
-    from cbnet.topology.trees.domains import validate_domains
+    from cbnet.topology.domains import validate_domains
 
     domains = validate_domains(graph, groups)
     roots: list[int] = []

@@ -30,7 +30,7 @@ class TopologyPlan:
 
 def _summarise(plan: TopologyPlan, as_json: bool) -> None:
     from cbnet.topology import topology as load_graph
-    from cbnet.topology.survey.summary import summarise
+    from cbnet.topology.summary import summarise
 
     graph = load_graph(plan.graph, plan.seed, largest=plan.largest, connected=False)
     with progress_bar() as bar:

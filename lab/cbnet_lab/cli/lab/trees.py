@@ -19,8 +19,8 @@ from cbnet_lab.experiments.curves import Row, as_table
 
 if TYPE_CHECKING:
     from cbnet.topology import Graph
-    from cbnet.topology.survey.tree_statistics import TreeStatistics
-    from cbnet.topology.trees.ties import Ties
+    from cbnet.topology.shortest_paths import Ties
+    from cbnet.topology.survey import TreeStatistics
     from cbnet_lab.experiments.claim import Finding
 
 _MAX_TREES = 1000
@@ -90,7 +90,7 @@ def _numbers(text: str) -> list[int]:
 
 def _rules(text: str) -> list[Ties]:
     """Return the tie-breaking rules in a list, each once."""
-    from cbnet.topology.trees.ties import Ties
+    from cbnet.topology.shortest_paths import Ties
 
     parts = [*dict.fromkeys(part.strip() for part in text.split(","))]
     if not {*parts} <= {*Ties}:
@@ -101,7 +101,7 @@ def _rules(text: str) -> list[Ties]:
 def _survey(graph: Graph, ks: list[int], rules: list[Ties], plan: TreesPlan) -> list[TreeStatistics]:
     """Survey the graph, with a progress bar."""
     from cbnet.cli.console import progress_bar
-    from cbnet.topology.survey.survey import survey
+    from cbnet.topology.survey import survey
 
     sources, selections = plan.sources, plan.selections
     with progress_bar() as bar:

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from cbnet.topology import Graph, Ties, draw_roots, extra_lengths, root_classes, shortest_path_trees
-from cbnet.topology.graph.sampling import sample_sources
-from cbnet.topology.survey.survey import survey
+from cbnet.topology.survey import survey
+from cbnet.topology.traversal import sample_sources
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
 from cbnet_lab.experiments.experiment import GRAPH, ExperimentContext, Results, Rows, experiment
 

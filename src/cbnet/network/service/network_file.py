@@ -41,7 +41,7 @@ from cbnet.errors import InputError
 from cbnet.files import TomlDocument
 from cbnet.network.service.process_network import InitialFiles
 from cbnet.topology import Graph, topology
-from cbnet.topology.graph.generators import GENERATORS
+from cbnet.topology.generators import GENERATORS
 
 VERSION = 1
 NAME = "network.toml"

@@ -20,8 +20,8 @@ from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import population
 from cbnet.pipeline.spark.filesystem import scheme_of
 from cbnet.pipeline.tables.router_interfaces import MASK_TREES, MAX_TREES
-from cbnet.topology.graph.generators import GENERATORS
-from cbnet.topology.trees.ties import Ties
+from cbnet.topology.generators import GENERATORS
+from cbnet.topology.shortest_paths import Ties
 
 Name = str | int
 _MAX_RANGES = 1_000  # of each tree: every range is a file or more

@@ -19,7 +19,7 @@ from cbnet.pipeline.spark.results import Facts, Snapshot
 from cbnet.pipeline.tables.compiled_tables import compile_tables
 from cbnet.pipeline.tables.fib import folded_tables
 from cbnet.pipeline.tables.network_folder import write_network_folder
-from cbnet.topology.survey.survey import survey
+from cbnet.topology.survey import survey
 
 
 def optional_stages(config: Config) -> Iterator[Stage]:

@@ -23,7 +23,7 @@ from cbnet.pipeline.spark.filesystem import fetch
 from cbnet.pipeline.spark.results import Facts, Snapshot, StoredResult
 from cbnet.pipeline.tables.router_interfaces import check_routers, most_central_routers
 from cbnet.topology import Graph, Tree, draw_roots, root_classes, shortest_path_tree, shortest_path_trees, topology
-from cbnet.topology.graph.generators import GENERATORS
+from cbnet.topology.generators import GENERATORS
 
 
 @dataclass(frozen=True)

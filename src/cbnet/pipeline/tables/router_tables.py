@@ -42,7 +42,7 @@ from cbnet.pipeline.tables.subset_queries import slices_of_sets
 from cbnet.pipeline.tables.tree_counts import merged_answers, subset_owners
 from cbnet.routing.sizing.edge_counts import SetMarks
 from cbnet.topology import ROOT, Tree
-from cbnet.topology.trees.common_ancestors import CommonAncestors
+from cbnet.topology.common_ancestors import CommonAncestors
 
 
 def numbered_descriptors(predicates: DataFrame, nodes: int, partitions: int | None = None) -> DataFrame:

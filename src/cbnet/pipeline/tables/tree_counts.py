@@ -29,7 +29,7 @@ from cbnet.pipeline.tables.subset_queries import (
 )
 from cbnet.routing.sizing.edge_counts import NONE, EdgeCounts, SubsetOwners, edge_marks
 from cbnet.topology import Tree
-from cbnet.topology.trees.common_ancestors import CommonAncestors
+from cbnet.topology.common_ancestors import CommonAncestors
 
 
 def minimal_counts(predicates: DataFrame, tree: Tree, partitions: int | None = None) -> EdgeCounts:

@@ -34,7 +34,7 @@ from cbnet.routing.network import Network
 from cbnet.routing.router_state import RouterState
 from cbnet.routing.scheme import Scheme, SchemeRouter
 from cbnet.topology import shortest_path_trees
-from cbnet.topology.trees.domains import grow_domains, validate_domains
+from cbnet.topology.domains import grow_domains, validate_domains
 
 _ANY = Message()  # a gateway commits all messages that enter through it to the same tree
 
@@ -124,7 +124,7 @@ class Domains(Scheme):
     ) -> None:
         """Build the trees from the domain of each node, and the roots of trees inside domains and between them.
 
-        By default √n domains are grown (`topology.trees.domains`). A root belongs to the tree of its own domain; the
+        By default √n domains are grown (`topology.domains`). A root belongs to the tree of its own domain; the
         default root of a domain, and of the network, is the node with the most neighbours. `outside` names a summary
         and `commit` the policy of sources, with a `seed`.
         """

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.topology import Tree
-from cbnet.topology.trees.common_ancestors import subtree_sums
+from cbnet.topology.common_ancestors import subtree_sums
 
 Keys: TypeAlias = NDArray[np.uint64]
 Ids: TypeAlias = NDArray[np.int32]

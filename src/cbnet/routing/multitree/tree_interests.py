@@ -15,7 +15,7 @@ from cbnet.routing.multitree.holder_table import HolderTable
 from cbnet.routing.multitree.tree_sides import Ids, TreeSides, lengths_on_tree
 from cbnet.routing.router_state import RouterState, total
 from cbnet.topology import Tree
-from cbnet.topology.trees.common_ancestors import subtree_sums
+from cbnet.topology.common_ancestors import subtree_sums
 
 
 class TreeInterests:

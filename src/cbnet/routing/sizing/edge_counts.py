@@ -29,7 +29,7 @@ from cbnet.matching.minimal_sets import one_group
 from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets, Numbers
 from cbnet.topology import Tree
-from cbnet.topology.trees.common_ancestors import CommonAncestors, subtree_sums
+from cbnet.topology.common_ancestors import CommonAncestors, subtree_sums
 
 NONE = -1
 

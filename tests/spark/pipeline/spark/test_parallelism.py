@@ -2,7 +2,7 @@ from functools import partial
 
 from cbnet.pipeline.spark.parallelism import run_tasks
 from cbnet.topology import Ties, topology
-from cbnet.topology.survey.survey import survey
+from cbnet.topology.survey import survey
 
 
 def test_results_have_the_order_of_the_tasks(spark):

@@ -9,7 +9,7 @@ from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.routing.sizing.edge_counts import SetMarks, SubsetOwners, edge_marks
 from cbnet.topology import shortest_path_tree, topology
-from cbnet.topology.trees.common_ancestors import CommonAncestors
+from cbnet.topology.common_ancestors import CommonAncestors
 
 NODES = 24
 

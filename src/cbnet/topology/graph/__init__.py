@@ -1,1 +1,0 @@
-"""Graphs: edges, generators, components, and classes of nodes."""

@@ -1,1 +1,0 @@
-"""Readers of graphs: files, and specifications such as ring:6."""

@@ -1,1 +1,0 @@
-"""Measures of graphs and of trees over them."""

@@ -1,1 +1,0 @@
-"""Shortest-path trees, their roots and their ties."""
