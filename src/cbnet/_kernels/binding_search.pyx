@@ -5,8 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from cbnet._kernels.condition_codes cimport ATTRIBUTE
-from cbnet._kernels.condition_eval cimport Scope, condition_holds
-from cbnet._kernels.condition_mentions cimport Mention, next_mention
+from cbnet._kernels.condition_eval cimport Mention, Scope, condition_holds, next_mention
 from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
 from cbnet._kernels.message_encoding cimport NUMBER, STRING, TAG, Attribute, compatible
 from cbnet._kernels.symbol_table cimport SymbolTable, find_symbol, symbol_text

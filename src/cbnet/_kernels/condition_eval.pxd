@@ -1,8 +1,15 @@
-"""Evaluation of compiled conditions without the GIL. `condition_codes.pxd` draws the code."""
+"""Evaluation of compiled conditions without the GIL, and the names that they contain. `condition_codes.pxd` draws the code."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from cbnet._kernels.message_encoding cimport Attribute
+
+cdef struct Mention:
+    uint8_t operation       # ATTRIBUTE, PRESENCE or HAS_TAG
+    const char *text        # the name or tag, in the code
+    uint32_t length
+
+cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t at, Mention *mention) noexcept nogil
 
 cdef struct Scope:
     # What a condition can read of a message. `bound` returns the value bound to an attribute, or NULL;

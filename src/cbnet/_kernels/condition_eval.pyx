@@ -1,4 +1,4 @@
-"""Evaluation of compiled conditions. `condition_codes.pxd` draws the code.
+"""Evaluation of compiled conditions, and the names that they contain. `condition_codes.pxd` draws the code.
 
 Numbers, comparison and unknown outcomes are those of `language.condition`, the plain Python twin. An operand that is
 unknown makes every test unknown, so evaluation ends there. Every read of the code is checked: damaged code may give a
@@ -7,17 +7,157 @@ wrong answer, but is not read beyond its end.
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.math cimport fabs
-from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT64_MIN, int64_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.byte_strings cimport find_bytes
 from cbnet._kernels.condition_codes cimport *
-from cbnet._kernels.condition_compare cimport as_outcome, compare, find_address, find_member
-from cbnet._kernels.condition_operand cimport Operand, Reader, read_constant, read_text, set_number, set_value
-from cbnet._kernels.condition_text cimport change_case, changed_room, character_count, is_like, read_bool, read_int
+from cbnet._kernels.condition_text cimport (
+    change_case, changed_room, character_count, has_prefix, is_like, read_address, read_bool, read_int,
+)
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows, subtract_overflows
-from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute
+from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING
+
+
+# --- names and tags --------------------------------------------------------------------------
+
+cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t at, Mention *mention) noexcept nogil:
+    """Read the next name or tag from offset `at` on (1 at first); return the offset after it, or 0."""
+    cdef Reader reader
+    cdef Operand constant
+    cdef const uint8_t *text
+    if at < 1 or at >= length:
+        return 0
+    reader.at = code + at
+    reader.end = code + length
+    while reader.at < reader.end:
+        mention.operation = reader.at[0]
+        reader.at += 1
+        if mention.operation in (ATTRIBUTE, PRESENCE, HAS_TAG):
+            if not read_text(&reader, &text, &mention.length):
+                return 0
+            mention.text = <const char *> text
+            return reader.at - code
+        if mention.operation <= STRING_CONSTANT:
+            if not read_constant(&reader, mention.operation, &constant):
+                return 0
+        elif mention.operation >= EQUAL:  # a test, the last operation
+            return 0
+    return 0
+
+
+def mentions(bytes code):
+    """Return the names and tags in the code, as pairs of text and whether it is a tag."""
+    cdef const uint8_t *first = code
+    cdef Mention mention
+    cdef Py_ssize_t at = next_mention(first, len(code), 1, &mention)
+    found = []
+    while at:
+        found.append((mention.text[:mention.length].decode(), mention.operation == HAS_TAG))
+        at = next_mention(first, len(code), at, &mention)
+    return found
+
+
+# --- tests of operands -----------------------------------------------------------------------
+
+cdef inline int _as_outcome(bint holds) noexcept nogil:
+    return IS_TRUE if holds else IS_FALSE
+
+
+cdef int _order(const Operand *left, const Operand *right) noexcept nogil:
+    """Return a number below, equal to or above 0, as two numbers or two strings compare."""
+    cdef Py_ssize_t shorter
+    cdef int difference
+    if left.kind == STRING:
+        shorter = min(left.length, right.length)
+        difference = memcmp(left.text, right.text, shorter)
+        return difference if difference else (left.length > right.length) - (left.length < right.length)
+    if left.is_int and right.is_int:
+        return (left.whole > right.whole) - (left.whole < right.whole)
+    if left.is_int:  # never equal to a float that is no int; only the nearest floats may be equal, at 2**63
+        return 1 if left.real > right.real else -1
+    if right.is_int:
+        return -1 if left.real < right.real else 1
+    return (left.real > right.real) - (left.real < right.real)
+
+
+cdef bint _are_equal(const Operand *left, const Operand *right) noexcept nogil:
+    """Return whether two values of the same type are equal."""
+    if left.kind == NULL_VALUE:
+        return True
+    if left.kind == BOOL:
+        return left.whole == right.whole
+    return _order(left, right) == 0
+
+
+cdef bint _has_part(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
+    if right.length > left.length:
+        return False
+    if operation == HAS_PREFIX:
+        return memcmp(left.text, right.text, right.length) == 0
+    if operation == HAS_SUFFIX:
+        return memcmp(left.text + left.length - right.length, right.text, right.length) == 0
+    return right.length == 0 or find_bytes(left.text, left.length, right.text, right.length) != NULL
+
+
+cdef int _compare(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
+    cdef int order
+    if operation <= UNEQUAL:
+        if left.is_null_constant or right.is_null_constant:
+            return _as_outcome((left.kind == right.kind) == (operation == EQUAL))
+        if left.kind != right.kind:
+            return IS_UNKNOWN
+        return _as_outcome(_are_equal(left, right) == (operation == EQUAL))
+    if left.kind != right.kind or left.kind == BOOL or left.kind == NULL_VALUE:
+        return IS_UNKNOWN
+    if operation >= HAS_PREFIX:
+        return _as_outcome(_has_part(operation, left, right)) if left.kind == STRING else IS_UNKNOWN
+    order = _order(left, right)
+    if operation <= LESS_OR_EQUAL:
+        return _as_outcome(order < (operation == LESS_OR_EQUAL))
+    return _as_outcome(order > -<int> (operation == GREATER_OR_EQUAL))
+
+
+cdef int _find_member(Reader *reader, const Operand *operand) noexcept nogil:
+    """Return true if a constant of the set is equal, else false if one has the same type."""
+    cdef uint32_t count
+    cdef uint8_t operation
+    cdef Operand constant
+    cdef int outcome = IS_UNKNOWN
+    if reader.end - reader.at < 4:
+        return DAMAGED
+    memcpy(&count, reader.at, 4)
+    reader.at += 4
+    while count:
+        if reader.at >= reader.end:
+            return DAMAGED
+        operation = reader.at[0]
+        reader.at += 1
+        if not read_constant(reader, operation, &constant):
+            return DAMAGED
+        if constant.kind == operand.kind:
+            if _are_equal(operand, &constant):
+                return IS_TRUE
+            outcome = IS_FALSE
+        count -= 1
+    return outcome
+
+
+cdef int _find_address(Reader *reader, const Operand *operand) noexcept nogil:
+    """Return whether a string is an address of the block; unknown if it is not an address."""
+    cdef uint8_t address[16]
+    cdef int version
+    if reader.end - reader.at < 18 or reader.at[1] > (32 if reader.at[0] == 4 else 128):
+        return DAMAGED
+    if operand.kind != STRING:
+        return IS_UNKNOWN
+    version = read_address(operand.text, operand.length, address)
+    if version == 0:
+        return IS_UNKNOWN
+    return _as_outcome(version == reader.at[0] and has_prefix(address, reader.at + 2, reader.at[1]))
+
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
@@ -217,18 +357,18 @@ cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept
     cdef const uint8_t *text
     cdef uint32_t length
     if EQUAL <= operation <= HAS_SUBSTRING:
-        return compare(operation, first, first + 1) if machine.depth == 2 else DAMAGED
+        return _compare(operation, first, first + 1) if machine.depth == 2 else DAMAGED
     if operation == MEMBER:
-        return find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
+        return _find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if operation == IN_BLOCK:
-        return find_address(&machine.reader, first) if machine.depth == 1 else DAMAGED
+        return _find_address(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if not LIKE <= operation <= HAS_TAG or not read_text(&machine.reader, &text, &length):
         return DAMAGED
     if operation != LIKE:
-        return as_outcome(scope.has(scope.context, <const char *> text, length, operation == HAS_TAG))
+        return _as_outcome(scope.has(scope.context, <const char *> text, length, operation == HAS_TAG))
     if machine.depth != 1:
         return DAMAGED
-    return as_outcome(is_like(first.text, first.length, text, length)) if first.kind == STRING else IS_UNKNOWN
+    return _as_outcome(is_like(first.text, first.length, text, length)) if first.kind == STRING else IS_UNKNOWN
 
 
 cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:

@@ -1,6 +1,6 @@
 """Matching with the counting index: every constraint that holds counts for its filters [2002 §4].
 
-`counting_view.pxd` draws the arrays.
+`counting_postings.pxd` draws the arrays.
 """
 
 from cpython.mem cimport PyMem_RawFree
@@ -9,11 +9,8 @@ from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.binding_search cimport enter_leaves, has_several_values
 from cbnet._kernels.constant_pool cimport number_place, rank_steps
-from cbnet._kernels.counting_postings cimport complete, count_found, deliver, find_range, is_ignored, restore
-from cbnet._kernels.counting_selectivity cimport exclude
-from cbnet._kernels.counting_state cimport State, close_state, open_state, reserve
+from cbnet._kernels.counting_postings cimport *
 from cbnet._kernels.counting_strings cimport STRING_GE, STRING_LT, STRING_NE, Entry, search_trie
-from cbnet._kernels.counting_view cimport *
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute, Batch
 from cbnet._kernels.symbol_table cimport Symbols

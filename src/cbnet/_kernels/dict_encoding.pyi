@@ -4,6 +4,8 @@ from typing import Any
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols
 
+def are_names_distinct(text: bytes, members: dict[str, Any]) -> bool: ...
+
 class DictEncoder:
     batch: Batch
     def __init__(self, symbols: Symbols) -> None: ...

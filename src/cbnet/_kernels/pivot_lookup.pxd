@@ -1,6 +1,6 @@
 """Lookups in the pivot index: from attributes to the buckets and lists of pivots that hold, which are queued."""
 
-from cbnet._kernels.pivot_state cimport State
+from cbnet._kernels.pivot_match cimport State
 from cbnet._kernels.pivot_view cimport View
 
 cdef enum:

@@ -5,7 +5,7 @@ from libc.stdlib cimport qsort
 
 from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
-from cbnet._kernels.pivot_state cimport State, Visit, enlarge
+from cbnet._kernels.pivot_match cimport State, Visit, enlarge
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.text_patterns cimport Hits, find_patterns

@@ -1,18 +1,207 @@
 """Matching with the pivot index, from attributes to targets. See `pivot_match.pxd`."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 
-from cbnet._kernels.binding_search cimport enter_leaves
-from cbnet._kernels.constant_pool cimport constant_place, first_compared, number_address, number_place, text_address, text_place
-from cbnet._kernels.intrinsics cimport prefetch
-from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribute
+from cbnet._kernels.binding_search cimport (
+    binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
+)
+from cbnet._kernels.constant_pool cimport (
+    constant_place, first_compared, number_address, number_place, text_address, text_place,
+)
+from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG
 from cbnet._kernels.pivot_lookup cimport UNSCREENED, find_queued, look_up_patterns, look_up_values
-from cbnet._kernels.pivot_state cimport State, Visit, abandon, enlarge, has_mark, set_mark
-from cbnet._kernels.pivot_view cimport Entry, View, is_removed, mask_bit
-from cbnet._kernels.pivot_visit cimport deliver, visit_queued
-from cbnet._kernels.target_set cimport is_full
+from cbnet._kernels.pivot_view cimport GROUP, Entry, is_removed, listed_word, mark_of, mask_bit
+from cbnet._kernels.target_set cimport add_target, has_target, is_full
 from cbnet._kernels.test_codes cimport *
-from cbnet._kernels.word_test cimport Leaves
+from cbnet._kernels.word_test cimport passes
+
+
+cdef void set_message(State *state, Batch batch, Py_ssize_t number) noexcept nogil:
+    """Take a message of a batch; there is room for its attributes."""
+    state.count = <uint32_t> (batch.offsets[number + 1] - batch.offsets[number])
+    state.leaves.attributes = batch.attributes + batch.offsets[number]
+    state.leaves.elements = batch.elements
+    state.has_several = batch.is_nested[number] and has_several_values(&state.leaves, state.count)
+
+
+cdef void set_single(State *state, const Attribute *attributes, uint32_t count) noexcept nogil:
+    """Take a message of single values; there is room for them."""
+    state.count = count
+    state.leaves.attributes = attributes
+    state.leaves.elements = NULL
+    state.has_several = False
+
+
+cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *targets) except -1:
+    """Prepare a state, which is all zeros; it adds to a set of targets."""
+    state.targets = targets
+    state.leaves.symbols = &symbols.table
+    state.leaves.message_symbol = view.message_symbol
+    open_search(&state.search)
+    state.leaves.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
+    if state.leaves.slots == NULL:
+        raise MemoryError
+    return 0
+
+
+cdef void close_state(State *state) noexcept:
+    close_search(&state.search)
+    PyMem_RawFree(state.word)
+    PyMem_RawFree(state.visit)
+    PyMem_RawFree(state.hits.items)
+    PyMem_RawFree(state.leaves.slots)
+    PyMem_RawFree(state.leaves.places)
+
+
+cdef bint reserve(State *state, Py_ssize_t count) noexcept nogil:
+    """Make room for the attributes of a message; return False if out of memory."""
+    if <Py_ssize_t> state.leaf_room < count:
+        PyMem_RawFree(state.leaves.places)
+        state.leaf_room = 0
+        state.leaves.places = <uint32_t *> PyMem_RawCalloc(2 * (count + 16), sizeof(uint32_t))
+        if state.leaves.places == NULL:
+            return False
+        state.leaves.following = state.leaves.places + count + 16
+        state.leaf_room = <uint32_t> count + 16
+    return True
+
+
+cdef void abandon(const View *view, State *state) noexcept nogil:
+    """Forget the message of a state, if it has one."""
+    cdef uint32_t i
+    if view.message_symbol < view.names:
+        state.leaves.slots[view.message_symbol] = 0
+    for i in range(state.count):
+        if state.leaves.attributes[i].symbol < view.symbols:
+            state.leaves.slots[state.leaves.attributes[i].symbol] = 0
+    state.count = state.words = state.visits = 0
+
+
+cdef inline bint _has_mark(const State *state, uint8_t mark) noexcept nogil:
+    return (state.marks[mark >> 6] >> (mark & 63)) & 1
+
+
+cdef inline void _add_mark(State *state, uint64_t word) noexcept nogil:
+    cdef uint8_t mark = mark_of(word)
+    state.marks[mark >> 6] |= (<uint64_t> 1) << (mark & 63)
+
+
+cdef bint _holds(const View *view, State *state, uint64_t word) noexcept nogil:
+    """Return whether a message of single values passes the test of a word."""
+    cdef uint32_t symbol = <uint32_t> (word >> 38)
+    cdef uint32_t test = (word >> 32) & 63
+    cdef uint32_t slot
+    if symbol >= view.symbols:
+        return False
+    slot = state.leaves.slots[symbol]
+    if slot == 0:
+        return False
+    if test == IS_TAG:
+        return True
+    if symbol == view.message_symbol:  # not an attribute of the message
+        return test == EXISTS or (
+            test == CONDITION and condition_passes(&view.constants, &state.leaves, <uint32_t> word)
+        )
+    return passes(&view.constants, state.leaves.attributes + slot - 1, state.leaves.places[slot - 1], test, <uint32_t> word)
+
+
+cdef inline void _deliver(const View *view, State *state, uint32_t target) noexcept nogil:
+    cdef uint32_t at, end
+    if target < GROUP:
+        if target < state.targets.total:
+            add_target(state.targets, target)
+        return
+    target -= GROUP
+    if target < view.groups:
+        end = min(view.group_offsets[target + 1], view.group_total)
+        for at in range(view.group_offsets[target], end):
+            if view.group_targets[at] < state.targets.total:
+                add_target(state.targets, view.group_targets[at])
+
+
+cdef void _visit_singles(const View *view, State *state, const Visit *visit) noexcept nogil:
+    """Deliver to the targets of filters of their pivot only.
+
+    Nothing here depends on the message, so there is no branch to mispredict: a message that goes to
+    thousands of interfaces spends its time here.
+    """
+    cdef uint32_t single
+    cdef TargetSet targets = state.targets[0]
+    cdef const uint32_t *singles = visit.postings.targets
+    state.touched += visit.single_end - visit.single
+    for single in range(visit.single, visit.single_end):
+        if view.removed == NULL or not is_removed(view, visit.first_single + single):
+            if singles[single] < targets.total:
+                add_target(&targets, singles[single])
+
+
+cdef void _visit_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
+    """Deliver to the targets of entries whose other tests hold."""
+    cdef uint32_t entry, target, test, test_end
+    cdef uint64_t missing = ~state.mask
+    cdef TargetSet targets = state.targets[0]
+    cdef const Entry *entries = visit.postings.entries
+    cdef const uint8_t *marks = visit.postings.marks
+    cdef const Entry *candidate
+    for entry in range(visit.entry, visit.entry_end):
+        if not _has_mark(state, marks[entry]):
+            continue
+        state.touched += 1
+        candidate = entries + entry
+        if candidate.mask & missing:
+            continue
+        target = candidate.target
+        if target < targets.total and has_target(&targets, target):
+            continue
+        if view.removed != NULL and is_removed(view, visit.first_entry + entry):
+            continue
+        test = candidate.tests
+        test_end = min((candidate + 1).tests, view.word_count)
+        while test < test_end and _holds(view, state, view.words[test]):
+            test += 1
+        if test >= test_end:
+            _deliver(view, state, target)
+
+
+cdef void _visit_whole_entries(const View *view, State *state, const Visit *visit) noexcept nogil:
+    """Deliver to the targets of entries that some binding of the message satisfies."""
+    cdef bint is_listed = visit.postings == &view.listed
+    cdef uint64_t pivot = visit.pivot
+    cdef uint32_t entry, test_end
+    cdef const Entry *candidate
+    for entry in range(visit.entry, visit.entry_end):
+        if not _has_mark(state, visit.postings.marks[entry]):
+            continue
+        state.touched += 1
+        candidate = visit.postings.entries + entry
+        if candidate.mask & ~state.mask:
+            continue
+        if candidate.target < state.targets.total and has_target(state.targets, candidate.target):
+            continue
+        if view.removed != NULL and is_removed(view, visit.first_entry + entry):
+            continue
+        test_end = min((candidate + 1).tests, view.word_count)
+        if is_listed:
+            pivot = listed_word(visit.pivot, view.entry_bounds[entry])
+        if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, &pivot,
+                                                          view.words + candidate.tests, test_end - candidate.tests):
+            _deliver(view, state, candidate.target)
+
+
+cdef void _visit_queued(const View *view, State *state) noexcept nogil:
+    """Visit the queued postings: singles first, so that a small set of targets is soon full."""
+    cdef uint32_t i
+    for i in range(state.visits):
+        if state.visit[i].single < state.visit[i].single_end and not is_full(state.targets):
+            _visit_singles(view, state, &state.visit[i])
+    for i in range(state.visits):
+        if state.visit[i].entry < state.visit[i].entry_end and not is_full(state.targets):
+            if state.has_several:
+                _visit_whole_entries(view, state, &state.visit[i])
+            else:
+                _visit_entries(view, state, &state.visit[i])
+    state.visits = 0
+
 
 cdef enum:
     FEW_TARGETS = 64
@@ -28,11 +217,11 @@ cdef inline void _set_marks(State *state, const Attribute *attribute, uint32_t p
     """Set the mask bit and the marks of an attribute: of its name and of its value."""
     cdef uint64_t name = <uint64_t> attribute.symbol << 38
     state.mask |= mask_bit(attribute.symbol)
-    set_mark(state, name)
+    _add_mark(state, name)
     if attribute.kind == BOOL:
-        set_mark(state, name | <uint64_t> BOOL_EQ << 32 | (attribute.high != 0))
+        _add_mark(state, name | <uint64_t> BOOL_EQ << 32 | (attribute.high != 0))
     elif place & 1 and attribute.kind != TAG:
-        set_mark(state, name | <uint64_t> (NUMBER_EQ if attribute.kind == NUMBER else STRING_EQ) << 32 | place >> 1)
+        _add_mark(state, name | <uint64_t> (NUMBER_EQ if attribute.kind == NUMBER else STRING_EQ) << 32 | place >> 1)
 
 
 cdef void _enter(const View *view, State *state) noexcept nogil:
@@ -97,7 +286,7 @@ cdef void _ask(const View *view, State *state) noexcept nogil:
     if view.message_symbol < view.names:
         state.leaves.slots[view.message_symbol] = 1
         state.mask |= mask_bit(view.message_symbol)
-        set_mark(state, <uint64_t> view.message_symbol << 38)
+        _add_mark(state, <uint64_t> view.message_symbol << 38)
     look_up_values(view, state)
     if state.targets.total > FEW_TARGETS:
         look_up_patterns(view, state)
@@ -114,11 +303,11 @@ cdef void _screen(const View *view, State *state) noexcept nogil:
             continue
         end = min(state.visit[i].entry_end, at + SCREENED)
         while at < end:
-            if not has_mark(state, marks[at]):
+            if not _has_mark(state, marks[at]):
                 at += 1
                 continue
             first = at
-            while at < end and has_mark(state, marks[at]):
+            while at < end and _has_mark(state, marks[at]):
                 at += 1
             _queue_run(state, i, first, at)
         state.visit[i].entry = end
@@ -181,10 +370,10 @@ cdef void finish_matching(const View *view, State *state) noexcept nogil:
     before += <uint64_t> view.listed.target_count + view.listed.entry_count
     for i in range(view.always_count):
         if view.removed == NULL or not is_removed(view, before + i):
-            deliver(view, state, view.always[i])
-    visit_queued(view, state)
+            _deliver(view, state, view.always[i])
+    _visit_queued(view, state)
     if state.targets.total <= FEW_TARGETS and not is_full(state.targets):  # else all of them may be matched already
         look_up_patterns(view, state)
         find_queued(view, state)
-        visit_queued(view, state)
+        _visit_queued(view, state)
     abandon(view, state)

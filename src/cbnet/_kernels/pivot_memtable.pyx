@@ -7,7 +7,7 @@ from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from cbnet._kernels.condition_mentions import mentions
+from cbnet._kernels.condition_eval import mentions
 from cbnet._kernels.byte_strings cimport hash_bytes
 from cbnet._kernels.dict_encoding cimport is_scalar, read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, index_attributes, make_room

@@ -5,8 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage
 from cbnet._kernels.message_encoding cimport Attribute
-from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
-from cbnet._kernels.pivot_state cimport State
+from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE, State
 from cbnet._kernels.pivot_view cimport View
 from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.target_set cimport Found, TargetSet

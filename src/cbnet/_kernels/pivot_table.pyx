@@ -11,8 +11,10 @@ from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch
-from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE, begin_matching, finish_matching
-from cbnet._kernels.pivot_state cimport State, abandon, close_state, open_state, reserve, set_message, set_single
+from cbnet._kernels.pivot_match cimport (
+    MESSAGES_AT_ONCE, State, abandon, begin_matching, close_state, finish_matching, open_state, reserve, set_message,
+    set_single,
+)
 from cbnet._kernels.pivot_view cimport *
 from cbnet._kernels.pivot_memtable cimport MemtableIndex, read_members
 from cbnet._kernels.symbol_table cimport Symbols, find_hashed

@@ -14,8 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
-from cbnet._kernels.tag_owners cimport Owners
-from cbnet._kernels.tag_sets cimport Sets, clear_tag, find_subsets, open_sets, set_tag
+from cbnet._kernels.tag_sets cimport Owners, Sets, clear_tag, find_subsets, open_sets, set_tag
 
 cdef extern from *:
     """

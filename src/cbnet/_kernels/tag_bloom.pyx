@@ -20,7 +20,7 @@ from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.byte_strings cimport hash_bytes
 from cbnet._kernels.symbol_table cimport Symbols, SymbolTable
 from cbnet._kernels.tag_matcher cimport Message, TagMatcher
-from cbnet._kernels.tag_owners cimport Owners, append_owner
+from cbnet._kernels.tag_sets cimport Owners, append_owner
 
 cdef enum:
     BITS = 400

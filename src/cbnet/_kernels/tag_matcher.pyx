@@ -1,4 +1,4 @@
-"""Tag matchers: from messages to the targets of the sets of tags found in them.
+"""Tag matchers: from messages to the targets of the sets of tags found in them; `TagIndex` searches the exact tag table.
 
     tags of a message ─┬─► mask of the common ones ─► union ─────────────────────┐
                        └─► find(): owners of sets ─► targets, sorted by a bitmap ┴─► merged
@@ -8,16 +8,131 @@ targets; then the result array is allocated, and the second pass fills it.
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 import numpy
 
-from cbnet._kernels.arrays cimport empty
+from cbnet._kernels.arrays cimport empty, pointer
 from cbnet._kernels.message_encoding cimport TAG, Batch
+from cbnet._kernels.tag_sets cimport (
+    Sets, add_owned, clear_tag, find_subsets, has_tag, open_groups, open_sets, owned_count, set_tag,
+)
 from cbnet._kernels.target_set cimport add_target, close_targets, labels_of, open_targets, take_targets
-from cbnet._kernels.tag_owners cimport add_owned, open_groups, owned_count
-from cbnet._kernels.tag_sets cimport clear_tag, has_tag, set_tag
-from cbnet._kernels.tag_unions cimport merged
+
+
+cdef enum:
+    STEP = 4        # targets compared at once
+    PER_PLACE = 1   # targets from one place to the next, on average
+
+
+cdef class Unions:
+    """The lists of a table, each checked when it is first used."""
+
+    def __cinit__(self):
+        self.lists = NULL
+        self.tags = 0
+
+    def __init__(self, dict arrays, uint32_t total):
+        cdef Py_ssize_t lists = len(arrays["union_offsets"]) - 1
+        while (<Py_ssize_t> 1 << self.tags) < lists:
+            self.tags += 1
+        if lists < 1 or lists & (lists - 1):
+            raise ValueError("the section union_offsets does not fit the others")
+        self.offsets = <const uint32_t *> pointer(arrays, "union_offsets", 4, 2)
+        self.targets = <const uint32_t *> pointer(arrays, "union_targets", 4, 0)
+        self.target_count = <uint32_t> len(arrays["union_targets"])
+        self.total = total
+        self.lists = <Union *> PyMem_RawCalloc(lists, sizeof(Union))
+        if self.lists == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef uint32_t mask
+        if self.lists != NULL:
+            for mask in range(<uint32_t> 1 << self.tags):
+                PyMem_RawFree(self.lists[mask].places)
+        PyMem_RawFree(self.lists)
+
+    cdef const Union *prepared(self, uint32_t mask) except NULL:
+        """Return the list of a mask, with its places; an empty one if the file is damaged."""
+        cdef Union *list = &self.lists[mask]
+        if list.places == NULL:
+            self._check(mask)
+            self._make_places(list)
+        return list
+
+    cdef int _check(self, uint32_t mask) except -1:
+        """Set a pointer to a list if it lies inside the file, ascends, and has known targets only."""
+        cdef Union *list = &self.lists[mask]
+        cdef uint32_t first = self.offsets[mask], end = self.offsets[mask + 1]
+        cdef uint32_t at
+        list.targets = self.targets
+        list.count = 0
+        if end > self.target_count or end < PAD or first > end - PAD:
+            return 0
+        end -= PAD
+        if end > first and self.targets[end - 1] >= self.total:
+            return 0
+        for at in range(first + 1, end):
+            if self.targets[at] <= self.targets[at - 1]:
+                return 0
+        list.targets = self.targets + first
+        list.count = end - first
+        return 0
+
+    cdef int _make_places(self, Union *list) except -1:
+        cdef uint32_t place, places
+        cdef uint32_t at = 0
+        list.shift = 0
+        while self.total >> list.shift > list.count // PER_PLACE:
+            list.shift += 1
+        places = (self.total >> list.shift) + 1
+        list.places = <uint32_t *> PyMem_RawCalloc(places, sizeof(uint32_t))
+        if list.places == NULL:
+            raise MemoryError
+        for place in range(places):
+            while at < list.count and list.targets[at] >> list.shift < place:
+                at += 1
+            list.places[place] = at
+        return 0
+
+
+cdef inline uint32_t _rank(const Union *wide, uint32_t target) noexcept nogil:
+    """Return how many of the list's targets lie below a target, which is below the total."""
+    cdef uint32_t rank = wide.places[target >> wide.shift]
+    cdef const int *targets
+    cdef int below = STEP
+    cdef int i
+    while below == STEP and rank < wide.count:
+        targets = <const int *> wide.targets + rank
+        below = 0
+        for i in range(STEP):  # no branch: the position of the target among these is practically random
+            below += targets[i] < <int> target
+        rank += below
+    return min(rank, wide.count)
+
+
+cdef uint32_t _merged(const Union *wide, const uint32_t *few, uint32_t count, uint32_t *out) noexcept nogil:
+    """Write the targets of a list and `few` others, sorted; return how many there are.
+
+    out: room for all of them and PAD more. few: sorted, without repetitions.
+    """
+    cdef uint32_t i, rank
+    cdef uint32_t done = 0
+    cdef uint32_t *start = out
+    for i in range(count):
+        rank = _rank(wide, few[i])
+        # PAD targets at a time, although mostly fewer are needed: the surplus is overwritten
+        memcpy(out, wide.targets + done, PAD * sizeof(uint32_t))
+        if rank - done > PAD:
+            memcpy(out, wide.targets + done, (rank - done) * sizeof(uint32_t))
+        out += rank - done
+        done = rank
+        out[0] = few[i]
+        out += rank == wide.count or wide.targets[rank] != few[i]
+    memcpy(out, wide.targets + done, (wide.count - done) * sizeof(uint32_t))
+    return <uint32_t> (out - start) + wide.count - done
+
 
 cdef enum:
     SLACK = 4096    # that `take_targets` needs at a time
@@ -99,7 +214,7 @@ cdef class TagMatcher:
         state.few.used = 0
         if not take_targets(&state.targets, &state.few):
             return False
-        found.used += merged(union, state.few.targets, <uint32_t> state.few.used, found.targets + found.used)
+        found.used += _merged(union, state.few.targets, <uint32_t> state.few.used, found.targets + found.used)
         return True
 
     def match_members(self, message, list labels):
@@ -277,3 +392,16 @@ cdef int _reserve(Message *message, Py_ssize_t count) except -1:
             raise MemoryError
         message.room = <uint32_t> count + 16
     return 0
+
+
+cdef class TagIndex(TagMatcher):
+    """The checked arrays of an exact tag table."""
+
+    cdef Sets sets
+
+    def __init__(self, Symbols symbols, dict arrays, uint32_t targets):
+        open_sets(&self.sets, arrays, symbols.count)
+        TagMatcher.__init__(self, symbols, arrays, targets)
+
+    cdef bint find(self, const Message *message, uint32_t least, Owners *owners) noexcept nogil:
+        return find_subsets(&self.sets, message.present, message.tags, message.count, least, owners)

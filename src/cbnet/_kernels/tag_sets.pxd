@@ -1,4 +1,4 @@
-"""Sets of tags, each filed once, and the search for those that are subsets of a message's tags.
+"""Sets of tags, each filed once, their owners, and the search for those that are subsets of a message's tags.
 
 Tags are numbered, the commonest first, so the rarest tag of a set is the one with the highest number.
 A set of one tag is stored in `singles`. Any other is an entry, filed under its rarest tag; the entries of
@@ -11,14 +11,44 @@ a tag are sorted by the second rarest.
     rests                   0 0   1   3  uint32[entries + 1]: offsets of the other tags in `others`
     others                  │ 0 │ 1 0 │  uint32[…], the rarest first
 
-The entries here are {2, 0}, {2, 1, 0} and {3, 2, 1, 0}; for owners see `tag_owners`.
+The entries here are {2, 0}, {2, 1, 0} and {3, 2, 1, 0}. An owner is the targets of a set, as one number: below GROUP a
+target, from GROUP on a group of targets.
+
+    group_offsets  0     3 …      uint32[groups + 1]
+    group_targets  │ t t t │ …    uint32[…], sorted in each group
 
 Invariant: whatever the arrays contain, nothing outside them is read.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from cbnet._kernels.tag_owners cimport Owners
+from cbnet._kernels.target_set cimport TargetSet
+
+cdef extern from *:
+    """
+    #define GROUP 0x80000000U
+    #define NO_OWNER 0xFFFFFFFFU
+    """
+    const uint32_t GROUP
+    const uint32_t NO_OWNER
+
+cdef struct Groups:
+    const uint32_t *offsets
+    const uint32_t *targets
+    uint32_t count
+    uint32_t target_count
+
+cdef struct Owners:
+    uint32_t *items        # of all messages, in order
+    int64_t used
+    int64_t room
+    int64_t most           # limit: no more are needed
+    int64_t touched        # entries read
+
+cdef int open_groups(Groups *groups, dict arrays) except -1
+cdef uint32_t owned_count(const Groups *groups, uint32_t owner) noexcept nogil
+cdef void add_owned(const Groups *groups, uint32_t owner, TargetSet *targets) noexcept nogil
+cdef bint append_owner(Owners *owners, uint32_t owner) noexcept nogil
 
 cdef struct Sets:
     uint32_t tags

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet._kernels import tree_shortest as kernel
+from cbnet._kernels import tree_paths as kernel
 from cbnet.topology.graph import Graph
 from cbnet.topology.traversal import DEFAULT_SOURCES, Track, Traversal, sample_sources
 

@@ -39,7 +39,7 @@ from functools import cached_property
 import numpy as np
 
 from cbnet._kernels import tree_paths
-from cbnet._kernels import tree_shortest as kernel
+from cbnet._kernels import tree_paths as kernel
 from cbnet.errors import InputError
 from cbnet.topology.graph import Graph, Ids, Lengths
 from cbnet.topology.traversal import UNREACHED, Traversal

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from cbnet._kernels import tree_shortest as kernel
+from cbnet._kernels import tree_paths as kernel
 from cbnet.errors import InputError
 from cbnet.topology.graph import Graph, Ids, Lengths
 

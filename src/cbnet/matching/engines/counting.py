@@ -6,7 +6,7 @@
 Left: an index of all distinct constraints finds those that the message satisfies (`constraint_index`,
 `string_index`). Right: each of them counts for the filters that contain it, and a filter matches when all
 its constraints are counted. Interfaces that are matched, or excluded by the selectivity table
-(`selectivity_table`), are skipped. The arrays are drawn in `_kernels/counting_view.pxd`.
+(`selectivity_table`), are skipped. The arrays are drawn in `_kernels/counting_postings.pxd`.
 
 Identical filters are not shared: there is a counter per filter and interface, as in the papers.
 Departures: names are looked up in a hash table instead of a trie; indexes and chains are sorted arrays, so

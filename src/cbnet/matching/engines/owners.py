@@ -1,4 +1,4 @@
-"""Owners: the interfaces that have the same filter, as one number; drawn in `_kernels/tag_owners.pxd`.
+"""Owners: the interfaces that have the same filter, as one number; drawn in `_kernels/tag_sets.pxd`.
 
 An index stores equal filters once. The owner of such a filter is its interface or, from GROUP on, a group of them.
 """

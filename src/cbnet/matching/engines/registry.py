@@ -20,7 +20,7 @@ import numpy as np
 from cbnet._kernels.counting_match import CountingIndex
 from cbnet._kernels.pivot_table import PivotIndex
 from cbnet._kernels.tag_bloom import BloomIndex
-from cbnet._kernels.tag_table import TagIndex
+from cbnet._kernels.tag_matcher import TagIndex
 from cbnet._kernels.target_set import labelled
 from cbnet.errors import InputError
 from cbnet.matching.engines import bloom_table as bloom

@@ -2,7 +2,7 @@
 
 A message has few tags. Each leads to the descriptors of which it is the rarest; those whose second
 rarest tag the message lacks are skipped, and the others are checked to the end. The interfaces of the
-commonest tags, thousands of them, are united at build: see `_kernels/tag_unions.pxd`.
+commonest tags, thousands of them, are united at build: see `_kernels/tag_matcher.pxd`.
 The arrays are drawn in `_kernels/tag_sets.pxd`.
 """
 

@@ -3,7 +3,7 @@
 For each mask of the h commonest tags, the interfaces of all descriptors within it. h is the largest
 number with which all lists together, padding included, are no longer than the number of filters, or
 short.
-The arrays are drawn in `_kernels/tag_unions.pxd`.
+The arrays are drawn in `_kernels/tag_matcher.pxd`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cbnet._kernels.message_names import are_names_distinct
+from cbnet._kernels.dict_encoding import are_names_distinct
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.message import Message
 from cbnet.language.syntax.json_form import message_from_json

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from cbnet._kernels import word_rows
-from cbnet._kernels.condition_mentions import mentions
+from cbnet._kernels.condition_eval import mentions
 from cbnet.errors import LimitError
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate

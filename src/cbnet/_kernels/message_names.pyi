@@ -1,3 +1,0 @@
-from typing import Any
-
-def are_names_distinct(text: bytes, members: dict[str, Any]) -> bool: ...
