@@ -20,15 +20,20 @@ from cbnet._kernels.symbol_table import Symbols, fill_slots
 from cbnet.errors import InputError, TableFileError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
-from cbnet.matching.engines.descriptors import check_tags_only
 from cbnet.matching.engines.registry import Report, engine
-from cbnet.matching.priority_order import PriorityOrder
+from cbnet.matching.engines.tag_table import check_tags_only
 from cbnet.matching.rule import Rule, RuleName
 from cbnet.matching.storage.codes import TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
-from cbnet.matching.storage.labels import labels_from_arrays, labels_to_arrays
 from cbnet.matching.storage.reduction import reduce_columns
-from cbnet.matching.storage.rule_section import RULE_SECTION, rules_from_arrays, rules_to_arrays
+from cbnet.matching.storage.rule_section import (
+    RULE_SECTION,
+    PriorityOrder,
+    labels_from_arrays,
+    labels_to_arrays,
+    rules_from_arrays,
+    rules_to_arrays,
+)
 from cbnet.matching.storage.table_file import TableFile, open_table_file, write_table_file
 from cbnet.matching.storage.used_leaves import used_leaves
 from cbnet.matching.storage.value_sets import Sets

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cbnet.language.values import RESERVED_NAME
-from cbnet.matching.engines import selectivity_table as determinants
+from cbnet.matching.engines.counting import determinants, selectivity_table
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, TESTS, Test
 from cbnet.matching.storage.columns import lengths_of
 from cbnet.matching.storage.table_file import VERSION
@@ -133,7 +133,7 @@ def _top(columns: Columns, first: int, end: int) -> list[Row]:
 
 def _determinants(columns: Columns) -> list[Row]:
     """Return the first rows of the selectivity table: names whose absence excludes most rules."""
-    table = determinants.rows(determinants.build(columns))
+    table = determinants(selectivity_table(columns))
     rows = (
         {"name": columns.symbols[symbol], "is_tag": symbol >= columns.names, "rules": len(rules)}
         for symbol, rules in table

@@ -2,13 +2,60 @@
 
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.descriptor_reference import reference_covered, reference_uncovered
 
 from cbnet import Descriptor, InputError, Predicate, reduce
-from cbnet.matching.minimal_sets import minimal
+from cbnet.matching import minimal_sets
+from cbnet.matching.minimal_sets import TagSets, first_equal, minimal, minimal_masks, subset_masks
+
+ROWS = [[1, 4], [4], [2, 4, 9], []]
+
+
+def test_sets_are_read_back():
+    sets = TagSets.of(ROWS)
+    assert sets.offsets.tolist() == [0, 2, 3, 6, 6]
+    assert sets.tags.tolist() == [1, 4, 4, 2, 4, 9]
+    assert sets.to_lists() == ROWS
+    assert sets.sizes.tolist() == [2, 1, 3, 0]
+    assert sets.rows.tolist() == [0, 0, 1, 2, 2, 2]
+
+
+def test_tags_are_sorted():
+    assert TagSets.of([[9, 2, 4]]).to_lists() == [[2, 4, 9]]
+
+
+def test_arrow_columns_are_read_whole_and_in_part():
+    column = pa.array(ROWS, pa.list_(pa.int32()))
+    assert TagSets.from_arrow(column).to_lists() == ROWS
+    assert TagSets.from_arrow(column.slice(1, 2)).to_lists() == ROWS[1:3]
+    assert TagSets.from_arrow(column.slice(4)).to_lists() == []
+    assert TagSets.of(ROWS).to_arrow().equals(column)
+
+
+def test_lists_have_64_bit_offsets_where_32_bits_are_too_small(monkeypatch):
+    monkeypatch.setattr(minimal_sets, "_MAX_INT32", 5)
+    large = TagSets.of(ROWS).to_arrow()
+    assert large.equals(pa.array(ROWS, pa.large_list(pa.int32())))
+    assert TagSets.from_arrow(large).to_lists() == ROWS
+
+
+def test_rows_are_taken_in_any_order_and_again():
+    assert TagSets.of(ROWS).take(np.array([2, 0, 2, 3])).to_lists() == [[2, 4, 9], [1, 4], [2, 4, 9], []]
+
+
+def test_prefixes_are_the_first_tags():
+    assert TagSets.of(ROWS).prefixes(np.array([1, 1, 2, 0])).to_lists() == [[1], [4], [2, 4], []]
+
+
+def test_collections_are_concatenated():
+    assert TagSets.concatenate([TagSets.of(ROWS), TagSets.of([]), TagSets.of([[7]])]).to_lists() == [*ROWS, [7]]
+    assert len(TagSets.concatenate([])) == 0
+
 
 sets_of_ints = st.lists(st.lists(st.integers(0, 7), max_size=5), max_size=12)
 sets_of_strings = st.lists(st.lists(st.sampled_from(["", "a", "b", "é", "\U0001f600", "a b"]), max_size=4), max_size=10)
@@ -117,3 +164,55 @@ def test_a_dictionary_may_contain_a_tag_twice():
 def test_input_that_is_not_sets_of_tags_is_refused(sets, groups, problem):
     with pytest.raises(InputError, match=problem):
         minimal(sets, groups)
+
+
+TAGS = st.frozensets(st.integers(0, 9) | st.sampled_from([70_000, 2**31 - 1]), min_size=1, max_size=6)
+ROW = st.tuples(st.integers(0, 2), TAGS, st.integers(1, 7))
+ROW_LISTS = st.lists(ROW, max_size=30)
+
+
+def columns(rows):
+    groups, sets, masks = zip(*rows, strict=True) if rows else ((), (), ())
+    return np.array(groups, dtype=np.int32), TagSets.of(sets), np.array(masks, dtype=np.uint64)
+
+
+def test_superset_of_another_descriptor_is_redundant():
+    # [2014 §3.2.1]: {networking} makes {networking, conference} redundant on the same interface, not on another
+    networking, conference = 0, 1
+    rows = [(0, {networking, conference}, 1), (0, {networking}, 1), (1, {networking, conference}, 1)]
+    assert minimal_masks(*columns(rows)).tolist() == [0, 1, 1]
+
+
+def test_subset_makes_a_set_redundant_only_in_the_same_case():
+    rows = [(0, {4}, 0b01), (0, {1, 4}, 0b11), (0, {1, 4}, 0b10)]
+    assert minimal_masks(*columns(rows)).tolist() == [0b01, 0b10, 0]
+
+
+@given(ROW_LISTS)
+def test_minimal_masks_agree_with_the_reference(rows):
+    expected = reference_uncovered(*([row[column] for row in rows] for column in range(3)))
+    assert minimal_masks(*columns(rows)).tolist() == expected
+
+
+@given(ROW_LISTS, st.lists(st.tuples(ROW, st.integers(0, 6)), max_size=20))
+def test_subset_masks_agree_with_the_reference(rows, limited_queries):
+    queries, max_sizes = [row for row, _ in limited_queries], [size for _, size in limited_queries]
+    query_groups, query_sets, _ = columns(queries)
+    actual = subset_masks(*columns(rows), query_groups, query_sets, np.array(max_sizes, dtype=np.int64))
+    plain = [[row[column] for row in rows] for column in range(3)]
+    plain_queries = [[row[column] for row in queries] for column in range(2)]
+    assert actual.tolist() == reference_covered(*plain, *plain_queries, max_sizes)
+
+
+@given(st.lists(TAGS, max_size=30))
+def test_equal_sets_have_the_first_row_in_common(sets):
+    assert first_equal(TagSets.of(sets)).tolist() == [sets.index(tags) for tags in sets]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_kernels_find_the_same_minimal_sets(seed):
+    rng = random.Random(seed)
+    sets = TagSets.of(rng.sample(range(3000), rng.randint(1, 4)) for _ in range(20_000))
+    groups = np.array([rng.randrange(5) for _ in range(20_000)], dtype=np.int32)
+    left = minimal_masks(groups, sets, np.ones(20_000, dtype=np.uint64))
+    assert np.flatnonzero(left).tolist() == minimal(sets.to_arrow(), pa.array(groups)).tolist()

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from cbnet.matching.files.columnar_files import ColumnarFile
-    from cbnet.matching.files.file_matching import FileMatcher
-    from cbnet.matching.files.match_sinks import MatchSink
-    from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames
-    from cbnet.matching.files.output_files import Rows
+    from cbnet.matching.files.file_matching import FileMatcher, MatchedMessages, RuleNames
+    from cbnet.matching.files.output_files import MatchSink, Rows
     from cbnet.matching.files.rule_files import RuleFile
 
 Read: TypeAlias = Callable[[int], bytes]
@@ -111,8 +109,7 @@ def match(
 def _match(table: RuleFile, messages: str, options: MatchOptions, as_json: bool) -> None:
     from cbnet.cli.rules.match_output import MatchReport, printer
     from cbnet.matching.files.columnar_files import open_columnar
-    from cbnet.matching.files.file_matching import FileMatcher
-    from cbnet.matching.files.matched_messages import RuleNames
+    from cbnet.matching.files.file_matching import FileMatcher, RuleNames
 
     names = RuleNames(table.compiled)
     matcher = FileMatcher(table.compiled, threads=1 if messages == "-" else _threads())
@@ -141,8 +138,7 @@ def _threads() -> int:
 
 def _sink(names: RuleNames, options: MatchOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:
     """Return the destination of the results; None if they are printed."""
-    from cbnet.matching.files.match_sinks import FileSink, FolderSink
-    from cbnet.matching.files.matched_messages import (
+    from cbnet.matching.files.file_matching import (
         RULE_COLUMN,
         RULES_COLUMN,
         matched_only,
@@ -150,7 +146,7 @@ def _sink(names: RuleNames, options: MatchOptions, messages: str, file: Columnar
         one_per_match,
         with_rules,
     )
-    from cbnet.matching.files.output_files import open_output
+    from cbnet.matching.files.output_files import FileSink, FolderSink, open_output
 
     if options.split is not None:
         return FolderSink(options.split, Path(messages).suffix if file else ".jsonl", names)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cbnet.cli.console import plural, print_error, print_json, print_note, quote_rule
 from cbnet.errors import InputError
-from cbnet.matching.files.matched_messages import MatchedMessages, RuleNames, matched_only
+from cbnet.matching.files.file_matching import MatchedMessages, RuleNames, matched_only
 
 if TYPE_CHECKING:
     from cbnet.cli.rules.match import MatchOptions

@@ -17,9 +17,14 @@ import numpy as np
 
 from cbnet._kernels import tag_bloom
 from cbnet.language.values import RESERVED_NAME
-from cbnet.matching.engines import descriptors
-from cbnet.matching.engines import tag_unions as unions
-from cbnet.matching.engines.descriptors import NO_CONSTANTS, TableDescriptors, distinct_descriptors
+from cbnet.matching.engines.tag_table import (
+    NO_CONSTANTS,
+    TableDescriptors,
+    always_targets,
+    descriptor_filters,
+    distinct_descriptors,
+    no_unions,
+)
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -53,7 +58,7 @@ def build(
     return {
         "bloom_words": words.reshape(_WORDS, -1)[:, order].ravel(), "bloom_tails": tails[order],
         "bloom_owners": distinct.owners[order], "bloom_leading": offsets, "bloom_hashes": np.array([hashes], np.uint32),
-        **distinct.groups, **unions.without_tags(distinct.always), **NO_CONSTANTS,
+        **distinct.groups, **no_unions(distinct.always), **NO_CONSTANTS,
         "aside_tags": distinct.tags, "aside_offsets": distinct.offsets.astype(np.uint32),
         "aside_owners": distinct.owners,
     }  # fmt: skip
@@ -63,8 +68,8 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
     """Return targets, offsets and words of the filters of a table: the inverse of `build`."""
     groups = {name: arrays[name] for name in ("group_offsets", "group_targets")}
     offsets = arrays["aside_offsets"].astype(np.int64)
-    distinct = TableDescriptors(arrays["aside_tags"], offsets, arrays["aside_owners"], groups, unions.always(arrays))
-    return descriptors.filters_of(distinct)
+    distinct = TableDescriptors(arrays["aside_tags"], offsets, arrays["aside_owners"], groups, always_targets(arrays))
+    return descriptor_filters(distinct)
 
 
 def best_hashes(tags: Iterable[int]) -> int:

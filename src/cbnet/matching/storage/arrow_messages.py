@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cbnet._kernels.column_encoding import add_plain_columns
-from cbnet._kernels.column_encoding import Columns
+from cbnet._kernels.column_encoding import Columns, add_plain_columns
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols
 from cbnet.errors import InputError

@@ -21,10 +21,9 @@ from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes, tags_to_bytes
 from cbnet.matching.files.rule_files import read_columns
-from cbnet.matching.minimal_sets import minimal_masks
+from cbnet.matching.minimal_sets import TagSets, minimal_masks
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
 from cbnet.matching.storage.columns import Columns
-from cbnet.matching.storage.tag_sets import TagSets
 from cbnet.network.protocol.fields import MAX_TREES
 from cbnet.routing.multitree.folding import TREE_TAG
 

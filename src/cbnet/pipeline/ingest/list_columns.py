@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cbnet.matching.storage.tag_sets import list_array
+from cbnet.matching.minimal_sets import list_array
 
 Numbers: TypeAlias = NDArray[np.int64]
 

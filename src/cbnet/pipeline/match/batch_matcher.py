@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cbnet._kernels.message_encoding import Batch
 from cbnet.errors import InputError
-from cbnet.matching.priority_order import sorted_by_priority
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
+from cbnet.matching.storage.rule_section import sorted_by_priority
 from cbnet.pipeline.match.shipped_tables import OpenTable, ShippedTable
 
 _FIRST_ROWS = 256

@@ -21,8 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.errors import InputError
-from cbnet.matching.minimal_sets import encode_sets, first_equal
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets, encode_sets, first_equal
 from cbnet.pipeline.population.law_fit import fit_models
 from cbnet.pipeline.population.user_model import Activity, Floats, TagLaw, UserModel, drawn_sets
 from cbnet.pipeline.population.user_trace import UserTrace

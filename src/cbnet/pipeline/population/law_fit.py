@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbnet.matching.minimal_sets import first_equal, minimal
-from cbnet.matching.storage.tag_sets import Numbers
+from cbnet.matching.minimal_sets import Numbers, first_equal, minimal
 from cbnet.pipeline.population.user_model import NO_LIMIT, Activity, Floats, TagLaw, UserModel, like_trace
 from cbnet.pipeline.population.user_trace import UserTrace, minimal_of_groups
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets
 from cbnet.pipeline.population.user_model import Activity, TagLaw, UserModel
 from cbnet.pipeline.schemas import MODELS, arrow_schema
 from cbnet.pipeline.spark.shipped_data import ShippedData, ship_table

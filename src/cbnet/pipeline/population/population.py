@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from cbnet.errors import InputError
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets
 from cbnet.pipeline.population.counter_random import below, units, wide_units, words
 from cbnet.pipeline.population.model_file import open_models, ship_models
 from cbnet.pipeline.population.user_model import UserModel, user_sets

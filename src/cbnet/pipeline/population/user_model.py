@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet._kernels import user_tags
-from cbnet.matching.storage.tag_sets import Numbers, Tags, TagSets
+from cbnet.matching.minimal_sets import Numbers, Tags, TagSets
 from cbnet.pipeline.population.counter_random import units, words
 from cbnet.pipeline.population.user_trace import UserTrace
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.matching.minimal_sets import minimal_masks
-from cbnet.matching.storage.tag_sets import Numbers, TagSets
+from cbnet.matching.minimal_sets import Numbers, TagSets, minimal_masks
 from cbnet.pipeline.population.counter_random import words
 
 _SHUFFLE = 32  # stream of random numbers

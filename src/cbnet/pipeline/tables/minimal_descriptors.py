@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from cbnet.matching.minimal_sets import Masks, minimal_masks, subset_masks
-from cbnet.matching.storage.tag_sets import Tags, TagSets
+from cbnet.matching.minimal_sets import Masks, Tags, TagSets, minimal_masks, subset_masks
 from cbnet.pipeline.schemas import ANSWERS, GROUPED, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.router_interfaces import Counts, Targets

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets
 from cbnet.pipeline.schemas import BRANCH_MARKS, ENTRIES, GROUPED, NUMBERED, ROUTER_TABLES, SET_MARKS, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.fib import folded, named

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from cbnet.matching.storage.tag_sets import Numbers, TagSets
+from cbnet.matching.minimal_sets import Numbers, TagSets
 
 Flags: TypeAlias = NDArray[np.bool_]
 

@@ -15,8 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from cbnet.matching.minimal_sets import first_equal
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets, first_equal
 from cbnet.pipeline.schemas import MARKS, TOPS, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.tables.subset_queries import (

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cbnet.errors import InputError
-from cbnet.matching.minimal_sets import encode_sets, first_equal, minimal_masks, one_group, subset_masks
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets, encode_sets, first_equal, minimal_masks, one_group, subset_masks
 from cbnet.topology import Tree
 
 Ids: TypeAlias = NDArray[np.int32]

@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet._kernels import set_trie
-from cbnet.matching.minimal_sets import one_group
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets, one_group
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets, Numbers
 from cbnet.topology import Tree
 from cbnet.topology.common_ancestors import CommonAncestors, subtree_sums

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets
 from cbnet.pipeline.population.application_models import models_of_apps, user_trace
 from cbnet.pipeline.population.user_model import user_sets
 from cbnet.pipeline.population.user_trace import UserTrace

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from support.crowds import crowd, minimal, sets_by_node
 
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets
 from cbnet.pipeline.schemas import GROUPED
 from cbnet.pipeline.tables import minimal_descriptors as minimal_job
 from cbnet.pipeline.tables import subset_queries

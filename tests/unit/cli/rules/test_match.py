@@ -159,7 +159,7 @@ def test_a_damaged_file_is_one_error(cbnet, rules, tmp_path, name, content, prob
 
 
 def test_a_folder_writes_what_waits_when_it_is_too_much(cbnet, rules, write, tmp_path, monkeypatch):
-    monkeypatch.setattr("cbnet.matching.files.match_sinks._MAX_WAITING", 100)
+    monkeypatch.setattr("cbnet.matching.files.output_files._MAX_WAITING", 100)
     monkeypatch.setattr("cbnet.matching.row_matching._FIRST_ROWS", 8)
     monkeypatch.setattr("cbnet.matching.row_matching._MAX_ROWS", 8)
     assert cbnet("match", "--rules", rules, write(".parquet"), "--split", tmp_path / "split").code == 0

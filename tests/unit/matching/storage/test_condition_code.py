@@ -4,8 +4,7 @@ import struct
 
 import pytest
 
-from cbnet._kernels.condition_eval import evaluate
-from cbnet._kernels.condition_eval import mentions
+from cbnet._kernels.condition_eval import evaluate, mentions
 from cbnet.errors import LimitError, TableFileError
 from cbnet.language import parse
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets
 from cbnet.pipeline.population.law_fit import measure
 from cbnet.pipeline.population.user_trace import UserTrace
 

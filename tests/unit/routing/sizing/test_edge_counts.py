@@ -5,7 +5,7 @@ from numpy.testing import assert_equal
 from support.crowds import behind, crowd, minimal, sets_by_node
 from support.descriptor_reference import reference_tops
 
-from cbnet.matching.storage.tag_sets import TagSets
+from cbnet.matching.minimal_sets import TagSets
 from cbnet.routing.sizing.descriptor_sets import DescriptorSets
 from cbnet.routing.sizing.edge_counts import SetMarks, SubsetOwners, edge_marks
 from cbnet.topology import shortest_path_tree, topology

@@ -16,7 +16,7 @@ from cbnet.language import Constraint, Filter, Message, Op, Predicate, parse
 from cbnet.language.constraint import takes
 from cbnet.language.values import value_type
 from cbnet.matching.engines import counting
-from cbnet.matching.engines import selectivity_table as determinants
+from cbnet.matching.engines import counting as determinants
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.storage.columns import columns_of, columns_of_filters
 from cbnet_lab.workload import as_messages, filters, messages, mix
