@@ -23,7 +23,7 @@ from cbnet.language.message import Message
 from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.engines.tag_table import check_tags_only
 from cbnet.matching.rule import Rule, RuleName
-from cbnet.matching.storage.codes import TEST_SHIFT, Test
+from cbnet.matching.storage.codes import Test, tests_of
 from cbnet.matching.storage.columns import Columns, Numbers, Texts
 from cbnet.matching.storage.reduction import reduce_columns
 from cbnet.matching.storage.rule_section import (
@@ -217,8 +217,8 @@ class CompiledTable:
 
     def has_test(self, test: Test) -> bool:
         """Return whether a filter of this pivot table has a test."""
-        covered = self.arrays.get("covered_words", np.empty(0, np.uint64)) >> np.uint64(TEST_SHIFT) & np.uint64(63)
-        return bool((self.arrays["tested"] & np.uint32(1 << test)).any() or (covered == np.uint64(test)).any())
+        covered = tests_of(self.arrays.get("covered_words", np.empty(0, np.uint64)))
+        return bool((self.arrays["tested"] & np.uint32(1 << test)).any() or (covered == test).any())
 
     def decode(self, words: Sequence[int]) -> Filter:
         """Return the filter that some words of this table encode."""

@@ -33,6 +33,7 @@ from cbnet._kernels import set_minimal as kernel
 from cbnet._kernels import set_trie
 from cbnet.errors import InputError, LimitError
 from cbnet.matching.engines.tag_table import set_arrays
+from cbnet.matching.storage.columns import offsets_of, run_items
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
@@ -57,8 +58,9 @@ class TagSets:
     def of(cls, sets: Iterable[Iterable[int]]) -> TagSets:
         """Build the arrays from iterables of tags."""
         rows = [sorted(row) for row in sets]
-        offsets = _offsets(np.array([len(row) for row in rows], dtype=np.int64))
-        return cls(offsets, np.array([tag for row in rows for tag in row], dtype=np.int32))
+        return cls(
+            offsets_of([len(row) for row in rows]), np.array([tag for row in rows for tag in row], dtype=np.int32)
+        )
 
     @classmethod
     def from_arrow(cls, lists: pa.Array) -> TagSets:
@@ -73,7 +75,7 @@ class TagSets:
     def concatenate(cls, parts: Sequence[TagSets]) -> TagSets:
         """Concatenate several collections."""
         sizes = np.concatenate([part.sizes for part in parts]) if parts else np.zeros(0, dtype=np.int64)
-        return cls(_offsets(sizes), np.concatenate([np.zeros(0, dtype=np.int32), *(part.tags for part in parts)]))
+        return cls(offsets_of(sizes), np.concatenate([np.zeros(0, dtype=np.int32), *(part.tags for part in parts)]))
 
     def to_arrow(self) -> pa.Array:
         """Return a column of lists of int32; of large lists, if 32-bit offsets are too small."""
@@ -99,14 +101,12 @@ class TagSets:
 
     def take(self, rows: NDArray[np.integer]) -> TagSets:
         """Return the sets of these rows, in their order."""
-        offsets = _offsets(self.sizes[rows])
-        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], np.diff(offsets))
+        offsets, positions = run_items(self.offsets[rows], self.sizes[rows])
         return TagSets(offsets, self.tags[positions])
 
     def prefixes(self, sizes: Numbers) -> TagSets:
         """Return the first `sizes[i]` tags of each set i; sizes: int64[n]."""
-        offsets = _offsets(sizes)
-        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1] - offsets[:-1], sizes)
+        offsets, positions = run_items(self.offsets[:-1], sizes)
         return TagSets(offsets, self.tags[positions])
 
 
@@ -115,10 +115,6 @@ def list_array(offsets: Numbers, elements: pa.Array) -> pa.Array:
     if offsets[-1] > _MAX_INT32:
         return pa.LargeListArray.from_arrays(pa.array(offsets), elements)
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), elements)
-
-
-def _offsets(sizes: Numbers) -> Numbers:
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def minimal(sets: pa.Array | pa.ChunkedArray, groups: pa.Array | pa.ChunkedArray | None = None) -> Array:
@@ -228,7 +224,7 @@ def _coded(sets: pa.Array | pa.ChunkedArray) -> tuple[Array, Array]:
     if sets.null_count:
         row = pc.index(sets.is_null(), True).as_py() + 1
         raise InputError(f"row {row}: the set is null", hint="write a set without tags as an empty list")
-    offsets = np.append(0, np.cumsum(pc.list_value_length(sets).to_numpy(), dtype=np.int64))
+    offsets = offsets_of(pc.list_value_length(sets).to_numpy())
     return _codes(sets.flatten(), "tag", offsets), offsets
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.engines.counting import determinants, selectivity_table
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, TESTS, Test
+from cbnet.matching.storage.codes import TESTS, Test, symbols_of, tests_of
 from cbnet.matching.storage.columns import lengths_of
 from cbnet.matching.storage.table_file import VERSION
 
@@ -110,8 +110,7 @@ def _filter_sizes(columns: Columns) -> list[Row]:
 
 def _tests(columns: Columns) -> list[Row]:
     """Return the number of constraints by type and operator, the commonest first."""
-    tests = (columns.words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
-    counts = np.bincount(tests, minlength=len(Test)).tolist()
+    counts = np.bincount(tests_of(columns.words), minlength=len(Test)).tolist()
     rows = [
         {"type": type, "operator": operator, "constraints": counts[test]}
         for test, (type, operator) in sorted(_TYPE_AND_OPERATOR.items())
@@ -121,7 +120,7 @@ def _tests(columns: Columns) -> list[Row]:
 
 def _top(columns: Columns, first: int, end: int) -> list[Row]:
     """Return the names, or the tags, with most constraints."""
-    counts = np.bincount(_symbols(columns), minlength=len(columns.symbols))[first:end]
+    counts = np.bincount(symbols_of(columns.words), minlength=len(columns.symbols))[first:end]
     order = np.argsort(-counts, kind="stable")[: _TOP + 1].tolist()
     rows = [
         {"name": columns.symbols[first + index], "constraints": int(counts[index])}
@@ -162,7 +161,3 @@ def _parts(arrays: dict[str, Array], size: int) -> list[Row]:
     parts["header and padding"] = size - sum(parts.values())
     rows = [{"part": part, "bytes": count} for part, count in parts.items() if count]
     return sorted(rows, key=lambda row: -row["bytes"])
-
-
-def _symbols(columns: Columns) -> Array:
-    return (columns.words >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)

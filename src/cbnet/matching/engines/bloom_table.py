@@ -25,6 +25,7 @@ from cbnet.matching.engines.tag_table import (
     distinct_descriptors,
     no_unions,
 )
+from cbnet.matching.storage.columns import offsets_of
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -53,11 +54,10 @@ def build(
     leading = np.empty(len(distinct), np.uint16)
     tag_bloom.leading_bits(words, tails, leading)
     order = np.argsort(leading, kind="stable")
-    offsets = np.zeros(BITS + 1, np.uint32)
-    np.cumsum(np.bincount(leading, minlength=BITS), out=offsets[1:])
     return {
         "bloom_words": words.reshape(_WORDS, -1)[:, order].ravel(), "bloom_tails": tails[order],
-        "bloom_owners": distinct.owners[order], "bloom_leading": offsets, "bloom_hashes": np.array([hashes], np.uint32),
+        "bloom_owners": distinct.owners[order], "bloom_leading": offsets_of(np.bincount(leading, minlength=BITS), np.uint32),
+        "bloom_hashes": np.array([hashes], np.uint32),
         **distinct.groups, **no_unions(distinct.always), **NO_CONSTANTS,
         "aside_tags": distinct.tags, "aside_offsets": distinct.offsets.astype(np.uint32),
         "aside_owners": distinct.owners,

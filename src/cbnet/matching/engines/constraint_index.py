@@ -48,7 +48,7 @@ import numpy as np
 
 from cbnet._kernels import counting_strings
 from cbnet.errors import LimitError
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, Test, tests_of
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Texts
@@ -110,7 +110,7 @@ class Constraints:
     """The distinct constraints of a table, in the order of their keys."""
 
     keys: Array  # uint64[n]
-    tests: Array  # uint8[n]
+    tests: Array  # int64[n]
     is_united: bool  # one trie per name; else one per name and operator
 
     @property
@@ -160,15 +160,10 @@ def keys_of(words: Array, is_united: bool) -> Array:
     """Return the key of every word: uint64[n]."""
     tests = tests_of(words)
     keys = regions(is_united)[tests] << np.uint64(REGION_SHIFT)
-    keys |= words >> np.uint64(SYMBOL_SHIFT) << np.uint64(NAME_SHIFT)
-    keys |= (words & np.uint64(0xFFFFFFFF)) << np.uint64(OPERAND_SHIFT)
+    keys |= words >> SYMBOL_SHIFT << NAME_SHIFT
+    keys |= (words & 0xFFFFFFFF) << OPERAND_SHIFT
     keys |= _TURN[tests]
     return keys
-
-
-def tests_of(words: Array) -> Array:
-    """Return the test of every word: uint8[n]."""
-    return (words >> np.uint64(TEST_SHIFT)).astype(np.uint8) & np.uint8(63)
 
 
 def ranges(constraints: Constraints) -> ConstraintBranches:

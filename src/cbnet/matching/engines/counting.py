@@ -50,8 +50,8 @@ from cbnet.matching.engines.constraint_index import (
     string_tries,
     tests_of,
 )
-from cbnet.matching.storage.codes import SYMBOL_SHIFT
-from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, symbols_of
+from cbnet.matching.storage.columns import lengths_of, offsets_of
 from cbnet.matching.storage.reduction import take_filters
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def _filters(columns: Columns) -> Columns:
 def _counted(columns: Columns, filters: Columns) -> Columns:
     """Return the same filters with the constraints that are counted only."""
     is_counted = tests_of(filters.words) < INDEXED
-    is_counted &= filters.words >> np.uint64(SYMBOL_SHIFT) != np.uint64(columns.message_symbol)
-    offsets = np.append(0, np.cumsum(is_counted))[filters.offsets]
+    is_counted &= symbols_of(filters.words) != columns.message_symbol
+    offsets = offsets_of(is_counted)[filters.offsets]
     return replace(filters, words=filters.words[is_counted], offsets=offsets)
 
 
@@ -166,13 +166,11 @@ def selectivity_table(columns: Columns) -> dict[str, Array]:
     bits = np.uint64(1) << (targets[is_dense] & 63).astype(np.uint64)
     np.add.at(dense, rank[symbols[is_dense]] * words + (targets[is_dense] >> 6), bits)
     sparse = targets[~is_dense][np.argsort(rank[symbols[~is_dense]], kind="stable")]
-    offsets = np.zeros(len(rows) - dense_rows + 1, np.uint32)
-    np.cumsum(sizes[rows[dense_rows:]], out=offsets[1:])
     return {
         "silent": _bits(np.append(filters_of_target == 0, np.ones(words * 64 - total, bool))),
         "determinants": rows.astype(np.uint32),
         "dense": dense,
-        "sparse_offsets": offsets,
+        "sparse_offsets": offsets_of(sizes[rows[dense_rows:]], np.uint32),
         "sparse": sparse.astype(np.uint32),
     }
 
@@ -180,14 +178,14 @@ def selectivity_table(columns: Columns) -> dict[str, Array]:
 def _pairs(columns: Columns, filters_of_target: Array) -> tuple[Array, Array]:
     """Return determinants and their interfaces, by interface: the names common to all its filters."""
     lengths = np.diff(columns.offsets)
-    symbols = columns.words >> np.uint64(SYMBOL_SHIFT)
+    symbols = columns.words >> SYMBOL_SHIFT
     is_new = np.diff(symbols, prepend=~symbols[:1]) != 0
     is_new[columns.offsets[:-1][lengths > 0]] = True  # a filter with two constraints on a name counts once
     targets = np.repeat(columns.targets, lengths)[is_new].astype(np.uint64)
-    pairs, counts = np.unique(targets << np.uint64(_SYMBOL_BITS) | symbols[is_new], return_counts=True)
-    targets = (pairs >> np.uint64(_SYMBOL_BITS)).astype(np.int64)
+    pairs, counts = np.unique(targets << _SYMBOL_BITS | symbols[is_new], return_counts=True)
+    targets = (pairs >> _SYMBOL_BITS).astype(np.int64)
     kept = counts == filters_of_target[targets]
-    return (pairs[kept] & np.uint64((1 << _SYMBOL_BITS) - 1)).astype(np.int64), targets[kept]
+    return (pairs[kept] & (1 << _SYMBOL_BITS) - 1).astype(np.int64), targets[kept]
 
 
 def _bits(flags: Array) -> Array:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cbnet._kernels import pivot_build
+from cbnet.matching.storage.columns import offsets_of, run_items
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -27,10 +28,8 @@ def owned_filters(columns: Columns, rows: Array) -> tuple[Array, Array, dict[str
     is_group = sizes > 1
     owners = targets[first].copy()
     owners[is_group] = GROUP + np.arange(np.count_nonzero(is_group), dtype=np.uint32)
-    group_offsets = np.zeros(np.count_nonzero(is_group) + 1, np.uint32)
-    np.cumsum(sizes[is_group], out=group_offsets[1:])
-    groups = {"group_offsets": group_offsets, "group_targets": targets[np.repeat(is_group, sizes)]}
-    return order[first], owners, groups
+    group_offsets, group_targets = offsets_of(sizes[is_group], np.uint32), targets[np.repeat(is_group, sizes)]
+    return order[first], owners, {"group_offsets": group_offsets, "group_targets": group_targets}
 
 
 def _equal_neighbours(columns: Columns, rows: Array) -> tuple[Array, Array]:
@@ -59,7 +58,7 @@ def by_target(owners: Array, arrays: Mapping[str, Array]) -> tuple[Array, Array]
     starts = arrays["group_offsets"].astype(np.int64)
     copies = np.where(is_group, np.diff(starts)[group] if len(starts) > 1 else 1, 1)
     which = np.repeat(np.arange(len(owners)), copies)
-    nth = np.arange(len(which)) - np.repeat(np.cumsum(copies) - copies, copies)
+    nth = run_items(np.zeros_like(copies), copies)[1]
     targets = owners[which].copy()
     members = is_group[which]
     targets[members] = arrays["group_targets"][starts[group[which[members]]] + nth[members]]

@@ -19,8 +19,8 @@ from cbnet.errors import LimitError
 from cbnet.matching.engines.constant_arrays import constant_arrays
 from cbnet.matching.engines.owners import by_target, owned_filters
 from cbnet.matching.engines.pivot_cost import likelihoods
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
-from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test, operands_of, symbols_of, tests_of
+from cbnet.matching.storage.columns import lengths_of, offsets_of, run_items
 from cbnet.matching.storage.value_sets import member_index
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def _filed(columns: Columns, costs: Array, rows: Array, targets: Array) -> dict[
     entry_words = words[pivots]
     arrays = {
         "always": np.unique(columns.targets[lengths == 0]),
-        "words": np.empty(_test_count(lengths, rows), np.uint64),
+        "words": np.empty(int((lengths[rows] - 1).sum()), np.uint64),
     }
     used = 0
     for name, listed in (("bucket", False), ("listed", True)):
-        singles = np.flatnonzero((_LIST[_test(single_words)] >= 0) == listed)
-        chosen = np.flatnonzero((_LIST[_test(entry_words)] >= 0) == listed)
+        singles = np.flatnonzero((_LIST[tests_of(single_words)] >= 0) == listed)
+        chosen = np.flatnonzero((_LIST[tests_of(entry_words)] >= 0) == listed)
         file = _in_lists if listed else _in_buckets
         single_order, entry_order, offsets_of = file(
             columns, single_words[singles], entry_words[chosen], (lengths[rows[chosen]], marks[chosen])
@@ -107,18 +107,6 @@ def _distinct(words: Array, targets: Array) -> tuple[Array, Array]:
     return words[is_new], targets[is_new]
 
 
-def _test_count(lengths: Array, rows: Array) -> int:
-    return int((lengths[rows] - 1).sum())
-
-
-def _test(words: Array) -> Array:
-    return (words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
-
-
-def _symbol(words: Array) -> Array:
-    return (words >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
-
-
 def _in_buckets(
     _: Columns, singles: Array, entries: Array, then: tuple[Array, ...]
 ) -> tuple[Array, Array, dict[str, Array]]:
@@ -144,9 +132,9 @@ def _in_lists(
     arrays: dict[str, Array] = {}
     orders = []
     for name, words in (("single", singles), ("entry", entries)):
-        test = _test(words)
-        number = _symbol(words) * LISTS + _LIST[test]
-        bound = 2 * (words & np.uint64(0xFFFFFFFF)).astype(np.int64) + _BOUND[test]
+        test = tests_of(words)
+        number = symbols_of(words) * LISTS + _LIST[test]
+        bound = 2 * operands_of(words) + _BOUND[test]
         order = np.lexsort((np.where(_FALLING[_LIST[test]], -bound, bound), number))
         orders.append(order)
         plural = "singles" if name == "single" else "entries"
@@ -157,9 +145,7 @@ def _in_lists(
 
 def _offsets(runs: Array, count: int) -> Array:
     """Return the offsets of `count` runs from the run of every posting: uint32[count + 1]."""
-    offsets = np.zeros(count + 1, np.uint32)
-    np.cumsum(np.bincount(runs, minlength=count), out=offsets[1:])
-    return offsets
+    return offsets_of(np.bincount(runs, minlength=count), np.uint32)
 
 
 def _used_tests(columns: Columns, *pivots: Array) -> dict[str, Array]:
@@ -168,7 +154,7 @@ def _used_tests(columns: Columns, *pivots: Array) -> dict[str, Array]:
     def used(words: Array) -> Array:
         bits = np.zeros(len(columns.symbols), np.uint32)
         for test in Test:
-            bits[np.unique(_symbol(words[_test(words) == test]))] |= np.uint32(1 << test)
+            bits[np.unique(symbols_of(words[tests_of(words) == test]))] |= np.uint32(1 << test)
         return bits
 
     return {"tested": used(columns.words), "pivoted": used(np.concatenate(pivots))}
@@ -179,7 +165,7 @@ def _constants(columns: Columns) -> dict[str, Array]:
     strings = columns.strings
     arrays = constant_arrays(columns)
     for name, test in (("prefix", Test.PREFIX), ("suffix", Test.SUFFIX), ("substring", Test.SUBSTRING)):
-        ids = np.unique(columns.words[_test(columns.words) == test] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        ids = np.unique(operands_of(columns.words[tests_of(columns.words) == test])).astype(np.uint32)
         arrays |= _pool(strings, name, ids, is_reversed=test is Test.SUFFIX)
     arrays["substring_filter"] = np.zeros(8193, np.uint8)
     pools.fill_filter(strings.data, strings.offsets, arrays["substring_ids"], arrays["substring_filter"])
@@ -214,7 +200,7 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array, Array]:
         before += len(single_words) + len(entry_words)
     pieces.append((always, np.zeros(len(always), np.int64), np.empty(0, np.uint64), before + np.arange(len(always))))
     targets, lengths, words, numbers = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    offsets = offsets_of(lengths)
     word_rows.sort_rows(words, offsets)
     return targets, offsets, words, numbers
 
@@ -244,8 +230,7 @@ def _listed_words(arrays: dict[str, Array]) -> tuple[Array, Array]:
             Test.STRING_GT + odd,
         )
         operand = (bound - _BOUND[test]) // 2
-        symbol = (number // LISTS).astype(np.uint64) << np.uint64(SYMBOL_SHIFT)
-        words.append(symbol | test.astype(np.uint64) << np.uint64(TEST_SHIFT) | operand.astype(np.uint64))
+        words.append((number // LISTS << SYMBOL_SHIFT | test << TEST_SHIFT | operand).astype(np.uint64))
     return words[0], words[1]
 
 
@@ -256,13 +241,10 @@ def _entry_filters(
     lengths = lengths_of(entries["tests"])
     which, targets = by_target(entries["target"][:-1], arrays)
     length = lengths[which]
-    ends = np.cumsum(length + 1)
-    words = np.empty(ends[-1] if len(ends) else 0, np.uint64)
-    first = ends - length - 1
-    words[first] = pivots[which]
+    first = offsets_of(length + 1)
+    words = np.empty(first[-1], np.uint64)
+    words[first[:-1]] = pivots[which]
     rest = np.ones(len(words), bool)
-    rest[first] = False
-    within = np.arange(len(words)) - np.repeat(first, length + 1) - 1
-    tests = np.repeat(entries["tests"][:-1][which].astype(np.int64), length + 1) + within
-    words[rest] = arrays["words"][tests[rest]]
+    rest[first[:-1]] = False
+    words[rest] = arrays["words"][run_items(entries["tests"][:-1][which], length)[1]]
     return targets, length + 1, words, before + which

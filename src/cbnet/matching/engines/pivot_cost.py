@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cbnet.language.message import Message
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, Test, operands_of, symbols_of, tests_of
 from cbnet.matching.storage.columns import lengths_of
 from cbnet.matching.storage.value_sets import expand_sets
 
@@ -33,20 +33,19 @@ def likelihoods(columns: Columns, sample: Sequence[Mapping[str, Any]] = ()) -> A
     sample: typical messages, in their JSON form.
     """
     words = columns.words
-    symbol = words >> np.uint64(SYMBOL_SHIFT)
-    test = (words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
-    kind_key = symbol << np.uint64(2) | _KIND[test]
-    value_key = kind_key << np.uint64(32) | words & np.uint64(0xFFFFFFFF)
+    test = tests_of(words)
+    kind_key = words >> SYMBOL_SHIFT << 2 | _KIND[test]
+    value_key = kind_key << 32 | words & 0xFFFFFFFF
     distinct, index, counts = np.unique(value_key, return_inverse=True, return_counts=True)
     before = np.cumsum(counts) - counts
-    kinds = distinct >> np.uint64(32)
+    kinds = distinct >> 32
     first = np.searchsorted(kinds, kinds, "left")
     end = np.searchsorted(kinds, kinds, "right")
     of_kind = (before[end - 1] + counts[end - 1] - before[first])[index]
     same, below = counts[index], (before - before[first])[index]
     likely = _chance(columns, test, words, same / of_kind, below / of_kind) * of_kind / max(1, len(words))
     if sample:
-        likely = likely * _correction(columns, symbol.astype(np.int64), sample)
+        likely = likely * _correction(columns, symbols_of(words), sample)
     return np.where(test == Test.CONDITION, _NEVER, likely).astype(np.float32)
 
 
@@ -68,7 +67,7 @@ def _chance(columns: Columns, test: Array, words: Array, equal: Array, below: Ar
     lengths = lengths_of(columns.strings.offsets)
     is_pattern = (test >= Test.PREFIX) & (test <= Test.SUBSTRING)
     length = np.zeros(len(words))
-    length[is_pattern] = lengths[(words[is_pattern] & np.uint64(0xFFFFFFFF)).astype(np.int64)]
+    length[is_pattern] = lengths[operands_of(words[is_pattern])]
     by_chance = np.minimum(1.0, 4.0 ** -np.minimum(length, 30))  # text has about two bits per byte
     order = np.where(test >= Test.STRING_EQ, test - (Test.STRING_EQ - Test.NUMBER_EQ), test)
     choices = [
@@ -90,9 +89,8 @@ def _chance(columns: Columns, test: Array, words: Array, equal: Array, below: Ar
 def _member_share(columns: Columns, words: Array, is_set: Array) -> Array:
     """Return the size of each constraint's set over the number of values in all sets of its name."""
     share = np.ones(len(words))
-    symbol = (words[is_set] >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
     keys, _ = expand_sets(words, columns.sets)
-    values = np.bincount((np.unique(keys) >> np.uint64(SYMBOL_SHIFT)).astype(np.int64), minlength=len(columns.symbols))
-    sizes = lengths_of(columns.sets.offsets)[(words[is_set] & np.uint64(0xFFFFFFFF)).astype(np.int64)]
-    share[is_set] = sizes / np.maximum(1, values[symbol])
+    values = np.bincount(symbols_of(np.unique(keys)), minlength=len(columns.symbols))
+    sizes = lengths_of(columns.sets.offsets)[operands_of(words[is_set])]
+    share[is_set] = sizes / np.maximum(1, values[symbols_of(words[is_set])])
     return share

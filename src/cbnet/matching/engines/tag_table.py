@@ -22,8 +22,8 @@ import numpy as np
 from cbnet._kernels import tag_sets, word_rows
 from cbnet.errors import InputError, LimitError
 from cbnet.matching.engines.owners import GROUP, by_target, members_of, owned_filters
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
-from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test, symbols_of
+from cbnet.matching.storage.columns import lengths_of, offsets_of, run_items
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -58,7 +58,7 @@ class TableDescriptors:
 
 def check_tags_only(columns: Columns) -> None:
     """Raise InputError if a filter has a constraint, naming the first such filter."""
-    constraints = np.flatnonzero(columns.words >> np.uint64(SYMBOL_SHIFT) < np.uint64(columns.names))
+    constraints = np.flatnonzero(symbols_of(columns.words) < columns.names)
     if len(constraints):
         row = int(np.searchsorted(columns.offsets, constraints[0], side="right")) - 1
         rule = columns.interfaces[int(columns.targets[row])]
@@ -85,9 +85,9 @@ def distinct_descriptors(columns: Columns) -> TableDescriptors:
 def _rarest_first(columns: Columns, rows: Array) -> tuple[Array, Array]:
     """Return the tags of some filters, the rarest first: the words of a filter are sorted, commonest tag first."""
     lengths = lengths_of(columns.offsets)[rows]
-    offsets = np.append(0, np.cumsum(lengths))
+    offsets = offsets_of(lengths)
     at = np.repeat(columns.offsets[1:][rows] - 1 + offsets[:-1], lengths) - np.arange(offsets[-1])
-    return (columns.words[at] >> np.uint64(SYMBOL_SHIFT)).astype(np.uint32), offsets
+    return symbols_of(columns.words[at]).astype(np.uint32), offsets
 
 
 def targets_of(descriptors: TableDescriptors, index: int) -> Array:
@@ -101,10 +101,8 @@ def targets_of(descriptors: TableDescriptors, index: int) -> Array:
 def descriptor_filters(descriptors: TableDescriptors) -> tuple[Array, Array, Array]:
     """Return targets, offsets and words of the filters, one for each interface of a descriptor."""
     which, targets = by_target(descriptors.owners, descriptors.groups)
-    lengths = lengths_of(descriptors.offsets)[which]
-    offsets = np.append(0, np.cumsum(lengths))
-    at = np.repeat(descriptors.offsets[:-1][which] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    words = descriptors.tags[at].astype(np.uint64) << np.uint64(SYMBOL_SHIFT) | np.uint64(Test.TAG << TEST_SHIFT)
+    offsets, at = run_items(descriptors.offsets[:-1][which], lengths_of(descriptors.offsets)[which])
+    words = descriptors.tags[at].astype(np.uint64) << SYMBOL_SHIFT | Test.TAG << TEST_SHIFT
     always = descriptors.always
     offsets = np.append(offsets, np.full(len(always), offsets[-1]))
     word_rows.sort_rows(words, offsets)
@@ -139,12 +137,11 @@ def set_arrays(tags: Array, offsets: Array, rows: Array, owners: Array, count: i
     pivots, seconds = tags[firsts[several]], tags[firsts[several] + 1]
     order = np.argsort(pivots.astype(np.uint64) << np.uint64(32) | seconds, kind="stable")
     several = several[order]
-    buckets = np.zeros(count + 1, np.uint32)
-    np.cumsum(np.bincount(pivots, minlength=count), out=buckets[1:])
     rests, others = np.empty(len(several) + 1, np.uint32), np.empty(int((lengths[several] - 2).sum()), np.uint32)
     tag_sets.fill_rests(tags, offsets, rows[several], rests, others)
     return {
-        "set_singles": singles, "set_buckets": buckets, "set_seconds": seconds[order],
+        "set_singles": singles, "set_buckets": offsets_of(np.bincount(pivots, minlength=count), np.uint32),
+        "set_seconds": seconds[order],
         "set_owners": owners[several], "set_rests": rests, "set_others": others,
     }  # fmt: skip
 
@@ -153,7 +150,7 @@ def filters_of(arrays: dict[str, Array]) -> tuple[Array, Array, Array]:
     """Return targets, offsets and words of the filters of a table: the inverse of `build`."""
     singles = np.flatnonzero(arrays["set_singles"] != _NO_OWNER)
     lengths = np.append(np.ones(len(singles), np.int64), lengths_of(arrays["set_rests"]) + 2)
-    offsets = np.append(0, np.cumsum(lengths))
+    offsets = offsets_of(lengths)
     tags = np.empty(offsets[-1], np.uint32)
     firsts = offsets[:-1]
     entries = firsts[len(singles) :]
@@ -196,9 +193,9 @@ def always_targets(arrays: dict[str, Array]) -> Array:
 
 
 def _packed(lists: list[Array]) -> dict[str, Array]:
-    offsets = np.append(0, np.cumsum([len(targets) + len(_PAD) for targets in lists]))
+    offsets = offsets_of([len(targets) + len(_PAD) for targets in lists], np.uint32)
     padded = [part for targets in lists for part in (targets, _PAD)]
-    return {"union_offsets": offsets.astype(np.uint32), "union_targets": np.concatenate(padded).astype(np.uint32)}
+    return {"union_offsets": offsets, "union_targets": np.concatenate(padded).astype(np.uint32)}
 
 
 def _mask(distinct: TableDescriptors, row: int) -> int:

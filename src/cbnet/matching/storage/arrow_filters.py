@@ -26,6 +26,7 @@ from cbnet.matching.storage.columns import (
     Texts,
     assemble,
     columns_of_filters,
+    offsets_of,
     packed_texts,
     sort_numbers,
     split_ints,
@@ -70,7 +71,7 @@ def _flat_columns(rows: _Rows, filters: Array, rules: list[str | int], targets: 
     numbers, strings, operands = rows.operands(tests)
     symbols, texts, names = rows.symbols(tests, is_empty)
     kept = order[~is_empty[order]]
-    offsets = np.concatenate([[0], np.cumsum(~is_empty[order])])[offsets]
+    offsets = offsets_of(~is_empty[order])[offsets]
     kept_symbols = (symbols[kept], texts, names)
     return assemble(rules, filter_targets, offsets, kept_symbols, tests[kept], operands[kept], numbers, strings)
 

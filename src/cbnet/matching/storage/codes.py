@@ -17,9 +17,13 @@ lists of constants are sorted, operands compare as their constants do.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from cbnet.language.constraint import Op
 from cbnet.language.values import ValueType
+
+if TYPE_CHECKING:
+    from cbnet.matching.storage.columns import Array
 
 SYMBOL_SHIFT, TEST_SHIFT = 38, 32
 MAX_SYMBOLS, MAX_CONSTANTS = 1 << 26, 1 << 31  # twice a rank still fits in 32 bits
@@ -77,6 +81,21 @@ def pack(symbol: int, test: int, operand: int) -> int:
 def unpack(word: int) -> tuple[int, Test, int]:
     """Return symbol, test and operand of a word."""
     return word >> SYMBOL_SHIFT, Test(word >> TEST_SHIFT & 0x3F), word & 0xFFFFFFFF
+
+
+def symbols_of(words: Array) -> Array:
+    """Return the symbol of every word: int64[n]."""
+    return (words >> SYMBOL_SHIFT).astype("int64")
+
+
+def tests_of(words: Array) -> Array:
+    """Return the test of every word: int64[n]."""
+    return (words >> TEST_SHIFT & 0x3F).astype("int64")
+
+
+def operands_of(words: Array) -> Array:
+    """Return the operand of every word: int64[n]."""
+    return (words & 0xFFFFFFFF).astype("int64")
 
 
 def type_of(test: Test) -> ValueType | None:

@@ -146,6 +146,19 @@ def lengths_of(offsets: Array) -> Array:
     return cast("Array", np.diff(offsets.astype(np.int64)))
 
 
+def offsets_of(lengths: Sequence[int] | Array, kind: type[Any] = np.int64) -> Array:
+    """Return the offsets that delimit runs of these lengths: kind[n + 1]."""
+    offsets = np.zeros(len(lengths) + 1, kind)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def run_items(starts: Array, lengths: Array) -> tuple[Array, Array]:
+    """Return the offsets of some runs when they are put side by side, and the index of each of their items: int64."""
+    offsets = offsets_of(lengths)
+    return offsets, np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+
+
 def split_ints(values: Array) -> Numbers:
     """Return int64 values as nearest float and distance, in the same order."""
     high = values.astype(np.float64)
@@ -161,9 +174,7 @@ def texts(strings: Sequence[str]) -> Texts:
 
 def joined_texts(encoded: Sequence[bytes]) -> Texts:
     """Return encoded texts in one array, in the same order."""
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
-    return packed_texts(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+    return packed_texts(np.frombuffer(b"".join(encoded), np.uint8), offsets_of([len(text) for text in encoded]))
 
 
 def packed_texts(data: Array, offsets: Array) -> Texts:
@@ -198,9 +209,8 @@ def assemble(
     ):
         if count > limit:
             raise LimitError(what, count, limit, hint="split the table")
-    words = symbol_numbers.astype(np.uint64) << np.uint64(SYMBOL_SHIFT)
-    words |= tests.astype(np.uint64) << np.uint64(TEST_SHIFT)
-    words |= operands.astype(np.uint64)
+    words = symbol_numbers.astype(np.uint64) << SYMBOL_SHIFT
+    words |= tests.astype(np.uint64) << TEST_SHIFT | operands.astype(np.uint64)
     offsets = np.ascontiguousarray(offsets, np.int64)
     kept = word_rows.sort_rows(words, offsets)
     sets, conditions = sets or no_sets(), conditions or texts([])
@@ -221,13 +231,7 @@ def _commonest_first(symbol_numbers: Array, symbols: Texts, names: int) -> tuple
 
 def take_texts(texts: Texts, indices: Array) -> Texts:
     """Return the texts at some indices, in that order."""
-    starts, lengths = (
-        texts.offsets[:-1][indices].astype(np.int64),
-        lengths_of(texts.offsets)[indices],
-    )
-    offsets = np.zeros(len(indices) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    bytes_at = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    offsets, bytes_at = run_items(texts.offsets[:-1][indices], lengths_of(texts.offsets)[indices])
     return packed_texts(texts.data[bytes_at], offsets)
 
 
@@ -266,12 +270,10 @@ def columns_of_encoded(interfaces: Sequence[Any], filters: Sequence[tuple[int, E
 
     symbols = [len(names) + tags[text] if code == Test.TAG else names[text] for text, code, _ in tests]
     operands = [ranks.operand(code, constant) for _, code, constant in tests]
-    offsets = np.zeros(len(filters) + 1, np.int64)
-    np.cumsum([len(filter_tests) for _, filter_tests in filters], out=offsets[1:])
     return assemble(
         interfaces,
         np.array([target for target, _ in filters], np.uint32),
-        offsets,
+        offsets_of([len(filter_tests) for _, filter_tests in filters]),
         (np.array(symbols, np.int64), texts([*names, *tags]), len(names)),
         np.array([code for _, code, _ in tests], np.int64),
         np.array(operands, np.int64),

@@ -10,8 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cbnet.language.values import ValueType
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test
-from cbnet.matching.storage.columns import Columns, Numbers, assemble, lengths_of, packed_texts, sort_numbers
+from cbnet.matching.storage.codes import Test, operands_of, symbols_of, tests_of
+from cbnet.matching.storage.columns import (
+    Columns,
+    Numbers,
+    assemble,
+    lengths_of,
+    offsets_of,
+    packed_texts,
+    sort_numbers,
+)
 from cbnet.matching.storage.value_sets import TYPE_SHIFT, pack_sets
 
 if TYPE_CHECKING:
@@ -33,9 +41,7 @@ def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Column
 
     symbol_numbers, tests, operands = [], [], []
     for which, part in enumerate(parts):
-        symbol = (part.words >> np.uint64(SYMBOL_SHIFT)).astype(np.int64)
-        test = (part.words >> np.uint64(TEST_SHIFT) & np.uint64(63)).astype(np.int64)
-        operand = (part.words & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        symbol, test, operand = symbols_of(part.words), tests_of(part.words), operands_of(part.words)
         renumbered = np.concatenate([names.indices[which], len(names.texts) + tags.indices[which]])
         for chosen, renumber in (
             ((test >= Test.NUMBER_EQ) & (test <= Test.NUMBER_GE), numbers_of[which]),
@@ -47,7 +53,7 @@ def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Column
         symbol_numbers.append(renumbered[symbol])
         tests.append(test)
         operands.append(operand)
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate([lengths_of(part.offsets) for part in parts]))])
+    offsets = offsets_of(np.concatenate([lengths_of(part.offsets) for part in parts]))
     targets = np.concatenate([part.targets for part in parts])
     symbols = (np.concatenate(symbol_numbers), _as_texts(pa.concat_arrays([names.texts, tags.texts])), len(names.texts))
     return assemble(
@@ -60,10 +66,10 @@ def _ranked(rows: Sequence[Array], numbers: Array, strings: Array) -> list[Array
     """Return the members of sets with their new ranks, which keep their order."""
     ranked = []
     for row in rows:
-        kind, rank = row >> np.uint64(TYPE_SHIFT), (row & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        kind, rank = row >> TYPE_SHIFT, operands_of(row)
         for of, ranks in ((ValueType.NUMBER, numbers), (ValueType.STRING, strings)):
             rank[kind == of] = ranks[rank[kind == of]]
-        ranked.append(kind << np.uint64(TYPE_SHIFT) | rank.astype(np.uint64))
+        ranked.append(kind << TYPE_SHIFT | rank.astype(np.uint64))
     return ranked
 
 
