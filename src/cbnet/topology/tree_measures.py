@@ -58,7 +58,7 @@ def distinct_trees(
     Of the first k trees, for each k; of all if `ks` is None. `seed` selects the keys of the nodes.
     """
     n = len(graph)
-    keys = np.random.default_rng(seed).integers(2**64, size=(n, 2), dtype=np.uint64)  # 128 bits for each node
+    keys = _keys(n, seed)
     links = interface_links(graph)
     heads = np.full(graph.edge_count, -1, dtype=np.int32)
     counts = np.zeros(graph.edge_count, dtype=np.int32)
@@ -71,6 +71,11 @@ def distinct_trees(
             by = tree_links(graph, tree, links)
             used = tree_paths.add_sets(tree.preorder, tree.parents, by, keys.copy(), heads, nexts, sums, counts, used)
         yield counts[links]
+
+
+def _keys(n: int, seed: int) -> NDArray[np.uint64]:
+    """Return a random key of 128 bits for each node: uint64[n, 2]."""
+    return np.random.default_rng(seed).integers(2**64, size=(n, 2), dtype=np.uint64)
 
 
 def link_load(graph: Graph, trees: Sequence[Tree], ks: Sequence[int] | None = None) -> Iterator[NDArray[np.float64]]:

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from cbnet.errors import InputError
-from cbnet.topology import Ties, survey, topology
+from cbnet.topology import Ties, topology
 from cbnet.topology.as_classes import root_classes
-from cbnet.topology.survey import TreeStatistics, ValueCounts, survey_selection
+from cbnet.topology.survey import TreeStatistics, ValueCounts, survey, survey_selection
 
 
 def members(found, graph):

@@ -10,8 +10,8 @@ from cbnet.topology import (
     shortest_path_trees,
     tied_trees,
     topology,
+    tree_measures,
 )
-from cbnet.topology import tree_measures as tree_interfaces
 
 
 def by_name(graph, counts):
@@ -73,9 +73,9 @@ def test_both_halves_of_a_key_tell_sets_apart(monkeypatch, half):
     graph = topology("powerlaw:300", seed=2)
     trees = [*shortest_path_trees(graph, range(60))]
     [expected] = distinct_trees(graph, trees)
-    keys = tree_interfaces._keys(300, 0)
+    keys = tree_measures._keys(300, 0)
     keys[:, half] = 0
-    monkeypatch.setattr(tree_interfaces, "_keys", lambda *_: keys)
+    monkeypatch.setattr(tree_measures, "_keys", lambda *_: keys)
     [found] = distinct_trees(graph, trees)
     assert found.tolist() == expected.tolist()
 

@@ -56,7 +56,8 @@ def build(
     order = np.argsort(leading, kind="stable")
     return {
         "bloom_words": words.reshape(_WORDS, -1)[:, order].ravel(), "bloom_tails": tails[order],
-        "bloom_owners": distinct.owners[order], "bloom_leading": offsets_of(np.bincount(leading, minlength=BITS), np.uint32),
+        "bloom_owners": distinct.owners[order],
+        "bloom_leading": offsets_of(np.bincount(leading, minlength=BITS), np.uint32),
         "bloom_hashes": np.array([hashes], np.uint32),
         **distinct.groups, **no_unions(distinct.always), **NO_CONSTANTS,
         "aside_tags": distinct.tags, "aside_offsets": distinct.offsets.astype(np.uint32),

@@ -16,7 +16,6 @@ from cbnet.language import Constraint, Filter, Message, Op, Predicate, parse
 from cbnet.language.constraint import takes
 from cbnet.language.values import value_type
 from cbnet.matching.engines import counting
-from cbnet.matching.engines import counting as determinants
 from cbnet.matching.storage.arrow_filters import columns_from_arrow
 from cbnet.matching.storage.columns import columns_of, columns_of_filters
 from cbnet_lab.workload import as_messages, filters, messages, mix
@@ -231,7 +230,10 @@ def test_quantity_10_selects_two_of_each_kind():  # claim 2, [2001 Figure 7]
 
 def test_a_message_without_r_is_excluded_by_the_determinant_r():  # claim 22
     table = columns({"p": "r = 1 and s = 1 or r = 2 and t = 1"})
-    rows = {table.symbols[symbol]: targets.tolist() for symbol, targets in determinants.rows(determinants.build(table))}
+    rows = {
+        table.symbols[symbol]: targets.tolist()
+        for symbol, targets in counting.determinants(counting.selectivity_table(table))
+    }
     assert rows == {"r": [0]}
     engine = Engine(table)
     assert engine.work([{"s": 1, "t": 1}]) == {
@@ -242,7 +244,8 @@ def test_a_message_without_r_is_excluded_by_the_determinant_r():  # claim 22
 def test_determinants_of_figure_4():  # claim 23
     table = columns(FIGURE_4)
     rows = [
-        (table.symbols[symbol], targets.tolist()) for symbol, targets in determinants.rows(determinants.build(table))
+        (table.symbols[symbol], targets.tolist())
+        for symbol, targets in counting.determinants(counting.selectivity_table(table))
     ]
     assert rows == [("price", [0, 2]), ("stock", [2])]
 
@@ -250,7 +253,8 @@ def test_determinants_of_figure_4():  # claim 23
 def test_an_interface_with_an_empty_filter_has_no_determinant_and_a_tag_can_be_one():
     table = columns({"a": "x = 1 or true", "b": "#t and y = 1 or #t and z = 1", "c": "x > 1 and x < 5"})
     rows = [
-        (table.symbols[symbol], targets.tolist()) for symbol, targets in determinants.rows(determinants.build(table))
+        (table.symbols[symbol], targets.tolist())
+        for symbol, targets in counting.determinants(counting.selectivity_table(table))
     ]
     assert sorted(rows) == [("t", [1]), ("x", [2])]
 
