@@ -48,9 +48,8 @@ from cbnet.matching.engines.constraint_index import (
     keys_of,
     ranges,
     string_tries,
-    tests_of,
 )
-from cbnet.matching.storage.codes import SYMBOL_SHIFT, symbols_of
+from cbnet.matching.storage.codes import SYMBOL_SHIFT, symbols_of, tests_of
 from cbnet.matching.storage.columns import lengths_of, offsets_of
 from cbnet.matching.storage.reduction import take_filters
 
