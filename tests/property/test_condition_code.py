@@ -4,12 +4,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cbnet._kernels.condition_eval import evaluate
+from cbnet.language.address_block import block_of
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import Op
-from cbnet.language.expressions.address_block import block_of
-from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant
-from cbnet.language.expressions.functions import FUNCTIONS, call
-from cbnet.language.expressions.like_pattern import pattern_text, pieces
+from cbnet.language.expression import FUNCTIONS, Arithmetic, Attribute, Call, Constant, call
+from cbnet.language.like_pattern import pattern_text, pieces
 from cbnet.language.values import INT_MAX, INT_MIN, canonical, sort_key
 from cbnet.matching.storage.condition_code import decode_condition, encode_condition
 

@@ -24,7 +24,7 @@ from cbnet.language import (
     size,
 )
 from cbnet.language.condition import Comparison
-from cbnet.language.expressions.expression import Arithmetic, Attribute, Constant
+from cbnet.language.expression import Arithmetic, Attribute, Constant
 from cbnet.language.formula import predicate_of
 from cbnet.language.values import INT_MAX, INT_MIN
 

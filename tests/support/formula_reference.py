@@ -9,7 +9,7 @@ from fractions import Fraction
 from ipaddress import ip_address, ip_network
 
 from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Outcome, Presence, TagTest
-from cbnet.language.expressions.expression import Attribute, Call, Constant
+from cbnet.language.expression import Attribute, Call, Constant
 from cbnet.language.formula import AllOf, AnyOf, Is, Not
 
 ABSENT = object()

@@ -6,9 +6,9 @@ from support.strategies import near
 from cbnet.language import Constraint, Filter, Message, Op, Predicate
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import ORDERING, PATTERNS, value_set
-from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant
-from cbnet.language.expressions.like_pattern import validate_pattern
+from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.formula import AllOf, AnyOf, Is, Not, literal, predicate_of
+from cbnet.language.like_pattern import validate_pattern
 from cbnet.language.relations.condition_search import _near
 from cbnet.language.values import canonical
 

@@ -20,8 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from cbnet.language.constraint import Op
-from cbnet.language.notation import format_name
-from cbnet.language.values import Value
+from cbnet.language.values import Value, format_name
 from cbnet_lab.workload.distributions import Ranks, weighted
 from cbnet_lab.workload.scenario import Types, ValueDomain, WorkloadParameters, draw_by_type
 

@@ -1,4 +1,4 @@
-"""Bindings: one value for each attribute of a filter that satisfy it together, as in `language.binding`.
+"""Bindings: one value for each attribute of a filter that satisfy it together, as in `language.filter`.
 
     candidates  │ 4 9 │ 2 │ 5 6 7 │ …     uint32: indices of attributes of the message that pass all words of a symbol
     variables   │ a   │ b │ c     │ …     first and count of its candidates; which one is bound

@@ -13,7 +13,7 @@ from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Constants, Leaves, passes
 
 cdef enum:
-    MAX_EXAMINED = 100000  # candidates per filter and message, as in `language.binding`
+    MAX_EXAMINED = 100000  # candidates per filter and message, as in `language.filter`
 
 
 cdef void open_search(BindingSearch *search) noexcept nogil:

@@ -1,7 +1,7 @@
 """String functions of conditions, on UTF-8: `like`, `lower`, `upper`, `length`, the ints and bools of texts, IP addresses.
 
 Texts are never NULL. Bytes that are not valid UTF-8 keep their case, and give no read or write outside the text. IP
-addresses are those that `language.expressions.address_block` reads.
+addresses are those that `language.address_block` reads.
 
 `like` splits the pattern at `%` into segments. The first stands at the start of the text, the last at its end, and each
 of the others at the first place where it fits: a later place leaves less text to the segments after it, because a segment

@@ -19,7 +19,7 @@ cdef extern from "Python.h":
     const char *PyUnicode_1BYTE_DATA(object text)
 
 cdef enum:
-    MAX_DEPTH = 64  # levels of objects and arrays, as in `language.leaves`
+    MAX_DEPTH = 64  # levels of objects and arrays, as in `language.message`
 
 
 cdef inline const char *_utf8(object text, Py_ssize_t *length) except NULL:
@@ -204,7 +204,7 @@ cdef class DictEncoder:
     cdef int _push_leaves(self, dict leaves, object tags) except -1:
         """Add a message from the leaves of each attribute and its tags; return 0 if a value is not plain.
 
-        leaves: name -> pairs of value and element, as in `language.leaves`.
+        leaves: name -> pairs of value and element, as in `language.message`.
         """
         cdef Py_ssize_t length
         cdef const char *text

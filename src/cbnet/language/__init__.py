@@ -3,9 +3,8 @@
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.dialects import DIALECTS, parse
 from cbnet.language.filter import Descriptor, Filter
-from cbnet.language.limits import Limits
 from cbnet.language.message import Message
-from cbnet.language.predicate import Predicate
+from cbnet.language.predicate import Limits, Predicate
 from cbnet.language.relations.covering import covers, overlaps, satisfiable
 from cbnet.language.relations.reduction import disjunction_advantage, reduce, size
 from cbnet.language.relations.witness import Search, counterexample, search_counterexample, witness

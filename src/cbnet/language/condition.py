@@ -19,9 +19,9 @@ from enum import IntFlag
 from typing import Any, TypeAlias
 
 from cbnet.errors import LimitError
+from cbnet.language.address_block import block_contains, block_of, common_prefix
 from cbnet.language.constraint import ORDERING, PATTERNS, TESTS, Constraint, Op, Values, format_set
-from cbnet.language.expressions.address_block import block_contains, block_of, common_prefix
-from cbnet.language.expressions.expression import (
+from cbnet.language.expression import (
     UNKNOWN,
     Attribute,
     Constant,
@@ -31,10 +31,9 @@ from cbnet.language.expressions.expression import (
     evaluate,
     names,
 )
-from cbnet.language.expressions.like_pattern import implied, like
-from cbnet.language.notation import format_name, format_tag, format_value
+from cbnet.language.like_pattern import implied, like
 from cbnet.language.value_object import ValueObject
-from cbnet.language.values import Value, ValueType, sort_key, value_type
+from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, sort_key, value_type
 
 _NULL = Constant(None)
 MAX_CONDITION_LENGTH = 16_384  # characters of its text

@@ -12,12 +12,13 @@ from enum import Enum
 from typing import Any, TypeAlias, cast
 
 from cbnet.errors import ValueDomainError
-from cbnet.language.notation import format_name, format_value
 from cbnet.language.value_object import ValueObject
 from cbnet.language.values import (
     Value,
     ValueType,
     canonical,
+    format_name,
+    format_value,
     sort_key,
     type_name,
     validate_name,

@@ -1,20 +1,28 @@
-"""Filters: conjunctions of constraints, tags and conditions; descriptors: filters of tags only."""
+"""Filters: conjunctions of constraints, tags and conditions; descriptors: filters of tags only.
+
+A message matches a filter if some *binding* satisfies all constraints and conditions: one value for each attribute that
+the filter names and the message has. The bound values must be compatible: no two lie in different elements of one
+array. An attribute that the message lacks is unbound.
+
+The attributes with the fewest possible values are bound first. The search examines at most `MAX_EXAMINED` values,
+then the message does not match: that takes hundreds of possible values of several attributes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cbnet.language.binding import binding_exists
 from cbnet.language.condition import Condition, TagTest
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.message import Message
-from cbnet.language.notation import format_tag
+from cbnet.language.message import Leaf, Message
 from cbnet.language.value_object import ValueObject, validate_members
-from cbnet.language.values import Value, validate_tags
+from cbnet.language.values import Value, format_tag, validate_tags
 
 if TYPE_CHECKING:
     from cbnet.language.predicate import Predicate
+
+MAX_EXAMINED = 100_000
 
 
 class Filter(ValueObject):
@@ -150,3 +158,43 @@ def _with_implied(constraints: dict[Constraint, None], conditions: tuple[Conditi
     tested = {constraint.name for constraint in merged}
     merged |= {constraint: None for constraint in implied if constraint.name not in tested}
     return tuple(merged)
+
+
+def binding_exists(candidates: Mapping[str, Sequence[Leaf]], test: Callable[[Mapping[str, Value]], bool]) -> bool:
+    """Return whether a binding passes a test.
+
+    candidates: the possible values of each attribute, in the order of the message; none for an unbound one.
+    """
+    present = (name for name, leaves in candidates.items() if leaves)
+    names = sorted(present, key=lambda name: (len(candidates[name]), name))
+    if not names:
+        return test({})
+    # A filter may name thousands of attributes: no recursion, and no comparison of each leaf with all others.
+    values: dict[str, Value] = {}
+    indexes: dict[Any, int] = {}  # the element of each array that the bound leaves lie in
+    entered: list[list[Any]] = []  # for each bound leaf, the arrays that it was the first in
+    following = [0]  # for each bound attribute and the next one, the next leaf to examine
+    examined = 0
+    while following:
+        index = len(following) - 1
+        while len(entered) > index:
+            for array in entered.pop():
+                del indexes[array]
+        if following[-1] == len(candidates[names[index]]):
+            following.pop()
+            continue
+        leaf = candidates[names[index]][following[-1]]
+        following[-1] += 1
+        examined += 1
+        if examined > MAX_EXAMINED:
+            return False
+        if any(indexes.get(array, at) != at for array, at in leaf.element):
+            continue
+        values[names[index]] = leaf.value
+        entered.append([array for array, _ in leaf.element if array not in indexes])
+        indexes.update(leaf.element)
+        if index + 1 < len(names):
+            following.append(0)
+        elif test(values):
+            return True
+    return False

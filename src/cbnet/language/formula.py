@@ -31,11 +31,10 @@ from cbnet.language.condition import (
     compare,
 )
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
-from cbnet.language.expressions.expression import Attribute, Constant, Missing
-from cbnet.language.expressions.like_pattern import equivalent
+from cbnet.language.expression import Attribute, Constant, Missing
 from cbnet.language.filter import Filter
-from cbnet.language.limits import DEFAULT_LIMITS, Limits
-from cbnet.language.predicate import Predicate
+from cbnet.language.like_pattern import equivalent
+from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate
 
 # Constraints written while distributing parentheses, per constraint allowed in the result. Text that
 # repeatedly expands what a `false` then drops is refused after about a second.

@@ -1,16 +1,55 @@
-"""Messages: attributes with values, and tags [2002 §2, 2014 §2]."""
+"""Messages: attributes with values, and tags [2002 §2, 2014 §2].
+
+The leaves of a message are its scalar values, each with its attribute's name and its array elements.
+
+    {"id": 7, "items": [{"sku": "a", "n": [1, 2]}, {"sku": "b"}]}
+
+    id         7
+    items.sku  "a" in items[0], "b" in items[1]
+    items.n    1 and 2, both in items[0]
+
+An object inside an array is an *element*. Two leaves are compatible unless they lie in different elements of
+one array; only compatible leaves can satisfy one filter together.
+
+A key "a.b" and a nested a, b are the same attribute. Where both occur, scalars of one path are several values,
+objects outside arrays merge, arrays of one path are joined, and an object beside an array is one more element.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from cbnet.errors import ValueDomainError
-from cbnet.language.leaves import Leaf, leaves, plain_members
-from cbnet.language.notation import format_name, format_tag, format_value
 from cbnet.language.value_object import ValueObject
-from cbnet.language.values import RESERVED_NAME, Value, sort_key, validate_name, validate_tags
+from cbnet.language.values import (
+    RESERVED_NAME,
+    Value,
+    format_name,
+    format_tag,
+    format_value,
+    sort_key,
+    type_name,
+    validate_name,
+    validate_tags,
+    validate_text,
+    validate_value,
+)
+
+MAX_DEPTH = 64  # levels of nested objects and arrays
+
+# The elements that a leaf lies in, outermost first: an array, by its path and its depth among arrays that hold
+# each other directly, and an index in it.
+Element: TypeAlias = tuple[tuple[tuple[str, int], int], ...]
+_CONTAINERS = (dict, list)
+
+
+class Leaf(NamedTuple):
+    """A value of an attribute, and the array elements that it lies in."""
+
+    value: Value
+    element: Element = ()
 
 
 class Message(ValueObject):
@@ -85,6 +124,95 @@ class Message(ValueObject):
             for name, values in self.leaves.items()
         )
         return tuple(found), tuple(sorted(self.tags))
+
+
+def plain_members(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return members as plain dicts, lists and values; raise an error if a value is not valid."""
+    return _plain_object(members, "", 1)
+
+
+def leaves(members: Mapping[str, Any]) -> dict[str, tuple[Leaf, ...]]:
+    """Return the leaves of each attribute of a message, given as plain members without its tags."""
+    if all(type(value) not in _CONTAINERS for value in members.values()):
+        return {name: (Leaf(value),) for name, value in members.items()}
+    root = _Node()
+    root.insert(dict(members))
+    found: dict[str, list[Leaf]] = {}
+    root.collect(found, None, (), 0)
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def _plain(value: object, where: str, depth: int) -> Any:
+    if value is None or isinstance(value, str | int | float):  # most values
+        return validate_value(value, where)
+    if isinstance(value, Mapping):
+        return _plain_object(value, where, depth + 1)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        check_depth(where, depth + 1)
+        return [_plain(item, where, depth + 1) for item in value]
+    return validate_value(value, where)
+
+
+def _plain_object(members: Mapping[str, Any], path: str, depth: int) -> dict[str, Any]:
+    check_depth(path, depth)
+    plain = {}
+    for key, value in members.items():
+        if not isinstance(key, str):
+            where = f"{path}: " if path else ""
+            raise ValueDomainError(f"{where}an attribute's name must be a string, not {type_name(key)}")
+        name = validate_text(key, "attribute name")
+        plain[name] = _plain(value, f"{path}.{name}" if path else name, depth)
+    return plain
+
+
+def check_depth(where: str, depth: int) -> None:
+    """Raise an error if an object or array is nested too deeply."""
+    if depth > MAX_DEPTH:
+        shown = where if len(where) <= 40 else where[:40] + "…"
+        raise ValueDomainError(f"{shown}: nested deeper than {MAX_DEPTH} levels", hint="flatten the message")
+
+
+class _Node:
+    """All values of one path in one element: scalars, an object, and the elements of an array."""
+
+    __slots__ = ("children", "elements", "scalars")
+
+    def __init__(self) -> None:
+        self.scalars: list[Value] = []
+        self.children: dict[str, _Node] = {}
+        self.elements: list[_Node] = []
+
+    def insert(self, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, member in value.items():
+                node = self
+                for segment in key.split(".", MAX_DEPTH):  # a path has no more levels
+                    node = node.children.setdefault(segment, _Node())
+                node.insert(member)
+        elif isinstance(value, list):
+            for item in value:
+                self._insert_item(item)
+        else:
+            self.scalars.append(value)
+
+    def _insert_item(self, item: Any) -> None:
+        if not isinstance(item, dict | list):
+            self.scalars.append(item)
+            return
+        element = _Node()
+        element.insert(item)
+        self.elements.append(element)
+
+    def collect(self, found: dict[str, list[Leaf]], path: str | None, element: Element, depth: int) -> None:
+        """Add the leaves below this node. `depth` counts the arrays that hold each other directly."""
+        if self.scalars:
+            found.setdefault(path or "", []).extend(Leaf(value, element) for value in self.scalars)
+        array = (path or "", depth)
+        for index, node in enumerate(self.elements):
+            node.collect(found, path, (*element, (array, index)), depth + 1)
+        within = (*element, (array, len(self.elements))) if self.elements else element
+        for segment, node in self.children.items():
+            node.collect(found, segment if path is None else f"{path}.{segment}", within, 0)
 
 
 def _format_values(found: tuple[Leaf, ...]) -> str:

@@ -1,14 +1,17 @@
-"""Predicates: disjunctions of filters; the content-based address of a node."""
+"""Predicates: disjunctions of filters, the content-based address of a node; limits on untrusted ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from cbnet.errors import InputError, LimitError
 from cbnet.language.filter import Filter
-from cbnet.language.limits import DEFAULT_LIMITS
 from cbnet.language.message import Message
 from cbnet.language.value_object import ValueObject, validate_members
+
+MAX_FILTER_BYTES = 1 << 16  # of the byte form of a filter
 
 
 class Predicate(ValueObject):
@@ -85,3 +88,44 @@ def _product(lefts: tuple[Filter, ...], rights: tuple[Filter, ...]) -> Predicate
 
 def _size(filters: tuple[Filter, ...]) -> int:
     return sum(len(filter.constraints) + len(filter.tags) + len(filter.conditions) for filter in filters)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a predicate's text and of its disjunctive normal form."""
+
+    length: int = 1_000_000
+    nesting: int = 100
+    filters: int = 10_000
+    constraints: int = 100_000
+
+    def check_text(self, text: object) -> None:
+        """Raise an error unless `text` is a string within the limit."""
+        if isinstance(text, Mapping):
+            raise InputError(
+                "a predicate must be a string, not an object", hint='name its dialect, such as "eventbridge"'
+            )
+        if not isinstance(text, str):
+            raise InputError(f"a predicate must be a string, not {text!r}", hint='write it as text: "x = 1"')
+        if len(text) > self.length:
+            hint = "split it into several predicates"
+            raise LimitError("characters in a predicate", len(text), self.length, hint=hint).at(line=1, column=1)
+
+    def check_size(self, filters: int, constraints: int) -> None:
+        """Raise an error if a normal form exceeds the limits."""
+        for subject, count, limit in (
+            ("filters in the normal form", filters, self.filters),
+            ("constraints in the normal form", constraints, self.constraints),
+        ):
+            if count > limit:
+                raise LimitError(subject, count, limit, hint="split it into several smaller predicates")
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def validate_limits(limits: object) -> Limits:
+    """Return the limits if they are `Limits`."""
+    if isinstance(limits, Limits):
+        return limits
+    raise InputError(f"the limits must be Limits, not {limits!r}", hint="write Limits(filters=50_000)")

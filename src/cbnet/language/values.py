@@ -1,4 +1,4 @@
-"""Values of attributes and constraints: types, validation, order.
+"""Values of attributes and constraints: types, validation, order, notation.
 
 Four types: string, number, bool, null. Ints of 64 bits and finite 64-bit floats are one type, number,
 and compare exactly: 2**53 + 1 differs from float(2**53), 1 equals 1.0, -0.0 equals 0. A bool is
@@ -13,6 +13,7 @@ order of the strings is the order of time. A decimal is the 64-bit int that it e
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -25,6 +26,11 @@ Value: TypeAlias = str | int | float | bool | None
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 RESERVED_NAME = "#"  # the key of the tags in a JSON message
+KEYWORDS = frozenset({"and", "or", "not", "exists", "true", "false", "null"})
+# Keywords in some positions only: names that read as one there are printed in backquotes.
+CONTEXTUAL_KEYWORDS = frozenset({"absent", "in", "like", "is", "div", "mod"})
+BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
 
 class ValueType(IntEnum):
@@ -161,3 +167,39 @@ def type_name(value: object) -> str:
     }  # fmt: skip
     full_name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     return names.get(type(value), f"{'an' if full_name[0] in 'aeioAEIO' else 'a'} {full_name}")
+
+
+def format_name(name: str) -> str:
+    """Return an attribute's name, in backquotes if necessary."""
+    if BARE_NAME.fullmatch(name) and name not in KEYWORDS and name not in CONTEXTUAL_KEYWORDS:
+        return name
+    return _quoted(name, "`")
+
+
+def format_tag(tag: str) -> str:
+    """Return a tag with its `#`, in quotes if necessary."""
+    return f"#{tag}" if BARE_NAME.fullmatch(tag) else "#" + _quoted(tag, '"')
+
+
+def format_value(value: Value) -> str:
+    """Return the text of a constant."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _quoted(value, '"') if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str, quote: str) -> str:
+    return quote + "".join(_escaped(char, quote) for char in text) + quote
+
+
+def _escaped(char: str, quote: str) -> str:
+    if char == quote:
+        return "\\" + quote
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    units = char.encode("utf-16-be")  # beyond U+FFFF: two units, as in JSON
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))

@@ -13,13 +13,11 @@ from typing import Any
 
 from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
 from cbnet.language.constraint import Constraint, Op
-from cbnet.language.expressions.expression import Constant, Expression, Missing, evaluate, names
+from cbnet.language.expression import Constant, Expression, Missing, evaluate, names
 from cbnet.language.filter import Filter
-from cbnet.language.leaves import Leaf
-from cbnet.language.message import Message
-from cbnet.language.notation import format_name, format_tag, format_value
+from cbnet.language.message import Leaf, Message
 from cbnet.language.predicate import Predicate
-from cbnet.language.values import Value, ValueType, value_type
+from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, value_type
 from cbnet.matching.rule import RuleName
 
 _SHOWN = 3  # closest filters printed, where several are equally close

@@ -2,7 +2,7 @@ import pytest
 
 from cbnet import parse
 from cbnet.errors import LimitError
-from cbnet.language.expressions.like_pattern import like
+from cbnet.language.like_pattern import like
 from cbnet.language.syntax.parser import parse_condition
 
 # text -> its normal form

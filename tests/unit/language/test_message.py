@@ -5,7 +5,7 @@ import pytest
 
 from cbnet import Message, parse
 from cbnet.errors import ValueDomainError
-from cbnet.language.leaves import MAX_DEPTH
+from cbnet.language.message import MAX_DEPTH
 
 
 def leaves(members):

@@ -44,7 +44,7 @@ def _equal_attributes(predicate: Predicate) -> Iterator[tuple[str, str]]:
     """Yield each test whether two attributes are equal, with the second name: often a string without its quotes."""
     from cbnet.language.condition import Comparison
     from cbnet.language.constraint import Op
-    from cbnet.language.expressions.expression import Attribute
+    from cbnet.language.expression import Attribute
 
     tests = dict.fromkeys(condition.test for filter in predicate.filters for condition in filter.conditions)
     for test in tests:

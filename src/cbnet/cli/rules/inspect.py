@@ -60,7 +60,7 @@ def _facts(table: Path, dialect: str) -> dict[str, Any]:
 
 
 def _grids(facts: dict[str, Any]) -> Iterator[Grid]:
-    from cbnet.language.notation import format_name, format_tag
+    from cbnet.language.values import format_name, format_tag
 
     constraints, filters, rules = facts["constraints"], facts["filters"], facts["rules"]
     yield _counts(facts)

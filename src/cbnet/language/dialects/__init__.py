@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.language.formula import predicate_of
-from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
-from cbnet.language.predicate import Predicate
+from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
 from cbnet.language.syntax import parser
 
 RuleSource: TypeAlias = str | Mapping[str, Any] | list[Any]  # text, or JSON that was read already

@@ -31,10 +31,10 @@ from cbnet.language.dialects.cesql_truth import (
 )
 from cbnet.language.dialects.event_attributes import exists, has_text, text_is_like
 from cbnet.language.dialects.sql_reader import Node
-from cbnet.language.dialects.sql_tokens import SqlToken
-from cbnet.language.expressions.expression import Attribute, Constant
-from cbnet.language.expressions.like_pattern import escape_pattern, validate_pattern
+from cbnet.language.expression import Attribute, Constant
 from cbnet.language.formula import FALSE, TRUE, Formula, Not
+from cbnet.language.like_pattern import escape_pattern, validate_pattern
+from cbnet.language.syntax.lexer import Token
 from cbnet.language.values import ValueType
 
 _TYPES = (ValueType.STRING, ValueType.NUMBER, ValueType.BOOL)
@@ -93,7 +93,7 @@ class _Translator(OperandTranslator):
         pairs = self._combinations([left, *others], node.token)
         return _either([(all_of((a.guard, b.guard)), self._compared(op, a, b, node.token)) for a, b in pairs])
 
-    def _compared(self, op: Op, left: Variant, right: Variant, token: SqlToken) -> Truth:
+    def _compared(self, op: Op, left: Variant, right: Variant, token: Token) -> Truth:
         """Return a comparison: of ints if the operator orders, else of the type of the right operand."""
         if op in ORDERING:
             return self._cast_comparison(op, left, right, ValueType.NUMBER, token)
@@ -103,7 +103,7 @@ class _Translator(OperandTranslator):
             return self._member_of_constants(right, [left], token)
         return _one_of_types([self._cast_comparison(op, left, right, type, token) for type in _TYPES])
 
-    def _cast_comparison(self, op: Op, left: Variant, right: Variant, type: ValueType, token: SqlToken) -> Truth:
+    def _cast_comparison(self, op: Op, left: Variant, right: Variant, type: ValueType, token: Token) -> Truth:
         a = cast(left, type)
         b = right.expression if op is Op.EQ else cast(right, type)  # a right operand of another type is unknown
         if a is None or b is None:
@@ -113,7 +113,7 @@ class _Translator(OperandTranslator):
             return truth
         return decided(has_text(left.attribute, str(b.value)), truth.false, truth.after_true)
 
-    def _like(self, left: Variant, pattern: str, token: SqlToken) -> Truth:
+    def _like(self, left: Variant, pattern: str, token: Token) -> Truth:
         text = cast(left, ValueType.STRING)
         if text is None:
             return _ERROR
@@ -122,7 +122,7 @@ class _Translator(OperandTranslator):
             return truth
         return decided(text_is_like(left.attribute, pattern), truth.false, truth.after_true)
 
-    def _member(self, left: Variant, elements: Sequence[Sequence[Variant]], token: SqlToken) -> Truth:
+    def _member(self, left: Variant, elements: Sequence[Sequence[Variant]], token: Token) -> Truth:
         """Return whether an element is equal, cast to the type of the left operand; all elements are evaluated."""
         if not all(elements):
             return _ERROR
@@ -142,7 +142,7 @@ class _Translator(OperandTranslator):
         )
         return decided(true, all_of(each.false for each in truths), all_of(evaluated))
 
-    def _member_of_constants(self, left: Variant, constants: Sequence[Variant], token: SqlToken) -> Truth:
+    def _member_of_constants(self, left: Variant, constants: Sequence[Variant], token: Token) -> Truth:
         types = _TYPES if left.type is None else (left.type,)
         casts = [[cast(each, type) for each in constants] for type in types]
         valid = [members for members in casts if None not in members]
@@ -152,17 +152,17 @@ class _Translator(OperandTranslator):
         truth = self._tested(Membership(left.expression, value_set(values, "value")), token)
         return truth if len(valid) == len(casts) else decided(truth.true, truth.false)
 
-    def _equal_element(self, left: Variant, element: Variant, token: SqlToken) -> Truth:
+    def _equal_element(self, left: Variant, element: Variant, token: Token) -> Truth:
         types = _TYPES if left.type is None else (left.type,)
         found = [(left.expression, cast(element, type)) for type in types]
         truths = [_ERROR if b is None else self._tested(Comparison(Op.EQ, a, b), token) for a, b in found]
         return truths[0] if len(truths) == 1 else _one_of_types(truths)
 
-    def _as_bool(self, variant: Variant, token: SqlToken) -> Truth:
+    def _as_bool(self, variant: Variant, token: Token) -> Truth:
         expression = cast(variant, ValueType.BOOL)
         return _ERROR if expression is None else self._tested(Comparison(Op.EQ, expression, Constant(True)), token)
 
-    def _tested(self, test: Comparison | Like | Membership, token: SqlToken) -> Truth:
+    def _tested(self, test: Comparison | Like | Membership, token: Token) -> Truth:
         """Return the condition of a test that is an error where it is unknown."""
         operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
         for operand in operands:

@@ -19,7 +19,7 @@ from typing import ClassVar
 from cbnet.errors import PredicateSyntaxError, ValueDomainError
 from cbnet.language.dialects.event_attributes import check_attribute
 from cbnet.language.dialects.sql_reader import Node, SqlReader
-from cbnet.language.dialects.sql_tokens import SqlToken
+from cbnet.language.syntax.lexer import Token
 from cbnet.language.values import Value, validate_text
 
 INTEGER_MAX = 2**31 - 1  # integers of CloudEvents have 32 bits
@@ -113,7 +113,7 @@ class CesqlReader(SqlReader):
         operands = () if self._accept(")") else self._list(opening)
         return Node(f"{str(token.value).upper()}()", token, operands)
 
-    def _list(self, opening: SqlToken) -> tuple[Node, ...]:
+    def _list(self, opening: Token) -> tuple[Node, ...]:
         """Read expressions up to the closing parenthesis."""
         found = [self._read(0)]
         while self._accept(","):
@@ -125,12 +125,12 @@ class CesqlReader(SqlReader):
         following = self._tokens[self._next + 1]
         return following.kind == "symbol" and following.value == "("
 
-    def _name(self) -> SqlToken:
+    def _name(self) -> Token:
         token = self._take()
         self.located(token, check_attribute, token.text)
         return token._replace(value=token.text)
 
-    def _checked_integer(self, token: SqlToken) -> SqlToken:
+    def _checked_integer(self, token: Token) -> Token:
         if int(token.value or 0) > INTEGER_MAX:
             error = _range_error(token.text)
             raise self._error(error.problem, token, hint=str(error.hint))

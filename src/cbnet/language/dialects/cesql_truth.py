@@ -23,7 +23,7 @@ from typing import TypeAlias
 from cbnet.errors import LimitError
 from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence, TagTest, Test
 from cbnet.language.constraint import Op
-from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant, Expression
+from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression
 from cbnet.language.formula import FALSE, TRUE, AllOf, AnyOf, Formula, Not
 
 _MAX_GUARDS = 100_000  # formulas repeated in the alternatives of a chain

@@ -12,9 +12,9 @@ from cbnet.errors import ValueDomainError
 from cbnet.language.cloud_events import REQUIRED_ATTRIBUTES, TEXT_ATTRIBUTES
 from cbnet.language.condition import Comparison, Like, Membership, Presence, Test
 from cbnet.language.constraint import Op, value_set
-from cbnet.language.expressions.expression import Attribute, Call, Constant, Expression
-from cbnet.language.expressions.like_pattern import like, pieces
+from cbnet.language.expression import Attribute, Call, Constant, Expression
 from cbnet.language.formula import TRUE, Formula
+from cbnet.language.like_pattern import like, pieces
 from cbnet.language.values import INT_MAX, INT_MIN, Value
 
 _NAME = re.compile(r"[a-z0-9]+")

@@ -20,10 +20,10 @@ from cbnet.language.condition import Comparison, Like, Membership
 from cbnet.language.constraint import ORDERING, Op, value_set
 from cbnet.language.dialects.selector_reader import SelectorReader
 from cbnet.language.dialects.sql_reader import Node
-from cbnet.language.dialects.sql_tokens import SqlToken
-from cbnet.language.expressions.expression import Arithmetic, Attribute, Constant, Expression, Missing, evaluate, names
-from cbnet.language.expressions.like_pattern import escape_pattern, validate_pattern
+from cbnet.language.expression import Arithmetic, Attribute, Constant, Expression, Missing, evaluate, names
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is
+from cbnet.language.like_pattern import escape_pattern, validate_pattern
+from cbnet.language.syntax.lexer import Token
 from cbnet.language.values import INT_MAX, Value, ValueType, canonical, validate_value, value_type
 
 _OPERATORS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
@@ -56,7 +56,7 @@ class _Operand:
 
     expression: Expression
     type: ValueType | None
-    token: SqlToken
+    token: Token
     is_double: bool = False  # in Java, whatever the types of the properties
 
 
@@ -158,7 +158,7 @@ class _Translator:
         left, right = map(self._operand, node.operands)
         return self._calculated(node.op, left, right, node.token)
 
-    def _literal(self, token: SqlToken) -> _Operand:
+    def _literal(self, token: Token) -> _Operand:
         if isinstance(token.value, int):
             self._reader.located(token, lambda value: validate_value(value, "number"), token.value)
         is_double = isinstance(token.value, float)
@@ -178,7 +178,7 @@ class _Translator:
         """Return a property as one that has a value only if it is a number."""
         return self._calculated("+", operand, _Operand(_ZERO, ValueType.NUMBER, operand.token), operand.token)
 
-    def _calculated(self, op: str, left: _Operand, right: _Operand, token: SqlToken) -> _Operand:
+    def _calculated(self, op: str, left: _Operand, right: _Operand, token: Token) -> _Operand:
         for operand in (left, right):
             if operand.type not in (None, ValueType.NUMBER):
                 raise self._error(operand.token, f"`{op}` needs numbers, not a {operand.type}", "write a number")
@@ -194,13 +194,13 @@ class _Translator:
             expression = Constant(self._value(expression, is_double, token))
         return _Operand(expression, ValueType.NUMBER, token, is_double)
 
-    def _value(self, expression: Expression, is_double: bool, token: SqlToken) -> Value:
+    def _value(self, expression: Expression, is_double: bool, token: Token) -> Value:
         value = evaluate(expression, {})
         if isinstance(value, Missing) or (isinstance(value, float) and not is_double):
             raise self._error(token, f"`{expression}` has no value of 64 bits", "correct the operands")
         return value
 
-    def _error(self, token: SqlToken, problem: str, hint: str) -> PredicateSyntaxError:
+    def _error(self, token: Token, problem: str, hint: str) -> PredicateSyntaxError:
         return self._reader.error_at(token, problem, hint)
 
 

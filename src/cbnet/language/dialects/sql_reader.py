@@ -1,20 +1,23 @@
-"""Reader of SQL-like text: a syntax tree by operator precedence.
+"""Reader of SQL-like text: tokens, and a syntax tree by operator precedence.
 
 A dialect is a subclass with its pattern of tokens, its keywords and the ranks of its operators. It reads what is
 special to it (literals, calls, IN lists …) in `_decode`, `_primary` and `_infix`, and translates the tree of `Node`s.
-No input exhausts the stack: the depth of the tree is limited, and a chain of AND or OR is one node.
+Every character belongs to a token, or is an error with a remedy. The time is linear in the length of the text. No input
+exhausts the stack: the depth of the tree is limited, and a chain of AND or OR is one node.
 """
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
-from cbnet.language.dialects.sql_tokens import SqlToken, SqlTokens
-from cbnet.language.expressions.expression import PRECEDENCE, Arithmetic, Call, Expression, check_expression_depth
+from cbnet.language.expression import PRECEDENCE, Arithmetic, Call, Expression, check_expression_depth
 from cbnet.language.syntax.expressions import MAX_EXPRESSION_NESTING
+from cbnet.language.syntax.lexer import Token, TokenReader
 from cbnet.language.values import Value
 
 MAX_TREE_DEPTH = 100  # parentheses and operators in each other; a reader takes up to four Python frames for each
@@ -25,7 +28,7 @@ class Node:
     """A node of the syntax tree: an operator with its operands, or a leaf ("name", "literal") with its value."""
 
     op: str
-    token: SqlToken  # its place
+    token: Token  # its place
     operands: tuple[Node, ...] = ()
     depth: int = field(init=False, compare=False)
 
@@ -38,20 +41,31 @@ class Node:
         return self.token.value
 
 
-class SqlReader(SqlTokens):
-    """The rules of expressions.
+class SqlReader(TokenReader, ABC):
+    """The tokens of a text and the rules of its expressions.
 
+    The kind of a token is the group of the pattern that it matched, or "keyword" or "end". The value of a keyword is in
+    upper case.
+
+    PATTERN: a pattern with the groups `space`, `word`, `symbol` and those of literals, which `_decode` decodes.
+    STRAY: the problem and the remedy for characters that begin no token.
     PREFIX, INFIX: ranks of the operators; a higher rank binds more. "NOT IN" is an operator of two tokens.
     CHAINS: associative operators; a chain of one is a single node with all operands.
     """
 
+    PATTERN: ClassVar[re.Pattern[str]]
+    KEYWORDS: ClassVar[frozenset[str]]
+    STRAY: ClassVar[Mapping[str, tuple[str, str]]] = {}
     PREFIX: ClassVar[Mapping[str, int]]
     INFIX: ClassVar[Mapping[str, int]]
     CHAINS: ClassVar[frozenset[str]] = frozenset({"AND", "OR"})
 
     def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise InputError(f"an expression must be a string, not {text!r}", hint="write it as text")
         super().__init__(text)
         self._depth = 0
+        self._tokenize()
 
     def tree(self) -> Node:
         """Return the tree of the whole text."""
@@ -62,12 +76,12 @@ class SqlReader(SqlTokens):
             raise self._trailing()
         return node
 
-    def check_expression(self, expression: Expression, token: SqlToken) -> None:
+    def check_expression(self, expression: Expression, token: Token) -> None:
         """Raise an error unless an expression is within the nesting that our text and our tables allow."""
         try:
             check_expression_depth(expression)
         except LimitError as error:
-            raise self._at(token, error) from None
+            raise self.limit_error(error, token.position) from None
         self._check_depth(_height(expression), token, MAX_EXPRESSION_NESTING)
 
     def _primary(self) -> Node:
@@ -120,7 +134,7 @@ class SqlReader(SqlTokens):
             return ""
         return f"NOT {self._tokens[self._next + 1].value}" if token.value == "NOT" else str(token.value)
 
-    def _take_operator(self, op: str) -> SqlToken:
+    def _take_operator(self, op: str) -> Token:
         token = self._take()
         if op.startswith("NOT "):
             self._take()
@@ -130,14 +144,11 @@ class SqlReader(SqlTokens):
         self._check_depth(node.depth, node.token)
         return node
 
-    def _check_depth(self, depth: int, token: SqlToken, limit: int = MAX_TREE_DEPTH) -> None:
+    def _check_depth(self, depth: int, token: Token, limit: int = MAX_TREE_DEPTH) -> None:
         if depth > limit:
             hint = "remove redundant parentheses, or split the expression"
-            raise self._at(token, LimitError("nested parentheses and operators", depth, limit, hint=hint))
-
-    def _at(self, token: SqlToken, error: LimitError) -> InputError:
-        location = self.error_at(token, "", None)
-        return error.at(line=location.line, column=location.column)
+            error = LimitError("nested parentheses and operators", depth, limit, hint=hint)
+            raise self.limit_error(error, token.position)
 
     def _missing_operand(self) -> PredicateSyntaxError:
         token = self._peek()
@@ -151,6 +162,59 @@ class SqlReader(SqlTokens):
         if self._is(")"):
             return self._error("unmatched `)`", hint="remove it, or write `(` before")
         return self._error(f"unexpected `{self._peek().text}`", hint="write AND, OR or another operator before it")
+
+    # --- tokens
+
+    @abstractmethod
+    def _decode(self, kind: str, text: str) -> Value:
+        """Return the value of a word or literal; raise an `InputError` if it has none."""
+
+    def _is(self, *spellings: str) -> bool:
+        token = self._peek()
+        return token.kind in ("symbol", "keyword") and token.value in spellings
+
+    def _accept(self, spelling: str) -> bool:
+        accepted = self._is(spelling)
+        self._next += accepted
+        return accepted
+
+    def _expect(self, spelling: str, hint: str) -> None:
+        if not self._accept(spelling):
+            raise self._error(f"expected `{spelling}`", hint=hint)
+
+    def _close(self, opening: Token) -> None:
+        if self._peek().kind == "end":
+            raise self._error("unclosed parenthesis", opening, hint="write `)` at its end")
+        self._expect(")", hint="close the parenthesis, or write an operator")
+
+    def _tokenize(self) -> None:
+        position = 0
+        while position < len(self._text) and not self._lexical_error:
+            match = self.PATTERN.match(self._text, position)
+            if match is None:
+                self._lexical_error = self._stray(position)
+                break
+            if match.lastgroup != "space":
+                self._add(str(match.lastgroup), match[0], position)
+            position = match.end()
+        self._tokens.append(Token("end", "", position, ""))
+
+    def _add(self, kind: str, text: str, position: int) -> None:
+        token = Token(kind, text, position, text)
+        if kind == "word" and text.isascii() and text.upper() in self.KEYWORDS:
+            token = token._replace(kind="keyword", value=text.upper())
+        elif kind != "symbol":
+            try:
+                token = token._replace(value=self._decode(kind, text))
+            except InputError as error:
+                self._lexical_error = self.error_at(token, error.problem, error.hint)
+                return
+        self._tokens.append(token)
+
+    def _stray(self, position: int) -> PredicateSyntaxError:
+        char = self._text[position]
+        problem, hint = self.STRAY.get(char, (f"unexpected character {char!r}", "remove it, or put it into a string"))
+        return PredicateSyntaxError(problem, self._text, position, hint=hint)
 
 
 def _height(expression: Expression) -> int:

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any, TypeAlias
 
+from cbnet.language.address_block import block_of
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Presence, TagTest, Test
 from cbnet.language.constraint import Constraint
-from cbnet.language.expressions.address_block import block_of
-from cbnet.language.expressions.expression import Arithmetic, Call, Constant, Expression, Missing, calculate
-from cbnet.language.expressions.functions import change_case
-from cbnet.language.expressions.like_pattern import pieces
+from cbnet.language.expression import Arithmetic, Call, Constant, Expression, Missing, calculate, change_case
 from cbnet.language.filter import Filter
+from cbnet.language.like_pattern import pieces
 from cbnet.language.message import Message
 from cbnet.language.relations.ranges import AttributeRange, by_name
 from cbnet.language.values import Value, ValueType, canonical, sort_key, value_type

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
-from cbnet.language.expressions.expression import UNKNOWN, Missing
+from cbnet.language.expression import UNKNOWN, Missing
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.relations.condition_search import ConditionSearch

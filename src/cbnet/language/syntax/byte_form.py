@@ -26,7 +26,7 @@ from cbnet.errors import InputError
 from cbnet.language.condition import Condition
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.limits import DEFAULT_LIMITS, MAX_FILTER_BYTES, Limits
+from cbnet.language.predicate import DEFAULT_LIMITS, MAX_FILTER_BYTES, Limits
 from cbnet.language.syntax.parser import parse, parse_condition
 from cbnet.language.values import Value
 

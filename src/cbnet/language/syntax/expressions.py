@@ -11,11 +11,11 @@ A minus sign between two names needs blanks: `a-b` is a name. Operations on cons
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
-from cbnet.errors import InputError, LimitError, PredicateSyntaxError
+from cbnet.errors import LimitError, PredicateSyntaxError
 from cbnet.language.constraint import Values, value_set
-from cbnet.language.expressions.expression import (
+from cbnet.language.expression import (
+    FUNCTIONS,
     PRECEDENCE,
     Arithmetic,
     Attribute,
@@ -25,47 +25,44 @@ from cbnet.language.expressions.expression import (
     Missing,
     evaluate,
 )
-from cbnet.language.expressions.functions import FUNCTIONS
 from cbnet.language.syntax.hints import FOREIGN_VALUES, name_hint, value_hint
-from cbnet.language.syntax.lexer import Token, TokenType, tokenize
+from cbnet.language.syntax.lexer import Token, TokenReader, TokenType, tokenize
 from cbnet.language.values import RESERVED_NAME, Value
 
 MAX_EXPRESSION_NESTING = 32
 _CONNECTIVES = frozenset({"&&", "&", "||", "|"})  # of other languages: they join constraints
-_Result = TypeVar("_Result")
 
 
-class ExpressionReader:
-    """The tokens of a text, with a position, and the rules of expressions."""
+class ExpressionReader(TokenReader):
+    """The rules of expressions."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        super().__init__(text)
         self._tokens, self._lexical_error = tokenize(text)
-        self._next = 0
         self._depth = 0
         self._closings = _closings(self._tokens)
 
     def _left_operand(self) -> Expression:
         token = self._peek()
-        if token.type is TokenType.VALUE and not self._begins_operand():
+        if token.kind is TokenType.VALUE and not self._begins_operand():
             raise self._error("expected a name", hint=name_hint(self._tokens[self._next :][:3]))
         return self._expression()
 
     def _begins_operand(self) -> bool:
         """Return whether an operator or another part of a comparison follows a constant."""
         following = self._tokens[self._next + 1]
-        return following.type in (TokenType.OPERATOR, TokenType.SIGN) or following.text in _AFTER_OPERAND
+        return following.kind in (TokenType.OPERATOR, TokenType.SIGN) or following.text in _AFTER_OPERAND
 
     def _right_operand(self) -> Expression:
         token = self._peek()
-        if token.type not in _FIRST_OF_EXPRESSION or token.text in FOREIGN_VALUES:
-            problem = "a value is missing" if token.type is TokenType.END else "expected a value"
+        if token.kind not in _FIRST_OF_EXPRESSION or token.text in FOREIGN_VALUES:
+            problem = "a value is missing" if token.kind is TokenType.END else "expected a value"
             raise self._error(problem, hint=value_hint(token))
         return self._expression()
 
     def _expression(self, precedence: int = 1) -> Expression:
         left = self._primary() if precedence > 2 else self._expression(precedence + 1)
-        while PRECEDENCE.get(self._peek().text) == precedence and self._peek().type is not TokenType.VALUE:
+        while PRECEDENCE.get(self._peek().text) == precedence and self._peek().kind is not TokenType.VALUE:
             token = self._take()
             right = self._primary() if precedence == 2 else self._expression(precedence + 1)
             left = self._folded(Arithmetic(token.text, left, right), token)
@@ -73,14 +70,14 @@ class ExpressionReader:
 
     def _primary(self) -> Expression:
         token = self._peek()
-        if token.type is TokenType.VALUE:
+        if token.kind is TokenType.VALUE:
             return Constant(self._take().value)
         if token.text == "-":
             self._take()
             return self._folded(Arithmetic("-", Constant(0), self._nested(self._primary)), token)
-        if token.type is TokenType.OPEN:
+        if token.kind is TokenType.OPEN:
             return self._parenthesised()
-        if token.type is TokenType.NAME and self._tokens[self._next + 1].type is TokenType.OPEN:
+        if token.kind is TokenType.NAME and self._tokens[self._next + 1].kind is TokenType.OPEN:
             return self._call()
         return Attribute(self._name())
 
@@ -94,8 +91,8 @@ class ExpressionReader:
     def _parenthesised(self) -> Expression:
         opening = self._take()
         inner = self._nested(self._expression)
-        if self._peek().type is not TokenType.CLOSE:
-            if self._peek().type is TokenType.END:
+        if self._peek().kind is not TokenType.CLOSE:
+            if self._peek().kind is TokenType.END:
                 raise self._error("unclosed parenthesis", opening, hint="write `)` at its end")
             raise self._error("expected `)`", hint="close the parenthesis of the expression")
         self._take()
@@ -104,9 +101,8 @@ class ExpressionReader:
     def _nested(self, read: Callable[[], Expression]) -> Expression:
         self._depth += 1
         if self._depth > MAX_EXPRESSION_NESTING:
-            limit = LimitError("nested parentheses in an expression", self._depth, MAX_EXPRESSION_NESTING)
-            location = PredicateSyntaxError("", self._text, self._peek().position)
-            raise limit.at(line=location.line, column=location.column)
+            error = LimitError("nested parentheses in an expression", self._depth, MAX_EXPRESSION_NESTING)
+            raise self.limit_error(error, self._peek().position)
         inner = read()
         self._depth -= 1
         return inner
@@ -127,36 +123,29 @@ class ExpressionReader:
             raise PredicateSyntaxError(
                 "expected a list of values", self._text, opening.position, hint="write (1, 2, 3)"
             )
-        if opening.type is not TokenType.OPEN:
+        if opening.kind is not TokenType.OPEN:
             raise self._error("expected a list of values", hint="write (1, 2, 3)")
         values: list[Value] = []
-        while opening.type is TokenType.OPEN or self._peek().type is TokenType.COMMA:
+        while opening.kind is TokenType.OPEN or self._peek().kind is TokenType.COMMA:
             self._take()
             token = self._peek()
-            if token.type is not TokenType.VALUE:
+            if token.kind is not TokenType.VALUE:
                 raise self._error("expected a value", hint=value_hint(token))
             values.append(self._take().value)
             opening = token
-        if self._peek().type is not TokenType.CLOSE:
+        if self._peek().kind is not TokenType.CLOSE:
             raise self._error("expected `,` or `)`", hint="write the values as (1, 2, 3)")
         self._take()
-        return self._checked(opening, lambda listed: value_set(listed, "value"), values)
+        return self.located(opening, lambda listed: value_set(listed, "value"), values)
 
     def _name(self) -> str:
         token = self._peek()
-        if token.type is not TokenType.NAME:
-            problem = "unexpected end of text" if token.type is TokenType.END else "expected a name"
+        if token.kind is not TokenType.NAME:
+            problem = "unexpected end of text" if token.kind is TokenType.END else "expected a name"
             raise self._error(problem, hint=name_hint(self._tokens[self._next :][:3]))
         if token.value == RESERVED_NAME:
             raise self._error("the name `#` is reserved for tags", hint="write #name for a tag")
         return str(self._take().value)
-
-    def _checked(self, token: Token, check: Callable[[_Value], _Result], value: _Value) -> _Result:
-        """Return the result of a check; an error gets the position of the token."""
-        try:
-            return check(value)
-        except InputError as error:
-            raise self._error(error.problem, token, hint=error.hint) from None
 
     def _is_expression_group(self) -> bool:
         """Return whether the parenthesis here is part of an expression: an operator follows its end."""
@@ -167,34 +156,20 @@ class ExpressionReader:
         if following.text == "not":
             return after.text in ("in", "like")
         return following.text in _AFTER_OPERAND or (
-            following.type in (TokenType.OPERATOR, TokenType.SIGN) and following.text not in _CONNECTIVES
+            following.kind in (TokenType.OPERATOR, TokenType.SIGN) and following.text not in _CONNECTIVES
         )
 
     def _is_operator(self, ahead: int = 0) -> bool:
         token = self._tokens[self._next + ahead]
-        return token.type is TokenType.OPERATOR and token.text not in _CONNECTIVES
-
-    def _peek(self) -> Token:
-        return self._tokens[self._next]
-
-    def _take(self) -> Token:
-        self._next += 1
-        return self._tokens[self._next - 1]
+        return token.kind is TokenType.OPERATOR and token.text not in _CONNECTIVES
 
     def _accept(self, keyword: str) -> bool:
         token = self._peek()
-        accepted = token.type is TokenType.KEYWORD and token.text == keyword
+        accepted = token.kind is TokenType.KEYWORD and token.text == keyword
         self._next += accepted
         return accepted
 
-    def _error(self, problem: str, token: Token | None = None, *, hint: str | None = None) -> PredicateSyntaxError:
-        if self._lexical_error and self._peek().type is TokenType.END:
-            return self._lexical_error
-        token = token or self._peek()
-        return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)
 
-
-_Value = TypeVar("_Value")
 _AFTER_OPERAND = frozenset({"in", "like", "div", "mod"})
 _FIRST_OF_EXPRESSION = frozenset({TokenType.NAME, TokenType.VALUE, TokenType.SIGN, TokenType.OPEN})
 
@@ -204,8 +179,8 @@ def _closings(tokens: list[Token]) -> dict[int, int]:
     closings: dict[int, int] = {}
     stack: list[int] = []
     for index, token in enumerate(tokens):
-        if token.type is TokenType.OPEN:
+        if token.kind is TokenType.OPEN:
             stack.append(index)
-        elif token.type is TokenType.CLOSE and stack:
+        elif token.kind is TokenType.CLOSE and stack:
             closings[stack.pop()] = index
     return closings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cbnet.language.notation import BARE_NAME, format_value
 from cbnet.language.syntax.lexer import Token, TokenType
+from cbnet.language.values import BARE_NAME, format_value
 
 _OPERATORS = {
     "==": "=", "===": "=", "!==": "!=", "<>": "!=", "=>": ">=", "=<": "<=", "^": "^=", "$": "$=", "*": "*=",
@@ -45,7 +45,7 @@ def after_name_hint(tokens: Sequence[Token]) -> str:
     following = [other.text.lower() for other in rest]
     if name.text.lower() == "exists" and _is_name(token):
         return f"write `exists {token.text}`, in lower case"
-    if name.text.lower() in ("true", "false") and token.type is not TokenType.VALUE:
+    if name.text.lower() in ("true", "false") and token.kind is not TokenType.VALUE:
         return f"write `{name.text.lower()}`"
     if word == "is" and following[:2] == ["not", "null"]:
         return f"write `{name.text} != null`"
@@ -68,7 +68,7 @@ def _pattern_hint(tokens: Sequence[Token]) -> str:
     """Return the hint for a pattern operator, with the equivalent constraint if there is one."""
     name, operator, *rest = tokens
     hint = "regular expressions are not supported"
-    pattern = rest[0].value if rest and rest[0].type is TokenType.VALUE else None
+    pattern = rest[0].value if rest and rest[0].kind is TokenType.VALUE else None
     equivalent = _equivalent(operator.text.lower(), pattern) if isinstance(pattern, str) else None
     if equivalent is not None:
         op, text = equivalent
@@ -96,9 +96,9 @@ def value_hint(token: Token) -> str:
         return "write `null`, or `absent name` if there must be no value"
     if token.text in FOREIGN_VALUES:
         return "NaN and infinity are not values"
-    if token.type in (TokenType.NAME, TokenType.KEYWORD):
+    if token.kind in (TokenType.NAME, TokenType.KEYWORD):
         return f"write {format_value(token.value)} if it is a string, `` `{token.text}` `` if it is a name"
-    if token.type is TokenType.OPERATOR:
+    if token.kind is TokenType.OPERATOR:
         return f"write one operator only: {_ALL_OPERATORS}"
     return 'write a "string", a number, true, false or null'
 
@@ -106,13 +106,13 @@ def value_hint(token: Token) -> str:
 def name_hint(tokens: Sequence[Token]) -> str:
     """Return the hint for tokens where an attribute's name is expected."""
     token = tokens[0]
-    if token.type is TokenType.VALUE and isinstance(token.value, str):
+    if token.kind is TokenType.VALUE and isinstance(token.value, str):
         return f"write {_as_name(token.value)} for a name; double quotes are for strings only"
-    if token.type is TokenType.OPEN:
+    if token.kind is TokenType.OPEN:
         return "write `exists name`, without parentheses"
-    if token.text in ("and", "or") and tokens[1].type is not TokenType.OPERATOR:
+    if token.text in ("and", "or") and tokens[1].kind is not TokenType.OPERATOR:
         return f"write `{token.text}` once, between two constraints"
-    if token.type is TokenType.KEYWORD:
+    if token.kind is TokenType.KEYWORD:
         return f"`{token.text}` is a keyword: write it in backquotes to use it as a name"
     return "write a constraint such as `price < 500`, `exists price` or `#tag`"
 
@@ -124,15 +124,15 @@ def trailing_hint(before: Sequence[Token], rest: Sequence[Token]) -> str:
         return "write `and`"
     if token.text in ("OR", "Or", "||", "|"):
         return "write `or`"
-    if token.type is TokenType.OPERATOR and len(before) >= 2 and before[-2].text == "exists":
+    if token.kind is TokenType.OPERATOR and len(before) >= 2 and before[-2].text == "exists":
         return f"drop `exists`: write `{before[-1].text} {token.text} …`"
-    if token.type is TokenType.OPERATOR and len(before) == 3 and len(rest) > 1:
+    if token.kind is TokenType.OPERATOR and len(before) == 3 and len(rest) > 1:
         return f"write two constraints: `… and {before[0].text} {token.text} {rest[1].text}`"
     return "join constraints with `and`, filters with `or`"
 
 
 def _is_name(token: Token) -> bool:
-    return token.type is TokenType.NAME
+    return token.kind is TokenType.NAME
 
 
 def _as_name(text: str) -> str:

@@ -21,10 +21,8 @@ from typing import Any
 from cbnet.errors import InputError, MessageFormatError
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.leaves import check_depth
-from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
-from cbnet.language.message import Message
-from cbnet.language.predicate import Predicate
+from cbnet.language.message import Message, check_depth
+from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
 from cbnet.language.syntax.parser import parse_condition
 from cbnet.language.values import RESERVED_NAME, validate_name, validate_tags, validate_value
 

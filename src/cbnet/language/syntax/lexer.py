@@ -1,4 +1,4 @@
-"""Lexer for predicates: text to tokens, with their positions.
+"""Lexer for predicates: text to tokens, with their positions, and a reader of tokens.
 
 Linear in the length of the text. Every character belongs to a token, or is an error with a hint.
 """
@@ -6,12 +6,15 @@ Linear in the length of the text. Every character belongs to a token, or is an e
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from cbnet.errors import PredicateSyntaxError, ValueDomainError
-from cbnet.language.notation import KEYWORDS
-from cbnet.language.values import Value, canonical, validate_value
+from cbnet.errors import InputError, LimitError, PredicateSyntaxError, ValueDomainError
+from cbnet.language.values import KEYWORDS, Value, canonical, validate_value
+
+_Input = TypeVar("_Input")
+_Result = TypeVar("_Result")
 
 
 class TokenType(Enum):
@@ -30,12 +33,51 @@ class TokenType(Enum):
 
 
 class Token(NamedTuple):
-    """A token of the text: its type, decoded value, position and spelling."""
+    """A token of a text: its kind, decoded value, position and spelling."""
 
-    type: TokenType
+    kind: TokenType | str  # a string in the dialects that are like SQL
     value: Value
     position: int
     text: str
+
+
+class TokenReader:
+    """The tokens of a text, the last of which marks its end, with a position, and errors at them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._next = 0
+        self._tokens: list[Token] = []
+        self._lexical_error: PredicateSyntaxError | None = None  # a syntax error before it is reported first
+
+    def located(self, token: Token, check: Callable[[_Input], _Result], value: _Input) -> _Result:
+        """Return the result of a check; an error gets the position of the token."""
+        try:
+            return check(value)
+        except InputError as error:
+            raise self.error_at(token, error.problem, error.hint) from None
+
+    def error_at(self, token: Token, problem: str, hint: str | None) -> PredicateSyntaxError:
+        """Return an error at a token, also for what is found in the tree."""
+        return PredicateSyntaxError(problem, self._text, token.position, length=len(token.text), hint=hint)
+
+    def limit_error(self, error: LimitError, position: int) -> InputError:
+        """Return an error with a location in the text."""
+        location = PredicateSyntaxError("", self._text, position)
+        return error.at(line=location.line, column=location.column)
+
+    def _peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> Token:
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        return self._tokens[self._next - 1]
+
+    def _error(self, problem: str, token: Token | None = None, *, hint: str | None = None) -> PredicateSyntaxError:
+        """Return an error at a token, or at the next one; that of the lexer if this is the end."""
+        if self._lexical_error and self._next == len(self._tokens) - 1:
+            return self._lexical_error
+        return self.error_at(token or self._peek(), problem, hint)
 
 
 _TOKEN = re.compile(
@@ -109,7 +151,7 @@ def tokenize(text: str) -> tuple[list[Token], PredicateSyntaxError | None]:
             if match.lastgroup != "space":
                 token = _token(match, text)
                 is_operator = follows_operand and token.text in _WORD_OPERATORS  # in `x div -1`, -1 is a number
-                follows_operand = token.type in _OPERANDS and not is_operator
+                follows_operand = token.kind in _OPERANDS and not is_operator
                 tokens.append(token)
             position = match.end()
     except PredicateSyntaxError as stop:

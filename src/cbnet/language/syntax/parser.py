@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cbnet.errors import InputError, LimitError, PredicateSyntaxError
+from cbnet.language.address_block import block_of, block_text
 from cbnet.language.condition import (
     MAX_CONDITION_LENGTH,
     AddressTest,
@@ -30,13 +31,11 @@ from cbnet.language.condition import (
     Test,
 )
 from cbnet.language.constraint import Op, refusal, takes
-from cbnet.language.expressions.address_block import block_of, block_text
-from cbnet.language.expressions.expression import Constant, Expression
-from cbnet.language.expressions.like_pattern import validate_pattern
+from cbnet.language.expression import Constant, Expression
 from cbnet.language.filter import Filter
 from cbnet.language.formula import FALSE, NOT_FALSE, NOT_TRUE, TRUE, AllOf, AnyOf, Formula, Is, Not, predicate_of
-from cbnet.language.limits import DEFAULT_LIMITS, Limits, validate_limits
-from cbnet.language.predicate import Predicate
+from cbnet.language.like_pattern import validate_pattern
+from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
 from cbnet.language.syntax.expressions import ExpressionReader
 from cbnet.language.syntax.hints import after_name_hint, name_hint, operator_hint, trailing_hint
 from cbnet.language.syntax.lexer import Token, TokenType
@@ -53,7 +52,7 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate of a text."""
     validate_limits(limits).check_text(text)
     parser = _Parser(text, limits)
-    return predicate_of(parser.parse(), limits, parser.located)
+    return predicate_of(parser.parse(), limits, parser.limit_error)
 
 
 def parse_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> Filter:
@@ -112,17 +111,12 @@ class _Parser(ExpressionReader):
         is_more = True
         while is_more:
             wrap = self._negations()
-            if self._peek().type is TokenType.OPEN and not self._is_expression_group():
+            if self._peek().kind is TokenType.OPEN and not self._is_expression_group():
                 self._open(wrap)
             else:
                 self._frames[-1].factors.append(wrap(self._term()))
                 is_more = self._join()
         return self._frames.pop().formula()
-
-    def located(self, error: LimitError, position: int) -> InputError:
-        """Return an error with a location in the text."""
-        location = PredicateSyntaxError("", self._text, position)
-        return error.at(line=location.line, column=location.column)
 
     def _negations(self) -> Callable[[Formula], Formula]:
         is_negated = False
@@ -138,7 +132,7 @@ class _Parser(ExpressionReader):
         depth = len(self._frames)
         if depth > self._limits.nesting:
             error = LimitError("nested parentheses", depth, self._limits.nesting, hint="remove redundant ones")
-            raise self.located(error, opening.position)
+            raise self.limit_error(error, opening.position)
         self._frames.append(_Frame(opening, outer, first=self._peek().position))
 
     def _join(self) -> bool:
@@ -152,11 +146,11 @@ class _Parser(ExpressionReader):
                 frame.first = self._peek().position
                 return True
             token = self._peek()
-            if token.type is TokenType.CLOSE and len(self._frames) > 1:
+            if token.kind is TokenType.CLOSE and len(self._frames) > 1:
                 self._take()
                 self._frames.pop()
                 self._frames[-1].factors.append(frame.wrap(self._is(frame.formula())))
-            elif token.type is not TokenType.END:
+            elif token.kind is not TokenType.END:
                 raise self._trailing()
             elif len(self._frames) > 1:
                 raise self._error("unclosed parenthesis", frame.opening, hint="write `)` at its end")
@@ -179,13 +173,13 @@ class _Parser(ExpressionReader):
 
     def _term(self) -> Formula:
         token = self._peek()
-        if token.type is TokenType.TAG:
+        if token.kind is TokenType.TAG:
             return self._tag()
-        if token.type is TokenType.VALUE and isinstance(token.value, bool):
+        if token.kind is TokenType.VALUE and isinstance(token.value, bool):
             return self._constant()
         if self._accept("exists"):
             return Presence(self._name())
-        if token.text == "absent" and self._tokens[self._next + 1].type is TokenType.NAME:
+        if token.text == "absent" and self._tokens[self._next + 1].kind is TokenType.NAME:
             self._take()
             return Not(Presence(self._name()))
         return self._comparison()
@@ -227,15 +221,15 @@ class _Parser(ExpressionReader):
 
     def _member_test(self, operand: Expression) -> Test:
         """Read what follows `in`."""
-        if self._peek().text != "cidr" or self._tokens[self._next + 1].type is not TokenType.OPEN:
+        if self._peek().text != "cidr" or self._tokens[self._next + 1].kind is not TokenType.OPEN:
             return Membership(operand, self._set())
         self._next += 2
         token = self._peek()
-        if not isinstance(token.value, str) or token.type is not TokenType.VALUE:
+        if not isinstance(token.value, str) or token.kind is not TokenType.VALUE:
             raise self._error("expected a block of addresses", hint='write cidr("10.0.0.0/8")')
-        block = self._checked(token, block_of, token.value)
+        block = self.located(token, block_of, token.value)
         self._take()
-        if self._peek().type is not TokenType.CLOSE:
+        if self._peek().kind is not TokenType.CLOSE:
             raise self._error("expected `)`", hint="write one block; join several tests with `or`")
         self._take()
         return AddressTest(operand, block_text(block))
@@ -247,16 +241,16 @@ class _Parser(ExpressionReader):
 
     def _pattern(self) -> str:
         token = self._peek()
-        if token.type is not TokenType.VALUE or not isinstance(token.value, str):
+        if token.kind is not TokenType.VALUE or not isinstance(token.value, str):
             raise self._error("expected a pattern", hint='write a string with % and _, as in "a%"')
         self._take()
-        return self._checked(token, validate_pattern, token.value)
+        return self.located(token, validate_pattern, token.value)
 
     def _operator(self, first: int) -> Op:
         """Read an operator; `first` is the token that begins the operand before it."""
         token = self._peek()
-        if token.type is not TokenType.OPERATOR:
-            problem = "an operator is missing" if token.type is TokenType.END else "expected an operator"
+        if token.kind is not TokenType.OPERATOR:
+            problem = "an operator is missing" if token.kind is TokenType.END else "expected an operator"
             raise self._error(problem, hint=after_name_hint(self._tokens[max(first, self._next - 1) :][:4]))
         if token.text not in _OPERATORS:
             raise self._error(
@@ -267,9 +261,9 @@ class _Parser(ExpressionReader):
     def _trailing(self) -> PredicateSyntaxError:
         """Return the error for a token where `and`, `or` or the end is expected."""
         token = self._peek()
-        if token.type is TokenType.CLOSE:
+        if token.kind is TokenType.CLOSE:
             return self._error("unmatched `)`", hint="remove it, or write `(` before")
-        if token.type is TokenType.COMMA:
+        if token.kind is TokenType.COMMA:
             return self._error("unexpected comma", hint="write `and`")
         hint = trailing_hint(self._tokens[max(0, self._next - 3) : self._next], self._tokens[self._next :][:2])
         return self._error("expected `and`, `or` or the end", hint=hint)

@@ -10,7 +10,7 @@
 
 A *scope* is a set of places that hold objects: the rows, or the elements of an array. A column belongs to a
 scope and has at most one cell per place; the places of a column that has no cell for some are listed. Columns and
-parts of columns that no filter uses are not read. `language.leaves` defines the meaning.
+parts of columns that no filter uses are not read. `language.message` defines the meaning.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from cbnet.errors import TableFileError
+from cbnet.language.address_block import block_of, block_text
 from cbnet.language.condition import (
     AddressTest,
     Comparison,
@@ -24,10 +25,8 @@ from cbnet.language.condition import (
     Test,
 )
 from cbnet.language.constraint import Op
-from cbnet.language.expressions.address_block import block_of, block_text
-from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant, Expression
-from cbnet.language.expressions.functions import Function
-from cbnet.language.expressions.like_pattern import pattern_text, pieces
+from cbnet.language.expression import Arithmetic, Attribute, Call, Constant, Expression, Function
+from cbnet.language.like_pattern import pattern_text, pieces
 from cbnet.language.values import Value, canonical, validate_value
 
 _ATTRIBUTE, _NULL, _FALSE, _TRUE, _NUMBER, _STRING = range(1, 7)

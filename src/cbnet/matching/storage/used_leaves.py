@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cbnet.language.leaves import MAX_DEPTH
-from cbnet.language.message import Message
+from cbnet.language.message import MAX_DEPTH, Message
 from cbnet.language.values import RESERVED_NAME
 
 if TYPE_CHECKING:
-    from cbnet.language.leaves import Leaf
+    from cbnet.language.message import Leaf
 
 _UNUSED: Any = object()
 

@@ -11,8 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.language.binding import MAX_EXAMINED
-from cbnet.language.filter import Filter
+from cbnet.language.filter import MAX_EXAMINED, Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.syntax.parser import parse

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from cbnet.errors import LimitError, ValueDomainError
-from cbnet.language.leaves import check_depth
-from cbnet.language.message import Message
+from cbnet.language.message import Message, check_depth
 from cbnet.language.values import RESERVED_NAME, type_name, validate_value
 from cbnet.network.protocol.fields import MAX_NAME_CHARACTERS, MAX_VALUES, Attributes, Tags
 

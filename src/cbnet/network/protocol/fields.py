@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct
 
 from cbnet.errors import InputError
-from cbnet.language.limits import MAX_FILTER_BYTES
+from cbnet.language.predicate import MAX_FILTER_BYTES
 
 MAX_NAME_LENGTH = 64
 MAX_VALUES = 4_096  # of a message; objects and arrays count too

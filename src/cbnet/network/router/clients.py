@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from cbnet.errors import InputError, LimitError
-from cbnet.language.limits import Limits
-from cbnet.language.predicate import Predicate
+from cbnet.language.predicate import Limits, Predicate
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements

@@ -40,14 +40,12 @@ from cbnet.errors import InputError
 from cbnet.files import check_keys
 from cbnet.language.condition import Presence
 from cbnet.language.filter import Filter
-from cbnet.language.limits import Limits
 from cbnet.language.message import Message
-from cbnet.language.notation import format_name, format_value
-from cbnet.language.predicate import Predicate
+from cbnet.language.predicate import Limits, Predicate
 from cbnet.language.relations.covering import covers, satisfiable
 from cbnet.language.relations.witness import search_counterexample
 from cbnet.language.syntax.parser import parse
-from cbnet.language.values import RESERVED_NAME, Value, sort_key
+from cbnet.language.values import RESERVED_NAME, Value, format_name, format_value, sort_key
 from cbnet.matching import Table
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.reasons import ReasonCode, Refusal

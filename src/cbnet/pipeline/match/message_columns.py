@@ -41,7 +41,7 @@ from pyspark.sql.types import (
 )
 
 from cbnet.errors import InputError
-from cbnet.language.leaves import MAX_DEPTH
+from cbnet.language.message import MAX_DEPTH
 from cbnet.language.values import RESERVED_NAME
 
 Path = tuple[str | None, ...]  # a column, and members inside it; None: any key of a map

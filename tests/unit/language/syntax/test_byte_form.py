@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from cbnet import Constraint, Filter, Op, parse_filter
 from cbnet.errors import InputError
 from cbnet.language.condition import Comparison, Like, Membership, Outcome, Presence, TagTest
-from cbnet.language.expressions.expression import Arithmetic, Attribute, Call, Constant
+from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.formula import NOT_FALSE, NOT_TRUE, AllOf, Is, predicate_of
-from cbnet.language.limits import MAX_FILTER_BYTES
+from cbnet.language.predicate import MAX_FILTER_BYTES
 from cbnet.language.syntax.byte_form import canonical_filter, filter_from_bytes, filter_to_bytes
 
 TRUE, FALSE = Outcome.TRUE, Outcome.FALSE

@@ -9,7 +9,7 @@ from cbnet.errors import LimitError, TableFileError
 from cbnet.language import parse
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Outcome, Presence, TagTest
 from cbnet.language.constraint import Op
-from cbnet.language.expressions.expression import MAX_EXPRESSION_DEPTH, Arithmetic, Attribute, Call, Constant
+from cbnet.language.expression import MAX_EXPRESSION_DEPTH, Arithmetic, Attribute, Call, Constant
 from cbnet.matching.storage.condition_code import decode_condition, encode_condition
 
 X, Y = Attribute("x"), Attribute("y")

@@ -7,7 +7,7 @@ from support.packets import packet
 
 from cbnet import parse_filter
 from cbnet.language.condition import MAX_CONDITION_LENGTH
-from cbnet.language.leaves import MAX_DEPTH
+from cbnet.language.message import MAX_DEPTH
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.durable.history import followers
 from cbnet.network.durable.storing import publisher_windows

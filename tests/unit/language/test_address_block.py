@@ -4,9 +4,9 @@ import pytest
 
 from cbnet.errors import PredicateSyntaxError, ValueDomainError
 from cbnet.language import parse
+from cbnet.language.address_block import block_contains, block_of, block_text, common_prefix
 from cbnet.language.condition import Outcome
 from cbnet.language.constraint import Constraint
-from cbnet.language.expressions.address_block import block_contains, block_of, block_text, common_prefix
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from cbnet import parse
 from cbnet.errors import PredicateSyntaxError
-from cbnet.language.expressions.functions import FUNCTIONS
+from cbnet.language.expression import FUNCTIONS
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

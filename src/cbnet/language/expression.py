@@ -3,21 +3,41 @@
 An expression has a value, or none (`UNKNOWN`): an attribute is missing, an operand has the wrong type, or a
 result is not a number. A number that equals a 64-bit int is that int. Sums, differences and products of ints are
 exact if they fit in 64 bits; everything else is computed in 64-bit floats.
+
+A function takes one value and gives a value, or none for a value of another type:
+
+lower(e)    upper(e)        a string by code points; one without a single counterpart stays
+length(e)                   the number of code points of a string
+abs(e)                      the absolute value of a number
+int(e)                      an int is itself; "+05" is 5; true is 1 and false 0
+string(e)                   a string is itself; 5 is "5"; true is "true"
+bool(e)                     a bool is itself; 0 is false, other ints are true; "true" and "false" in any case
 """
 
 from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from cbnet.errors import LimitError
-from cbnet.language.expressions.functions import Function, call
-from cbnet.language.notation import format_name, format_value
-from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, value_type
+from cbnet.language.values import INT_MAX, INT_MIN, Value, ValueType, canonical, format_name, format_value, value_type
+
+Number: TypeAlias = int | float
+MAX_EXPRESSION_DEPTH = 64  # levels; the kernel `condition_eval` has memory for as many operands and one more
+PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "div": 2, "mod": 2}
+_OPERATIONS: dict[str, Callable[[Number, Number], Number]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+Function: TypeAlias = Literal["lower", "upper", "length", "abs", "int", "string", "bool"]
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
+_BOOLS = {"true": True, "false": False}
 
 
 class Missing(Enum):
@@ -27,7 +47,6 @@ class Missing(Enum):
 
 
 UNKNOWN: Final = Missing.UNKNOWN
-Number: TypeAlias = int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +99,6 @@ class Call:
 
 
 Expression: TypeAlias = Attribute | Constant | Arithmetic | Call
-MAX_EXPRESSION_DEPTH = 64  # levels; the kernel `condition_eval` has memory for as many operands and one more
-PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "div": 2, "mod": 2}
 
 
 def names(expression: Expression) -> Iterator[str]:
@@ -140,13 +157,6 @@ def calculate(op: str, left: Number, right: Number) -> Number | Missing:
     return _finite(lambda: operation(float(a), float(b)))  # type: ignore[arg-type]
 
 
-_OPERATIONS: dict[str, Callable[[Number, Number], Number]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-}
-
-
 def _divide_ints(op: str, a: Value, b: Value) -> Number | Missing:
     if not isinstance(a, int) or not isinstance(b, int) or b == 0:
         return UNKNOWN
@@ -165,3 +175,56 @@ def _finite(operation: Callable[[], Number]) -> Number | Missing:
 
 def _is_number(value: Value | Missing) -> bool:
     return not isinstance(value, Missing) and value_type(value) is ValueType.NUMBER
+
+
+def call(function: Function, value: Value) -> Value:
+    """Return the result of a function; None if it has none. No result is null."""
+    return _FUNCTIONS[function](canonical(value))
+
+
+def change_case(function: Literal["lower", "upper"], text: str) -> str:
+    """Return a text in lower or upper case, code point by code point; one that has no single counterpart stays."""
+    method = str.lower if function == "lower" else str.upper
+    return "".join(changed if len(changed := method(char)) == 1 else char for char in text)
+
+
+def _length(value: Value) -> Value:
+    return len(value) if isinstance(value, str) else None
+
+
+def _abs(value: Value) -> Value:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return abs(value) if value != INT_MIN else float(-INT_MIN)
+
+
+def _int(value: Value) -> Value:
+    if isinstance(value, int):
+        return int(value)
+    match = _INTEGER.fullmatch(value) if isinstance(value, str) else None
+    number = int(match[1] + match[2]) if match else INT_MAX + 1
+    return number if INT_MIN <= number <= INT_MAX else None
+
+
+def _string(value: Value) -> Value:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else None
+
+
+def _bool(value: Value) -> Value:
+    if isinstance(value, str):
+        return _BOOLS.get(change_case("lower", value))
+    return bool(value) if isinstance(value, int) else None
+
+
+_FUNCTIONS: dict[Function, Callable[[Value], Value]] = {
+    "lower": lambda value: change_case("lower", value) if isinstance(value, str) else None,
+    "upper": lambda value: change_case("upper", value) if isinstance(value, str) else None,
+    "length": _length,
+    "abs": _abs,
+    "int": _int,
+    "string": _string,
+    "bool": _bool,
+}
+FUNCTIONS = tuple(_FUNCTIONS)

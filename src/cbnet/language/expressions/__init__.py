@@ -1,1 +1,0 @@
-"""Expressions of conditions: values, functions, patterns and address blocks."""
