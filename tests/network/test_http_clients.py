@@ -181,10 +181,10 @@ def test_invalid_predicate_is_a_problem_with_its_place(client):
 
 
 def test_end_of_an_event_stream_ends_its_subscription(server, client):
-    before = len(server.router.router.subscriptions)
+    before = len(server.router.router.fib)
     with event_stream(client, "x = 1", wait=True):
-        assert len(server.router.router.subscriptions) == before + 1
-    wait_until(lambda: len(server.router.router.subscriptions) == before)
+        assert len(server.router.router.fib) == before + 1
+    wait_until(lambda: len(server.router.router.fib) == before)
 
 
 # --- request, trace, status

@@ -202,10 +202,10 @@ def test_client_that_does_not_read_is_disconnected_in_the_end(monkeypatch):
     monkeypatch.setattr(http_connection, "STALL_TIMEOUT", 2.0)
     with running_http() as server, connect(server.address) as native:
         idle = plain(server, b"GET /subscribe?predicate=x%3E0&wait=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        wait_until(lambda: len(server.router.router.subscriptions) == 1)
+        wait_until(lambda: len(server.router.router.fib) == 1)
         for _ in range(400):
             native.publish({"x": 1}, b"." * 100_000, wait=True)
-        wait_until(lambda: len(server.router.router.subscriptions) == 0, timeout=60)
+        wait_until(lambda: len(server.router.router.fib) == 0, timeout=60)
         idle.close()
 
 
@@ -213,7 +213,7 @@ def test_slow_subscriber_costs_a_bounded_queue_and_hinders_nobody():
     count, size = 600, 60_000  # 36 MB, of which the queue of a client holds 16 MiB
     with running_http() as server, server.client() as client, connect(server.address) as native:
         slow = plain(server, b"GET /subscribe?predicate=x%3E%3D0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        wait_until(lambda: len(server.router.router.subscriptions) == 1)
+        wait_until(lambda: len(server.router.router.fib) == 1)
         with event_stream(client, "x >= 0", wait=True) as events:
             seen = []
             reading = threading.Thread(target=lambda: seen.extend(next(events) for _ in range(count)))
@@ -246,7 +246,7 @@ def test_web_socket_that_never_reads_hinders_nobody():
         url = f"ws://{server.http}/ws"
         with connect_socket(url, max_queue=1, close_timeout=0.1) as idle:
             idle.send(json.dumps({"op": "subscribe", "id": 1, "predicate": "x >= 0"}))
-            wait_until(lambda: len(server.router.router.subscriptions) == 1)
+            wait_until(lambda: len(server.router.router.fib) == 1)
             with event_stream(client, "x >= 0", wait=True) as events:
                 for number in range(300):
                     native.publish({"x": number}, b"." * 20_000, wait=True)
@@ -282,7 +282,7 @@ def test_many_subscribers_may_come_at_once():
     with running_http(sessions=200) as server, connect(server.address) as native:
         request = b"GET /subscribe?predicate=x%3E0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         clients = [plain(server, request) for _ in range(200)]
-        wait_until(lambda: len(server.router.router.subscriptions) == 200)
+        wait_until(lambda: len(server.router.router.fib) == 200)
         native.publish({"x": 1}, wait=True)
         for client in clients:
             client.settimeout(10)

@@ -7,6 +7,7 @@ import pytest
 from support.memory_networks import Alone, sent
 from support.waiting import wait_until_async
 
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network import Settings, TcpRouter, connect_async
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Deliver, Hello, Publish, RefusedFrame, Subscribe
@@ -32,8 +33,8 @@ def constraints(router, link):
     """Return the number of constraints of a client at a router."""
     return sum(
         len(filter.constraints)
-        for owner, _, predicate in router.subscriptions.all()
-        for filter in predicate.filters
+        for owner, _, filters in router.fib.local()
+        for filter in map(filter_from_bytes, filters)
         if owner == link
     )
 
@@ -85,7 +86,7 @@ def test_others_are_served_beside_the_worst_accepted_client(case):
     alone.close(1)
     alone.wait()  # its filters are removed bit by bit
     assert thread_time() - began < 4.0
-    assert len(alone.router.subscriptions) == 1
+    assert len(alone.router.fib) == 1
     assert alone.router.subscriptions.own_filters == 1
 
 
@@ -154,12 +155,12 @@ def test_others_are_served_during_many_large_subscriptions():
                 mine = await client.subscribe("mine = 1")
                 _, writer = await asyncio.open_connection(*router.address)
                 writer.write(flood)
-                await wait_until_async(lambda: len(router.router.subscriptions) == 2)
+                await wait_until_async(lambda: len(router.router.fib) == 2)
                 async with asyncio.timeout(20):  # the flood alone takes longer
                     for number in range(5):
                         await client.publish({"mine": 1, "number": number})
                         assert (await anext(mine)).message["number"] == number
-                assert len(router.router.subscriptions) == 2
+                assert len(router.router.fib) == 2
                 writer.transport.abort()
         finally:
             await router.stop()

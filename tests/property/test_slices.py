@@ -93,7 +93,7 @@ def test_what_a_neighbour_has_been_told_always_covers_what_the_clients_want(seed
         churn.change()
         churn.lab.run(churn.random.choice((0.0, 0.2)))
         churn.work(churn.random.randint(0, 3))
-        own = churn.lab.router("a").subscriptions.aggregation.filters(OwnSource.CLIENTS)
+        own = churn.lab.router("a").fib.aggregation.filters(OwnSource.CLIENTS)
         told = churn.announced("a", "b")
         assert told is not None
         assert all(covers(told, each) for each in own)

@@ -58,7 +58,7 @@ class Domains:
     def filters(self):
         """Return the number of filters that each router holds."""
         return {
-            name: len(host.router.subscriptions.aggregation) + len(host.router.offers.aggregation)
+            name: len(host.router.fib.aggregation) + len(host.router.offer_fib.aggregation)
             for name, host in self.memory.hosts.items()
             if host.router is not None
         }

@@ -22,7 +22,7 @@ from support.memory_networks import encoded, hello
 from cbnet import parse
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce.announcements import NodeData
-from cbnet.network.announce.subscriptions import InternalSubscriber
+from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.link.counters import Event
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
@@ -94,7 +94,7 @@ class TwinRouters:
         assert fast == plain, seed
         one, other = (Counter(twin.router.counters) for twin in self.twins)
         for counters, twin in zip((one, other), self.twins, strict=True):
-            counters[Event.MATCHES] = twin.router.subscriptions.table.times()[Event.MATCHES]
+            counters[Event.MATCHES] = twin.router.fib.table.times()[Event.MATCHES]
         assert +one == +other, (seed, one - other, other - one)
 
 

@@ -86,8 +86,8 @@ def test_a_condition_that_is_covered_is_confirmed_and_replaces_nothing():
     lab.run(2)
     assert lab.answers("c", Subscribed) == [Subscribed(1, True, 3, []), Subscribed(2, True, 3, [])]
     router = lab.router("b")
-    (to_c,) = [each for each in router.streams.branches(router.version.trees[0]) if each.to.neighbour == "c"]
-    assert router.streams.filters(to_c.to) == set(encoded("x < y"))
+    (to_c,) = [each for each in router.fib.interfaces(router.version.trees[0]) if each.to.neighbour == "c"]
+    assert router.fib.filters(to_c.to) == set(encoded("x < y"))
     lab.clients["c"].unsubscribe(1)
     lab.run(2)
     lab.clients["a"].publish({"x": 1, "y": 2}, b"0")

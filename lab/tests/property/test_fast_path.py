@@ -9,7 +9,7 @@ from support.seeds import seeds
 from support.twin_routers import TwinStream
 
 from cbnet.language.syntax.byte_form import predicate_to_bytes
-from cbnet.network.announce.subscriptions import InternalSubscriber
+from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.link.counters import Event
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import Packet, Publish, Subscribe, TraceMark
@@ -152,4 +152,4 @@ def test_a_subscription_that_was_replaced_or_removed_gets_nothing():
     assert fast.is_handled(1, publish())
     assert fast.router.counters[Event.DELIVERED] == before + 1
     fast.close(1)
-    assert len(fast.router.subscriptions) == 0
+    assert len(fast.router.fib) == 0

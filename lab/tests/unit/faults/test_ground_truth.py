@@ -41,8 +41,8 @@ def test_a_table_that_differs_from_the_computed_one_is_seen():
     memory.run(3)
     assert truth.is_converged()
     (stream,) = memory.router("a").streams.incoming.values()
-    (wanted,) = memory.router("a").subscriptions.aggregation.filters(stream)
-    memory.router("a").subscriptions.aggregation.change(stream, (), [wanted])
+    (wanted,) = memory.router("a").fib.aggregation.filters(stream)
+    memory.router("a").fib.aggregation.change(stream, (), [wanted])
     assert [*truth.wrong_tables()] == ["a, interface to b"]
     assert not truth.is_converged()
 
@@ -86,7 +86,7 @@ def test_a_client_that_was_lost_is_known_of_when_its_router_has_given_it_up():
     clients["c"].reconnect()
     memory.run(2)
     assert truth.is_converged()
-    assert len(memory.router("c").subscriptions) == 1
+    assert len(memory.router("c").fib) == 1
 
 
 def test_a_slow_client_gets_all_later():
@@ -105,7 +105,7 @@ def test_a_client_that_stands_still_too_long_is_given_up_and_comes_back():
     memory.run(3)
     clients["c"].freeze(6.0)
     memory.run(5)
-    assert len(memory.router("c").subscriptions) == 0
+    assert len(memory.router("c").fib) == 0
     memory.run(3)
     assert truth.is_converged()
-    assert len(memory.router("c").subscriptions) == 1
+    assert len(memory.router("c").fib) == 1

@@ -15,8 +15,7 @@ from collections.abc import Iterable
 
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.silent_neighbours import NO_STREAM, SilentNeighbours
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.streams import Incoming, Outgoing
+from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.versions import Versions

@@ -17,8 +17,9 @@ from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.announcer import Announcer
 from cbnet.network.announce.confirmations import Confirmations
 from cbnet.network.announce.exports import Exports
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriptions
+from cbnet.network.announce.streams import StreamTable
+from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
@@ -41,15 +42,20 @@ class Announcements:
     """The parts of one router that announce filters."""
 
     def __init__(
-        self, context: RouterContext, links: LinkTable, database: Database, versions: Versions, data: NodeData
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        database: Database,
+        versions: Versions,
+        fib: ForwardingTable,
+        offer_fib: ForwardingTable,
+        data: NodeData,
     ) -> None:
         self._context = context
         self._versions = versions
-        self.subscriptions = Subscriptions()
-        self.offers = Subscriptions()
-        self.streams = streams = StreamTable(
-            links, versions, self.subscriptions.aggregation, self.offers.aggregation
-        )  # fmt: skip
+        self.subscriptions = Subscriptions(fib)
+        self.offers = Subscriptions(offer_fib)
+        self.streams = streams = StreamTable(fib, offer_fib)
         self.exports = Exports(context, versions, streams)
         self.announcer = Announcer(context, links, versions, streams, self.exports)
         self.acknowledgements = Acknowledgements(

@@ -24,9 +24,9 @@ from cbnet.network.announce.retained_contents import Content, RetainedContents, 
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
 from cbnet.network.announce.stream_openings import StreamOpenings
 from cbnet.network.announce.stream_receiver import StreamReceiver
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
+from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
 from cbnet.network.announce.subscriptions import OWN_SOURCES
+from cbnet.network.forwarding.forwarding_table import SideKey
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
@@ -71,12 +71,12 @@ class Announcer:
     def adopted(self) -> None:
         """Announce on the trees of a new version."""
         self._may_open = True
-        self._streams.forget_branches()
+        self._streams.forget_interfaces()
 
     def links_changed(self) -> None:
         """Reconsider which streams to open, as links have changed."""
         self._may_open = True
-        self._streams.forget_branches()
+        self._streams.forget_interfaces()
 
     def open_session(self, link: int) -> None:
         """Send a neighbour the digests of the contents of its streams that this router still holds."""
@@ -117,7 +117,8 @@ class Announcer:
             if stream is not None:
                 self._changed[stream] = None
                 if stream.sequence == 1:
-                    self.links_changed()
+                    self._streams.open_incoming(stream)
+                    self._may_open = True
         for number in frame.ended:
             self._receive_end(known.session, number)
 
@@ -216,7 +217,7 @@ class Announcer:
     def _open(self, tree: TreeView, link: TreeLink) -> None:
         feeds = [self._streams.from_side(each) for each in tree.links.values() if each is not link and each.receives]
         self._numbers += 1
-        key = StreamKey(link.neighbour, link.session, link.near_key)
+        key = SideKey(link.neighbour, link.session, link.near_key)
         stream = Outgoing(key, self._numbers, tuple(each for each in feeds if each is not None))
         self._streams.add_outgoing(stream, OWN_SOURCES)
         self._reconsidered.update(dict.fromkeys(stream.feeds))  # their acknowledgement depends on it now
@@ -241,7 +242,7 @@ class Announcer:
             return
         self._has_lost = False
         self._versions.forget_earlier()
-        self._streams.forget_branches()
+        self._streams.forget_interfaces()
         needed = {self._streams.to_side(link) for link in version.links() if link.announces}
         for stream in [each for each in self._streams.outgoing.values() if each not in needed]:
             self._end(stream)

@@ -16,8 +16,7 @@ from math import inf
 from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.streams import Needs, Outgoing
+from cbnet.network.announce.streams import Needs, Outgoing, StreamTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.linkstate.database import Database

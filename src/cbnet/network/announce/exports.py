@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
+from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
 from cbnet.network.announce.subscriptions import OwnSource
+from cbnet.network.forwarding.forwarding_table import SideKey
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.versions import Versions
@@ -108,7 +108,7 @@ class Exports:
             return
         self.close()
         self._sequence += 1
-        key = StreamKey(OTHER_DOMAINS, 0, b"")
+        key = SideKey(OTHER_DOMAINS, 0, b"")
         export = self._current = Export(key, 0, feeds, sequence=self._sequence, first=self._sequence)
         for kind in self._streams.kinds:
             kind.open(export, (OwnSource.CLIENTS, *feeds))

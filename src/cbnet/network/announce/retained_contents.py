@@ -21,8 +21,8 @@ from itertools import zip_longest
 
 from cbnet.language.syntax.byte_form import DIGEST_BYTES, filters_digest
 from cbnet.network.announce.session_limits import FilterCount, sum_counts
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.streams import Incoming, StreamKey
+from cbnet.network.announce.streams import Incoming, StreamTable
+from cbnet.network.forwarding.forwarding_table import SideKey
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_HELD
 
@@ -75,7 +75,7 @@ class RetainedContents:
         """Keep the computed tables of trees, by neighbour; equal contents are kept once."""
         self._computed_neighbours = [frozenset(table) for table in tables]
         contents = dict.fromkeys((name, frozenset(filters)) for table in tables for name, filters in table.items())
-        streams = [(Incoming(StreamKey(name, 0, b""), 0), filters) for name, filters in contents]
+        streams = [(Incoming(SideKey(name, 0, b""), 0), filters) for name, filters in contents]
         for stream, _ in streams:
             self._streams.add_source(stream)
         self._streams.kinds[0].load(dict(streams))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 from typing import NamedTuple
 
-from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import StreamTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.reasons import ReasonCode

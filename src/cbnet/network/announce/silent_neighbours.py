@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from cbnet.network.announce.stream_table import StreamTable
+from cbnet.network.announce.streams import StreamTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from cbnet.network.announce.announce_writer import Change
 from cbnet.network.announce.retained_contents import Content, RetainedContents
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.streams import Outgoing
+from cbnet.network.announce.streams import Outgoing, StreamTable
 from cbnet.network.link.context import RouterContext
 from cbnet.routing.aggregation.aggregation import SLICE, Difference
 from cbnet.routing.aggregation.union_rows import SCANNED

@@ -13,8 +13,8 @@ from cbnet.errors import InputError
 from cbnet.network.announce.announce_writer import read_change
 from cbnet.network.announce.retained_contents import RetainedContents
 from cbnet.network.announce.session_limits import NO_PARTS, PartCount, SessionLimits, count, sum_counts
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.streams import Incoming, StreamKey
+from cbnet.network.announce.streams import Incoming, StreamTable
+from cbnet.network.forwarding.forwarding_table import SideKey
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.network.protocol.wire import WireError
@@ -109,7 +109,7 @@ class StreamReceiver:
             raise WireError("a change of a stream that is not open")
         if sum(key.session == session for key in self._streams.incoming) >= _MAX_SESSION_STREAMS:
             raise WireError(f"more than {_MAX_SESSION_STREAMS:,} streams")
-        stream = Incoming(StreamKey(neighbour, session, change.side), change.number)
+        stream = Incoming(SideKey(neighbour, session, change.side), change.number)
         if stream.key in self._streams.incoming:
             raise WireError("a second stream for the same side")
         self._streams.add_incoming(stream, base)

@@ -1,4 +1,4 @@
-"""Announcement streams: the aggregated predicate of one side of a link, as a sequence of changes.
+"""Announcement streams: the aggregated predicate of one side of a link, as a sequence of changes; and their table.
 
     Incoming     from a neighbour; its content is the predicate of the interface to it, on each tree with this side
     Outgoing     to a neighbour; its content is the reduced union of this router's own filters and of `feeds`
@@ -11,29 +11,22 @@ these only grow, a later entry requires everything that earlier ones do.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from cbnet.network.forwarding.forwarding_table import ForwardingTable, SideKey
+from cbnet.network.linkstate.tree_view import TreeLink
 from cbnet.routing.aggregation.aggregation import Difference
 
 _MIN_SINCE = 64
 _MAX_LOG = 64  # changes whose acknowledgement is pending; more are acknowledged together
 
 
-class StreamKey(NamedTuple):
-    """The identity of a stream at one router: the neighbour at the other end, the session, and the announced side."""
-
-    neighbour: str
-    session: int
-    side: bytes
-
-
 @dataclass(eq=False)
 class Outgoing:
     """A stream to a neighbour."""
 
-    key: StreamKey
+    key: SideKey
     number: int
     feeds: tuple[Incoming, ...]
     is_open: bool = True
@@ -86,7 +79,7 @@ Needs = Mapping[Outgoing, int]  # the sequence numbers that must be acknowledged
 class Incoming:
     """A stream from a neighbour."""
 
-    key: StreamKey
+    key: SideKey
     number: int
     sequence: int = 0  # of the last complete change; 0: it is still being opened
     acked: int = 0
@@ -132,3 +125,98 @@ class Incoming:
         """Return the last unblocked change in the log, and the stream that blocks the next one and all after it."""
         count = bisect_left(self.log, True, key=lambda entry: blocker(entry[1]) is not None)
         return self.log[count - 1][0] if count else 0, blocker(self.log[count][1]) if count < len(self.log) else None
+
+
+class StreamTable:
+    """The incoming and outgoing streams of a router, whose contents fill its forwarding tables."""
+
+    def __init__(self, fib: ForwardingTable, offer_fib: ForwardingTable) -> None:
+        self._fibs = fib, offer_fib
+        self.kinds = fib.aggregation, offer_fib.aggregation  # what streams announce: subscriptions and offers
+        self.incoming: dict[SideKey, Incoming] = {}
+        self.outgoing: dict[SideKey, Outgoing] = {}
+        self.by_number: dict[tuple[int, int], Incoming] = {}  # by session and number
+        self.to_number: dict[tuple[int, int], Outgoing] = {}
+        self._fed: dict[Incoming, dict[Outgoing, None]] = {}  # a hub has many streams, and each change looks these up
+        self.generation = 0  # changes with the versions, the links and the set of streams
+
+    # --- lookup
+
+    def from_side(self, link: TreeLink) -> Incoming | None:
+        """Return the stream that announces the side behind a link of a tree, if it is open."""
+        stream = self.incoming.get(SideKey(link.neighbour, link.session, link.far_key))
+        return stream if stream is not None and stream.is_open else None
+
+    def to_side(self, link: TreeLink) -> Outgoing | None:
+        """Return the stream that announces this router's side over a link of a tree."""
+        return self.outgoing.get(SideKey(link.neighbour, link.session, link.near_key))
+
+    def fed_by(self, stream: Incoming) -> list[Outgoing]:
+        """Return the outgoing streams that an incoming one feeds."""
+        return list(self._fed.get(stream, ()))
+
+    def of_session(self, session: int) -> Iterator[Outgoing]:
+        """Yield the outgoing streams of a session."""
+        return (stream for stream in list(self.outgoing.values()) if stream.key.session == session)
+
+    # --- changes
+
+    def forget_interfaces(self) -> None:
+        """Compute the interfaces to neighbours again: versions, links or streams have changed."""
+        self.generation += 1
+        for fib in self._fibs:
+            fib.forget_interfaces()
+
+    def add_incoming(self, stream: Incoming, base: Incoming | None) -> None:
+        """Add a stream from a neighbour, initially with the content of another one, if given."""
+        self.add_source(stream, base)
+        self.by_number[stream.key.session, stream.number] = stream
+        self.incoming[stream.key] = stream
+
+    def open_incoming(self, stream: Incoming) -> None:
+        """Let a stream describe its side: its first change is complete."""
+        for fib in self._fibs:
+            fib.connect(stream.key, stream)
+        self.forget_interfaces()
+
+    def add_outgoing(self, stream: Outgoing, own: tuple[object, ...]) -> None:
+        """Add a stream to a neighbour; own: the sources of this router itself."""
+        for kind in self.kinds:
+            kind.open(stream, (*own, *stream.feeds))
+        self.to_number[stream.key.session, stream.number] = stream
+        self.outgoing[stream.key] = stream
+        for feeding in stream.feeds:
+            self._fed.setdefault(feeding, {})[stream] = None
+        self.generation += 1
+
+    def add_source(self, stream: Incoming, base: Incoming | None = None) -> None:
+        """Add the content of a stream."""
+        for kind in self.kinds:
+            kind.add_source(stream, base)
+
+    def remove_source(self, stream: Incoming) -> None:
+        """Remove the content of a stream, which must not feed any other stream."""
+        for kind in self.kinds:
+            kind.remove_source(stream)
+
+    def remove_incoming(self, stream: Incoming) -> None:
+        """Remove a stream from a neighbour, without its content."""
+        del self.by_number[stream.key.session, stream.number]
+        if self.incoming.get(stream.key) is stream:
+            del self.incoming[stream.key]
+            for fib in self._fibs:
+                fib.disconnect(stream.key)
+        self.forget_interfaces()
+
+    def remove_outgoing(self, stream: Outgoing) -> None:
+        """Remove a stream to a neighbour."""
+        stream.is_open = False
+        self.generation += 1
+        for kind in self.kinds:
+            kind.close(stream)
+        del self.outgoing[stream.key], self.to_number[stream.key.session, stream.number]
+        for feeding in stream.feeds:
+            fed = self._fed[feeding]
+            del fed[stream]
+            if not fed:
+                del self._fed[feeding]

@@ -20,7 +20,6 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load
-from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.durable.history.history import History, StartPoint, no_history
 from cbnet.network.durable.history.history_copy import HistoryCopy, copy_key
 from cbnet.network.durable.history.replays import Replays
@@ -40,6 +39,7 @@ from cbnet.network.durable.subscription.backlog import Backlog
 from cbnet.network.durable.subscription.consumers import Consumer
 from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
 from cbnet.network.durable.subscription.losses import Losses
+from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits

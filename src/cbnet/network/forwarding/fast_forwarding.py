@@ -14,8 +14,7 @@ from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 from cbnet._kernels.fast_path import FastPath
-from cbnet.network.announce.stream_table import StreamTable
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.link.actions import Action
 from cbnet.network.link.context import RouterContext
@@ -51,33 +50,28 @@ class FastForwarding:
         context: RouterContext,
         links: LinkTable,
         versions: Versions,
-        streams: StreamTable,
-        subscriptions: Subscriptions,
+        fib: ForwardingTable,
         sent: SentPackets,
     ) -> None:
         self._context = context
         self._links = links
         self._versions = versions
-        self._streams = streams
+        self._fib = fib
+        self._generation = fib.generation  # of the routes that the kernel knows
         self._sent = sent
         self.path = FastPath(
             context.name,
             context.incarnation,
             context.settings.tree_count,
-            subscriptions.table.matcher,
-            subscriptions.holder,
+            fib.table.matcher,
+            fib.holder,
             self._branches,
         )
-        subscriptions.on_slot_changed(self.path.slots.forget)
-        streams.on_forgotten = self.path.routes.clear
         links.on_closed.append(self._link_closed)
 
     def open(self, link: Link) -> None:
         """Add a link, whose peer is not known yet."""
         self.path.links.open(link.id, link.output)
-
-    def _link_closed(self, link: Link) -> None:
-        self.path.close(link.id)
 
     def admit(self, link: Link) -> None:
         """Start handling the messages of a link whose peer is known."""
@@ -91,11 +85,24 @@ class FastForwarding:
 
     def run(self, link: int, data: Data, start: int, end: int, most: int) -> Progress:
         """Handle the plain messages in bytes of a link, `most` messages at most."""
+        self._refresh()
         stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS, most)
         if self.path.has_full_batch:
             self.path.has_full_batch = False
             self._sent.ping_full()
         return Progress(stopped, outcome, self.path.links.take_touched(), self._context.outbox.take())
+
+    def _link_closed(self, link: Link) -> None:
+        self._refresh()
+        self.path.close(link.id)
+
+    def _refresh(self) -> None:
+        """Discard the lookups that have changed since the last call."""
+        for slot in self._fib.take_changed_slots():
+            self.path.slots.forget(slot)
+        if self._generation != self._fib.generation:
+            self._generation = self._fib.generation
+            self.path.routes.clear()
 
     def count(self) -> None:
         """Add the kernel's counts since the last call to the router's counters."""
@@ -113,7 +120,7 @@ class FastForwarding:
         if tree is None:
             return None if neighbour else []  # no other router is reachable
         return [
-            (branch.link, branch.to.side, branch.subscriptions)
-            for branch in self._streams.branches(tree)
+            (branch.link, branch.to.side, branch.sources)
+            for branch in self._fib.interfaces(tree)
             if branch.to.neighbour != neighbour
         ]

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from cbnet._kernels.fast_path import FastPath
 from cbnet.errors import InputError
-from cbnet.network.announce.stream_table import StreamTable, TreeBranch
-from cbnet.network.announce.subscriptions import Matches, Subscriptions
+from cbnet.network.forwarding.forwarding_table import ForwardingTable, Interface, Matches
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.trace_steps import (
     TraceReporter,
@@ -55,7 +54,7 @@ _MAX_RETRIED = 10_000  # packets committed again by this router, which it does n
 class SendResult(NamedTuple):
     """The branches that a packet was sent to, and the reason if it was dropped for others."""
 
-    sent: Sequence[TreeBranch]
+    sent: Sequence[Interface]
     dropped: DropReason | None
 
 
@@ -66,8 +65,7 @@ class Forwarder:
         self,
         context: RouterContext,
         versions: Versions,
-        streams: StreamTable,
-        subscriptions: Subscriptions,
+        fib: ForwardingTable,
         unicast: UnicastForwarder,
         reporter: TraceReporter,
         traces: Traces,
@@ -76,8 +74,7 @@ class Forwarder:
     ) -> None:
         self._context = context
         self._versions = versions
-        self._streams = streams
-        self._subscriptions = subscriptions
+        self._fib = fib
         self._unicast = unicast
         self._reporter = reporter
         self._traces = traces
@@ -171,7 +168,7 @@ class Forwarder:
                 self._context.drop(DropReason.LINK_CLOSED)
             else:
                 content = Content(packet)
-                self._commit_again(packet, content, self._subscriptions.matched(content), lacking)
+                self._commit_again(packet, content, self._fib.match(content), lacking)
 
     def _begin(self, packet: Packet, content: Content) -> None:
         """Commit a new packet to a tree of the newest version."""
@@ -179,7 +176,7 @@ class Forwarder:
 
     def _handle(self, packet: Packet, content: Content, tree: TreeView | None, came_from: str) -> None:
         """Deliver a packet, if it is new, and forward it."""
-        matches = self._subscriptions.matched(content)
+        matches = self._fib.match(content)
         is_new = self._is_new(packet)
         if not is_new:
             self._context.drop(DropReason.DUPLICATE)
@@ -240,14 +237,14 @@ class Forwarder:
         """Send a packet to the neighbours on a tree whose side wants it; lacking: only toward these nodes."""
         wanted = [
             branch
-            for branch in self._streams.branches(tree)
+            for branch in self._fib.interfaces(tree)
             if branch.to.neighbour != came_from
             and (lacking is None or not lacking.isdisjoint(branch.to.behind))
             and self._is_wanted(branch, packet, content, matches)
         ]
         if wanted and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
-        sent: list[TreeBranch] = []
+        sent: list[Interface] = []
         for branch in wanted:
             if branch.link is not None:
                 onward = _packet_to(branch, packet)
@@ -260,16 +257,16 @@ class Forwarder:
         retried = self._retry(packet, content, matches)
         return SendResult([*sent, *retried.sent], retried.dropped)
 
-    def _is_wanted(self, branch: TreeBranch, packet: Packet, content: Content, matches: Matches) -> bool:
+    def _is_wanted(self, branch: Interface, packet: Packet, content: Content, matches: Matches) -> bool:
         if packet.durable is not None:
             if not branch.to.behind.isdisjoint(packet.durable.homes):
                 return True
             if packet.durable.is_repeated:
                 return False
-        if branch.subscriptions is None:
+        if branch.sources is None:
             self._context.counters[Event.PACKETS_UNPRUNED] += 1
             return True
-        if branch.subscriptions & matches.sources:
+        if branch.sources & matches.sources:
             return True
         return packet.mark is not None and wants_hypothetically(packet.mark, branch.to.behind, content)
 
@@ -308,7 +305,7 @@ class Forwarder:
             self._unicast.send(report)
 
 
-def _packet_to(branch: TreeBranch, packet: Packet) -> Packet:
+def _packet_to(branch: Interface, packet: Packet) -> Packet:
     return Packet(  # `replace` takes longer
         source=packet.source,
         incarnation=packet.incarnation,

@@ -16,12 +16,13 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
-from cbnet.network.announce.stream_table import StreamTable, TreeBranch
-from cbnet.network.announce.subscriptions import (
+from cbnet.network.forwarding.forwarding_table import (
+    ForwardingTable,
+    Interface,
     InternalSubscriber,
     Matches,
     Subscriber,
-    Subscriptions,
+    predicate_of,
 )
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
@@ -50,7 +51,7 @@ class TraceStep(NamedTuple):
     mark: TraceMark
     content: Content
     came_from: str
-    sent: Sequence[TreeBranch]  # of this tree, or of the one that the packet was committed to again
+    sent: Sequence[Interface]  # of this tree, or of the one that the packet was committed to again
     dropped: DropReason | None
     matches: Matches
     domains: Mapping[int, str]  # domains that it was passed to: their networks, by the side of the gateway
@@ -59,10 +60,9 @@ class TraceStep(NamedTuple):
 class TraceReporter:
     """Creates the reports of one router."""
 
-    def __init__(self, name: str, streams: StreamTable, subscriptions: Subscriptions, links: LinkTable) -> None:
+    def __init__(self, name: str, fib: ForwardingTable, links: LinkTable) -> None:
         self._name = name
-        self._streams = streams
-        self._subscriptions = subscriptions
+        self._fib = fib
         self._links = links
 
     def hop(self, step: TraceStep) -> Hop:
@@ -94,14 +94,14 @@ class TraceReporter:
             for name, each in ordered
         ]
 
-    def _tree_branches(self, step: TraceStep) -> Sequence[TreeBranch]:
-        return () if step.tree is None else self._streams.branches(step.tree)
+    def _tree_branches(self, step: TraceStep) -> Sequence[Interface]:
+        return () if step.tree is None else self._fib.interfaces(step.tree)
 
-    def _reasons(self, step: TraceStep, branch: TreeBranch, *, is_sent: bool) -> list[str]:
+    def _reasons(self, step: TraceStep, branch: Interface, *, is_sent: bool) -> list[str]:
         """Return the filter of a side that matches, or the nearest misses, or the reason why neither applies."""
         if branch.to.neighbour == step.came_from and not is_sent:
             return [CAME_FROM_THERE]
-        if branch.subscriptions is None:
+        if branch.sources is None:
             return [LINK_DOWN if branch.link is None else NOT_KNOWN]
         predicate = self._predicate(branch)
         filter = _matching(step.content, "", predicate)
@@ -112,19 +112,20 @@ class TraceReporter:
             return [_short(f"hypothetical subscriber at {step.mark.at}" if filter is None else str(filter))]
         return nearest_misses(step.content, [("", predicate)])
 
-    def _predicate(self, branch: TreeBranch) -> Predicate:
+    def _predicate(self, branch: Interface) -> Predicate:
         """Return the predicate of the side behind a branch, as far as it is searched."""
-        filters = self._streams.filters(branch.to)
+        filters = self._fib.filters(branch.to)
         return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
 
     def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:
         """Return the local subscriptions that match, and the nearest misses among the others."""
         delivered: list[str] = []
         others: list[tuple[str, Predicate]] = []
-        for subscriber, id, predicate in self._subscriptions.all():
+        for subscriber, id, filters in self._fib.local():
             name = self._subscription_name(subscriber, id)
             if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains:
                 continue
+            predicate = predicate_of(filters)
             if _is_matched(step.matches, subscriber, id):
                 delivered.append(_short(f"{name}: {_matching(step.content, name, predicate)}"))
             else:
@@ -136,8 +137,8 @@ class TraceReporter:
     def _passed(self, step: TraceStep) -> list[Branch]:
         """Return the other networks that the packet was passed to."""
         wanted = (
-            (id, predicate)
-            for subscriber, id, predicate in self._subscriptions.all()
+            (id, predicate_of(filters))
+            for subscriber, id, filters in self._fib.local()
             if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains
         )
         return [

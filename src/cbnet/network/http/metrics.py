@@ -13,7 +13,7 @@ from itertools import islice
 
 from cbnet import __version__
 from cbnet.errors import CbnetError
-from cbnet.network.announce.timed_table import BOUNDS_NS, TimedTable
+from cbnet.network.forwarding.timed_table import BOUNDS_NS, TimedTable
 from cbnet.network.link.counters import Event, denials, drops, events
 from cbnet.network.protocol.fields import MAX_STATUS_INTERFACES
 from cbnet.network.router.status import interfaces
@@ -138,14 +138,14 @@ class RouterCollector(Collector):
     def _sizes(self) -> Iterator[Metric]:
         router = self._router
         filters = GaugeMetricFamily("cbnet_filters", "Different filters, or filters in a table.", labels=["filters"])
-        filters.add_metric(["known"], len(router.subscriptions.aggregation))
+        filters.add_metric(["known"], len(router.fib.aggregation))
         filters.add_metric(["own"], router.subscriptions.own_filters)
-        filters.add_metric(["offers"], len(router.offers.aggregation))
-        filters.add_metric(["table"], router.subscriptions.table.size)
+        filters.add_metric(["offers"], len(router.offer_fib.aggregation))
+        filters.add_metric(["table"], router.fib.table.size)
         yield filters
         yield GaugeMetricFamily("cbnet_subscriptions", "Subscriptions of this router's clients.",
-                                len(router.subscriptions))  # fmt: skip
-        yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offers))
+                                len(router.fib))  # fmt: skip
+        yield GaugeMetricFamily("cbnet_offers", "Offers of this router's clients.", len(router.offer_fib))
         yield GaugeMetricFamily("cbnet_cache_bytes", "Bytes of replies in the cache.", router.pulls.cache.size)
         history = router.durable.history_status()
         if history is not None:
@@ -190,4 +190,4 @@ class RouterCollector(Collector):
         yield confirmations
 
     def _tables(self) -> dict[str, TimedTable]:
-        return {"subscriptions": self._router.subscriptions.table, "offers": self._router.offers.table}
+        return {"subscriptions": self._router.fib.table, "offers": self._router.offer_fib.table}

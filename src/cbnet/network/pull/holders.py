@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.links import LinkTable
@@ -47,7 +47,7 @@ class Holders:
         self,
         context: RouterContext,
         links: LinkTable,
-        offers: Subscriptions,
+        fib: ForwardingTable,
         *,
         on_reply: Callable[[ReplyFrame], None],
         on_no_item: Callable[[Request], None],
@@ -55,7 +55,7 @@ class Holders:
         """Initialise; on_reply: called with a holder's reply. on_no_item: called when no holder has the item."""
         self._context = context
         self._links = links
-        self._offers = offers
+        self._fib = fib
         self._open: dict[int, _OpenRequest] = {}
         self._busy: Counter[int] = Counter()  # open requests by link
         self._numbers = 0
@@ -67,7 +67,7 @@ class Holders:
 
     def has(self, request: bytes) -> bool:
         """Return whether a local holder offers to answer a request."""
-        return bool(self._offers.matched(request_from_bytes(request).content).clients)
+        return bool(self._fib.match(request_from_bytes(request).content).clients)
 
     def ask(self, request: Request) -> None:
         """Ask a local holder for the item of a request."""
@@ -111,7 +111,7 @@ class Holders:
 
     def _ask_next(self, request: Request, asked: set[int]) -> None:
         """Ask a holder that was not asked yet; if there is none, or the limit is reached, report it."""
-        holders = self._offers.matched(request_from_bytes(request.request).content).clients
+        holders = self._fib.match(request_from_bytes(request.request).content).clients
         available = [link for link in holders if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
         if not available or request.asked >= request.max_holders or len(self._open) >= MAX_OPEN_REQUESTS:
             self._on_no_item(request)

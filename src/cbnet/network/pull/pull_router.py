@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.announce.announcements import Announcements
-from cbnet.network.announce.stream_table import TreeBranch
+from cbnet.network.forwarding.forwarding_table import ForwardingTable, Interface
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.link import Link
@@ -44,16 +43,15 @@ class PullRouter:
         context: RouterContext,
         links: LinkTable,
         versions: Versions,
-        announcements: Announcements,
+        fib: ForwardingTable,
         unicast: UnicastForwarder,
     ) -> None:
         self._context = context
         self._links = links
         self._versions = versions
-        self._streams = announcements.streams
-        self._offers = announcements.offers
+        self._fib = fib
         self._unicast = unicast
-        self.holders = Holders(context, links, self._offers, on_reply=self.handle_reply, on_no_item=self._leave)
+        self.holders = Holders(context, links, fib, on_reply=self.handle_reply, on_no_item=self._leave)
         self.requesters = Requesters(context)
         self.cache = ReplyCache(context)
         links.on_closed.append(self._link_closed)
@@ -109,7 +107,7 @@ class PullRouter:
 
     def _leave(self, request: Request) -> None:
         """Send a request to other domains that offer it; if there are none, continue in this domain."""
-        domains = self._offers.matched(request_from_bytes(request.request).content).domains
+        domains = self._fib.match(request_from_bytes(request.request).content).domains
         if not domains or _exceeded_limit(request) or not self.on_leave(request, domains):
             self.go_on(request)
 
@@ -158,9 +156,9 @@ class PullRouter:
         else:
             self._give_up(request, "no other router offers it" if request.tried else "no router offers it")
 
-    def _forward(self, request: Request, branch: TreeBranch) -> None:
+    def _forward(self, request: Request, branch: Interface) -> None:
         me, neighbour = self._context.name, branch.to.neighbour
-        verb = "may offer" if branch.offers is None else "offers"
+        verb = "may offer" if branch.sources is None else "offers"
         forward = with_step(request, me, f"sent toward {neighbour}, whose side {verb} it")
         self._send(neighbour, replace(forward, path=[*request.path, me]))
 
@@ -180,18 +178,18 @@ class PullRouter:
         self.requesters.record_steps(request)
         self._context.outbox.send(link, request)
 
-    def _next_branch(self, request: Request) -> TreeBranch | None:
+    def _next_branch(self, request: Request) -> Interface | None:
         """Return the smallest side that offers the item and was not visited."""
         tree = self._versions.newest.tree(request.tree, request.source)
         if tree is None:
             return None
-        sources = self._offers.matched(request_from_bytes(request.request).content).sources
+        sources = self._fib.match(request_from_bytes(request.request).content).sources
         offering = [
             branch
-            for branch in self._streams.branches(tree)
+            for branch in self._fib.interfaces(tree)
             if self._links.to(branch.to.neighbour) is not None  # any session will do
             and branch.to.neighbour not in request.visited
-            and (branch.offers is None or branch.offers & sources)
+            and (branch.sources is None or branch.sources & sources)
         ]
         return min(offering, key=lambda branch: (len(branch.to.behind), branch.to.neighbour), default=None)
 

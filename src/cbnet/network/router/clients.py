@@ -226,7 +226,7 @@ class ClientHandler:
         return filters
 
     def _initial(self) -> Predicate:
-        predicate = self._subscriptions.initial
+        predicate = self._subscriptions.fib.initial
         if predicate is None:
             hint = "start the network with `cbnet up --fib`"
             raise InputError(f"router {self._context.name} has no initial predicate", hint=hint)

@@ -77,7 +77,7 @@ def _check_router(registered: Subscriptions, filters: Collection[bytes]) -> None
     for what, count, limit in (
         ("constraints and conditions of a filter", max(map(_constraints, filters), default=0), MAX_FILTER_CONSTRAINTS),
         ("filters at a router", registered.own_filters + len(filters), MAX_NODE_FILTERS),
-        ("bytes of filters at a router", registered.size + sum(map(len, filters)), MAX_NODE_BYTES),
+        ("bytes of filters at a router", registered.fib.size + sum(map(len, filters)), MAX_NODE_BYTES),
     ):
         if count > limit:
             raise LimitError(what, count, limit)

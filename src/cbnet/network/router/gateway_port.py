@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeAlias
 
 from cbnet.language.filter import Filter
 from cbnet.network.announce.announcements import Announcements
-from cbnet.network.announce.subscriptions import InternalSubscriber
 from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.versions import Versions
@@ -80,7 +80,7 @@ class GatewayPort:
         for kind, change in zip(self._kinds, changes, strict=True):
             if change.added or change.removed:
                 kind.change(InternalSubscriber.OTHER_DOMAINS, side, *change)
-                if not kind.filters(InternalSubscriber.OTHER_DOMAINS, side):
+                if not kind.fib.local_filters(InternalSubscriber.OTHER_DOMAINS, side):
                     kind.remove(InternalSubscriber.OTHER_DOMAINS, side)
 
     def withdraw(self, side: int) -> None:

@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from cbnet.language.syntax.byte_form import filter_from_bytes
-from cbnet.network.announce.subscriptions import InternalSubscriber, Subscriber, Subscriptions
+from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber, Subscriber
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
@@ -54,7 +54,7 @@ class Inquiries:
         context: RouterContext,
         links: LinkTable,
         versions: Versions,
-        subscriptions: Subscriptions,
+        fib: ForwardingTable,
         unicast: UnicastForwarder,
         status: Callable[[], Status],
     ) -> None:
@@ -62,7 +62,7 @@ class Inquiries:
         self._context = context
         self._links = links
         self._versions = versions
-        self._subscriptions = subscriptions
+        self._fib = fib
         self._unicast = unicast
         self._status = status
         self._waiting: dict[int, _Waiting] = {}
@@ -122,9 +122,9 @@ class Inquiries:
             return self._status()
         listed = [
             _field(self._name(subscriber), id, filters)
-            for subscriber, id, filters in islice(self._subscriptions.encoded(), MAX_LISTED)
+            for subscriber, id, filters in islice(self._fib.local(), MAX_LISTED)
         ]
-        return SubscriptionList(0, self._context.name, listed, len(self._subscriptions))
+        return SubscriptionList(0, self._context.name, listed, len(self._fib))
 
     def _name(self, subscriber: Subscriber) -> str:
         return subscriber.value if isinstance(subscriber, InternalSubscriber) else self._links.name(subscriber)

@@ -62,7 +62,7 @@ class RightsReview:
 
     def _check_predicates(self, kind: _Kind, link: Link) -> None:
         for id, predicate in kind.registered.of(link.id):
-            checked = kind.registered.initial if predicate is None else predicate
+            checked = kind.registered.fib.initial if predicate is None else predicate
             assert checked is not None
             try:
                 kind.check(link.rights, checked)

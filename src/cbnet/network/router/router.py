@@ -29,6 +29,7 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
 from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.trace_steps import TraceReporter
 from cbnet.network.forwarding.traces import Traces
@@ -88,22 +89,25 @@ class Router:
         self._unicast = UnicastForwarder(context, self.versions, self.links)
         self._own_links = OwnLinks(context, self.links)
         self._link_records = LinkRecords(context, self.links, self.database, self._own_links)
-        self.announcements = announcements = Announcements(context, self.links, self.database, self.versions, data)
+        self.fib = ForwardingTable(self.links, self.versions)
+        self.offer_fib = ForwardingTable(self.links, self.versions)  # of requests
+        self.announcements = announcements = Announcements(
+            context, self.links, self.database, self.versions, self.fib, self.offer_fib, data
+        )
         self.subscriptions, self.offers, self.streams = (
             announcements.subscriptions,
             announcements.offers,
             announcements.streams,
         )
         self._traces = Traces(context, self.links)
-        reporter = TraceReporter(settings.name, self.streams, self.subscriptions, self.links)
+        reporter = TraceReporter(settings.name, self.fib, self.links)
         self._sent = SentPackets(self.links)
-        self._fast = FastForwarding(context, self.links, self.versions, self.streams, self.subscriptions, self._sent)
+        self._fast = FastForwarding(context, self.links, self.versions, self.fib, self._sent)
         self._forwarder = Forwarder(
-            context, self.versions, self.streams, self.subscriptions, self._unicast, reporter, self._traces, self._sent,
-            self._fast.path,
-        )  # fmt: skip
+            context, self.versions, self.fib, self._unicast, reporter, self._traces, self._sent, self._fast.path
+        )
         self._forwarder.adopt = self._adopt
-        self.pulls = PullRouter(context, self.links, self.versions, announcements, self._unicast)
+        self.pulls = PullRouter(context, self.links, self.versions, self.offer_fib, self._unicast)
         self.durable = DurableRouter(
             context, self.links, self.versions, announcements, self._unicast, self._forwarder, journal
         )
@@ -113,7 +117,7 @@ class Router:
             context, self.links, announcements, self._forwarder, self._traces, self.pulls, self.durable, quotas
         )
         self._inquiries = Inquiries(
-            context, self.links, self.versions, self.subscriptions, self._unicast,
+            context, self.links, self.versions, self.fib, self._unicast,
             lambda: router_status(self, context, 0),
         )  # fmt: skip
         self._durable_clients = DurableClientHandler(
@@ -126,7 +130,7 @@ class Router:
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
         self._losses = LossNotices(context, self.links, self.database, self.subscriptions)
         self._losses.on_loss = self.durable.note_loss
-        self._tables = TableReport(context, self.versions, self.streams)
+        self._tables = TableReport(context, self.versions, self.fib, self.offer_fib)
         self._is_due = False  # whether anything but messages was handled in this turn
         self._handlers = {"": {}, "router": self._router_handlers(), "client": self._client_handlers()}  # by role
 

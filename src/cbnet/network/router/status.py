@@ -21,7 +21,7 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
 
     Links of HTTP requests do not count as clients: a query would change its own result.
     """
-    counters = router.counters + router.subscriptions.table.times()
+    counters = router.counters + router.fib.table.times()
     peers = [_peer(link) for link in router.links.all() if link.is_listed]
     return Status(
         number=number,
@@ -37,16 +37,16 @@ def router_status(router: Router, context: RouterContext, number: int, *, is_who
         versions=len(router.versions.kept),
         streams_in=len(router.streams.incoming),
         streams_out=len(router.streams.outgoing),
-        filters=len(router.subscriptions.aggregation),
-        table_filters=router.subscriptions.table.size,
+        filters=len(router.fib.aggregation),
+        table_filters=router.fib.table.size,
         own_filters=router.subscriptions.own_filters,
-        subscriptions=len(router.subscriptions),
+        subscriptions=len(router.fib),
         clients=sum(peer.role == "client" for peer in peers),
         interfaces=list(islice(interfaces(router), MAX_STATUS_INTERFACES)) if is_whole else [],
         peers=sorted(peers, key=lambda peer: (peer.role == "client", peer.name))[:MAX_PEERS] if is_whole else [],
         counters={str(key): count for key, count in sorted(counters.items())[:MAX_COUNTERS]} if is_whole else {},
-        initial=router.subscriptions.initial_count,
-        offers=len(router.offers),
+        initial=len(router.fib.initial or ()),
+        offers=len(router.offer_fib),
         cached=router.pulls.cache.size,
         silent={name: round(seconds) for name, seconds in router.silent_neighbours.items()} if is_whole else {},
         history=router.durable.history_status(is_whole=is_whole),

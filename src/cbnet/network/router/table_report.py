@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cbnet.language.syntax.byte_form import filters_digest
-from cbnet.network.announce.stream_table import StreamTable
 from cbnet.network.announce.subscriptions import OWN_SOURCES
+from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.versions import Versions
@@ -19,10 +19,12 @@ _MAX_PAGE_BYTES = 1 << 18
 class TableReport:
     """The tables of one router."""
 
-    def __init__(self, context: RouterContext, versions: Versions, streams: StreamTable) -> None:
+    def __init__(
+        self, context: RouterContext, versions: Versions, fib: ForwardingTable, offer_fib: ForwardingTable
+    ) -> None:
         self._context = context
         self._versions = versions
-        self._streams = streams
+        self._fibs = fib, offer_fib
 
     def answer(self, request: TableRequest | FilterRequest) -> TableSummary | FilterPage:
         """Return the answer to a request."""
@@ -55,8 +57,8 @@ class TableReport:
 
     def _interfaces(self) -> Iterable[InterfaceTable]:
         for tree in self._trees():
-            for branch in self._streams.branches(tree):
-                yield self._interface(tree.root, branch.to.neighbour)
+            for interface in self._fibs[0].interfaces(tree):
+                yield self._interface(tree.root, interface.to.neighbour)
 
     def _interface(self, root: str, neighbour: str) -> InterfaceTable:
         subscriptions, offers = (self._filters(root, neighbour, kind) for kind in (0, 1))
@@ -66,9 +68,9 @@ class TableReport:
 
     def _filters(self, root: str, neighbour: str, kind: int) -> set[bytes]:
         if not neighbour:
-            own = self._streams.kinds[kind]
-            return set().union(*(own.filters(source) for source in OWN_SOURCES))
+            own = self._fibs[kind].aggregation
+            return set().union(*map(own.filters, OWN_SOURCES))
         for tree in self._trees():
             if tree.root == root and neighbour in tree.links:
-                return self._streams.filters(tree.links[neighbour], kind)
+                return self._fibs[kind].filters(tree.links[neighbour])
         return set()

@@ -36,7 +36,7 @@ import msgspec
 
 from cbnet.errors import CbnetError
 from cbnet.network.announce.announcements import NodeData
-from cbnet.network.announce.timed_table import empty_table
+from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
 from cbnet.network.service.configuration import ProcessSettings

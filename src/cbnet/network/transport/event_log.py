@@ -111,7 +111,7 @@ class EventLog:
                 self._log(logging.INFO, "network", reachable=len(version), links=len(version.edges))
             if not self._is_complete and self._router.is_complete:
                 self._is_complete = True
-                streams, filters = self._router.streams, len(self._router.subscriptions.aggregation)
+                streams, filters = self._router.streams, len(self._router.fib.aggregation)
                 self._log(logging.INFO, "announcements", received=len(streams.incoming), sent=len(streams.outgoing),
                           filters=filters)  # fmt: skip
         if now >= self._totals_due:

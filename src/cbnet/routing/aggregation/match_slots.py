@@ -29,7 +29,7 @@ class Slots(Generic[Holder]):
         self._numbers: dict[Holder, int] = {}
         self._holders: list[Holder | None] = []
         self._free: list[int] = []
-        self.on_changed: Callable[[int], None] = lambda _: None  # called with a number whose meaning has changed
+        self.changed: set[int] = set()  # numbers whose meaning has changed; whoever keeps meanings empties it
 
     def holder(self, slot: int) -> Holder:
         """Return the holder of a number that is in use."""
@@ -50,7 +50,7 @@ class Slots(Generic[Holder]):
         slot = self._numbers.pop(holder)
         self._holders[slot] = None
         self._free.append(slot)
-        self.on_changed(slot)
+        self.changed.add(slot)
         return slot
 
     def _append(self) -> int:
@@ -126,7 +126,7 @@ class MatchSlots:
                 continue
             self._forget(slot)
             self._sources[slot] = changed
-            self._slots.on_changed(slot)
+            self._slots.changed.add(slot)
             self._by_sources.setdefault(changed, slot)
 
     def __len__(self) -> int:

@@ -214,7 +214,7 @@ def test_change_in_parts_counts_when_it_is_whole():
 def test_each_part_of_an_opening_is_stored_when_it_arrives_and_counts_when_all_have():
     alone = between()
     alone.announce(2, ["z = 1"])
-    aggregation = alone.router.subscriptions.aggregation
+    aggregation = alone.router.fib.aggregation
     assert announced(alone.announce(1, ["x = 1", "x = 2"], is_last=False), 2) == []
     assert len(aggregation) == 3
     assert announced(alone.announce(1, ["x = 3"], side=b"", is_last=False), 2) == []
@@ -249,10 +249,10 @@ def test_streams_of_a_closed_session_that_is_not_in_use_are_forgotten():
     alone.wait(3)  # the first version is forgotten
     alone.router_link(3, "b", peer_link=2)  # no record lists this session: the first one stays in use
     alone.say(3, Announce(encoded("y = 1"), [], [StreamChange(1, 1, b"side", 0, [0], [], True)], []))
-    assert len(alone.router.subscriptions.aggregation) == 2
+    assert len(alone.router.fib.aggregation) == 2
     alone.close(3)
     assert len(alone.router.versions.kept) == 1
-    assert len(alone.router.subscriptions.aggregation) == 1
+    assert len(alone.router.fib.aggregation) == 1
 
 
 def test_subscription_confirmed_after_a_link_came_back_is_known_beyond_it():

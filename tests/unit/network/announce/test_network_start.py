@@ -77,7 +77,7 @@ class Start:
         """Return the tables of all routers."""
         return {
             name: [
-                {link.neighbour: router.streams.filters(link) for link in tree.links.values()}
+                {link.neighbour: router.fib.filters(link) for link in tree.links.values()}
                 for tree in router.version.trees
             ]
             for name in self.tables

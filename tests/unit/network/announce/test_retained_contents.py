@@ -22,7 +22,7 @@ def filters_sent(memory):
 def held(memory, name, neighbour):
     """Return the filters that a router has of a neighbour's side."""
     router = memory.router(name)
-    return router.streams.filters(router.version.trees[0].links[neighbour])
+    return router.fib.filters(router.version.trees[0].links[neighbour])
 
 
 def subscribed(*wants, **settings):
@@ -212,7 +212,7 @@ def test_a_large_content_that_is_kept_no_longer_is_removed_in_slices():
     alone.leaf(1, "b", [f"x = {value}" for value in range(2 * SLICE + 500)])
     alone.close(1)
     alone.wait(3)
-    known = alone.router.subscriptions.aggregation
+    known = alone.router.fib.aggregation
     assert len(known) == 2 * SLICE + 500
     while not alone.router.has_work:
         assert alone.now < 500
@@ -223,4 +223,4 @@ def test_a_large_content_that_is_kept_no_longer_is_removed_in_slices():
         alone.router.work(alone.now)
         left.append(len(known))
     assert left[:3] == [SLICE + 500, 500, 0]
-    assert alone.router.subscriptions.table.size == 0
+    assert alone.router.fib.table.size == 0

@@ -34,7 +34,7 @@ def test_link_that_announces_too_much_is_closed(settings, limits):
     assert shut(new.announce(1, ["x = 4"], sequence=2)) == refusal(4, *limits)
     assert new.router.counters["links_over_limit"] == 1
     new.wait(5.0)
-    assert len(new.router.subscriptions.aggregation) == 0
+    assert len(new.router.fib.aggregation) == 0
 
 
 def test_subscriptions_and_offers_count_together():
@@ -57,7 +57,7 @@ def test_filters_that_streams_share_or_have_removed_count_once_or_not():
     assert shut(new.say(1, Announce(encoded("x = 3"), [], removal, []))) == {}
     addition = [StreamChange(number, 3, b"", 0, [0], [], True) for number in range(1, 9)]
     assert shut(new.say(1, Announce(encoded("x = 4"), [], addition, []))) == {}
-    assert len(new.router.subscriptions.aggregation) == 3
+    assert len(new.router.fib.aggregation) == 3
 
 
 def test_contents_that_outlive_sessions_are_limited():
@@ -66,4 +66,4 @@ def test_contents_that_outlive_sessions_are_limited():
         new.leaf(session, "b", [f"x = {session * 100 + i}" for i in range(20)], incarnation=session)
         new.close(session)
         new.wait(5.0)
-    assert len(new.router.subscriptions.aggregation) == 40
+    assert len(new.router.fib.aggregation) == 40

@@ -1,8 +1,9 @@
 """When changes of streams are acknowledged."""
 
-from cbnet.network.announce.streams import Incoming, Outgoing, StreamKey
+from cbnet.network.announce.streams import Incoming, Outgoing
+from cbnet.network.forwarding.forwarding_table import SideKey
 
-KEY = StreamKey("b", 1, b"k")
+KEY = SideKey("b", 1, b"k")
 
 
 def outgoing(number=1, **changes):

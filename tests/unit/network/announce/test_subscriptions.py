@@ -4,31 +4,32 @@ from support.memory_networks import content, encoded
 
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes, predicate_to_bytes
-from cbnet.network.announce.subscriptions import SLICE, InternalSubscriber, OwnSource, Subscriptions
+from cbnet.network.announce.subscriptions import SLICE, OwnSource, Subscriptions
+from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber
 
 
 def subscriptions(*said):
-    new = Subscriptions()
+    new = Subscriptions(ForwardingTable(None, None))  # no neighbours
     for link, id, text in said:
         new.set(link, id, predicate_to_bytes(text))
     return new
 
 
 def own(new, source=OwnSource.CLIENTS):
-    return set(new.aggregation.filters(source))
+    return set(new.fib.aggregation.filters(source))
 
 
 def test_message_matches_exactly_the_right_subscriptions():
     new = subscriptions((1, 1, "x = 1"), (1, 2, "x > 0 or y = 1"), (2, 1, "x = 2"), (3, 7, "true"))
-    assert new.matched(content(x=1)).clients == {1: [1, 2], 3: [7]}
-    assert new.matched(content(y=1)).clients == {1: [2], 3: [7]}
-    assert new.matched(content(x=2)).clients == {1: [2], 2: [1], 3: [7]}
+    assert new.fib.match(content(x=1)).clients == {1: [1, 2], 3: [7]}
+    assert new.fib.match(content(y=1)).clients == {1: [2], 3: [7]}
+    assert new.fib.match(content(x=2)).clients == {1: [2], 2: [1], 3: [7]}
 
 
 def test_an_id_that_is_used_again_has_the_new_predicate_only():
     new = subscriptions((1, 1, "x = 1 or y = 1"), (1, 1, "y = 1 or z = 1"))
-    assert new.matched(content(x=1)).clients == {}
-    assert new.matched(content(y=1)).clients == new.matched(content(z=1)).clients == {1: [1]}
+    assert new.fib.match(content(x=1)).clients == {}
+    assert new.fib.match(content(y=1)).clients == new.fib.match(content(z=1)).clients == {1: [1]}
     assert own(new) == set(encoded("y = 1", "z = 1"))
     assert new.count(1) == 1
 
@@ -36,11 +37,11 @@ def test_an_id_that_is_used_again_has_the_new_predicate_only():
 def test_the_subscriptions_of_a_client_go_with_it():
     new = subscriptions((1, 1, "x = 1"), (1, 2, "x = 1"), (2, 1, "x = 1"))
     new.remove_client(1)
-    assert new.matched(content(x=1)).clients == {2: [1]}
+    assert new.fib.match(content(x=1)).clients == {2: [1]}
     assert own(new) == set(encoded("x = 1"))
     new.remove_client(2)
-    assert new.matched(content(x=1)).clients == {}
-    assert len(own(new)) == new.own_filters == len(new) == 0
+    assert new.fib.match(content(x=1)).clients == {}
+    assert len(own(new)) == new.own_filters == len(new.fib) == 0
 
 
 def test_remove_returns_whether_there_was_a_subscription():
@@ -53,9 +54,9 @@ def test_remove_returns_whether_there_was_a_subscription():
 
 def test_equivalent_filters_are_one_until_both_are_removed():
     new = subscriptions((1, 1, "b != true or b = false"), (1, 2, "b = false"))
-    assert new.matched(content(b=False)).clients == {1: [1, 2]}
+    assert new.fib.match(content(b=False)).clients == {1: [1, 2]}
     new.remove(1, 2)
-    assert new.matched(content(b=False)).clients == {1: [1]}
+    assert new.fib.match(content(b=False)).clients == {1: [1]}
     assert own(new)
     new.remove(1, 1)
     assert not own(new)
@@ -73,7 +74,7 @@ def test_interests_of_other_domains_are_announced_apart():
     new = subscriptions((1, 1, "x = 1"), (InternalSubscriber.OTHER_DOMAINS, 0, "x = 1 or y = 1"))
     assert own(new) == set(encoded("x = 1"))
     assert own(new, OwnSource.DOMAINS) == set(encoded("x = 1", "y = 1"))
-    assert new.matched(content(y=1)) == ({}, [0], False, 0, [])
+    assert new.fib.match(content(y=1)) == ({}, [0], False, 0, [])
     new.remove(InternalSubscriber.OTHER_DOMAINS, 0)
     assert (own(new), own(new, OwnSource.DOMAINS)) == (set(encoded("x = 1")), set())
 
@@ -83,15 +84,15 @@ def test_many_that_come_and_go_leave_no_trace_in_the_table():
     for turn in range(50):
         new.set(turn, 1, predicate_to_bytes("x = 1"))
         new.remove_client(turn)
-    assert len(new.table) == 1
+    assert len(new.fib.table) == 1
 
 
 def test_removed_client_keeps_filters_of_others():
     new = subscriptions((1, 1, "x > 1"), (1, 2, "x > 2 or y = 1"), (2, 1, "x > 2"))
     new.remove_client(1)
     assert own(new) == set(encoded("x > 2"))
-    assert new.size == len(filter_to_bytes(parse_filter("x > 2")))
-    assert len(new) == 1
+    assert new.fib.size == len(filter_to_bytes(parse_filter("x > 2")))
+    assert len(new.fib) == 1
 
 
 def test_the_filters_of_a_client_that_leaves_with_very_many_are_removed_in_slices_and_match_nothing_meanwhile():
@@ -100,12 +101,12 @@ def test_the_filters_of_a_client_that_leaves_with_very_many_are_removed_in_slice
     new.remove_client(1)
     left = [new.own_filters]
     while new.has_work:
-        assert new.matched(content(x=2000)).clients == {2: [7]}
+        assert new.fib.match(content(x=2000)).clients == {2: [7]}
         new.work()
         left.append(new.own_filters)
     assert left == [2 * SLICE + 1, SLICE + 1, 1]  # the last one first, of which another client has a filter
     assert own(new) == set(encoded("x = 2000"))
-    assert (new.table.size, len(new), new.count(1)) == (1, 1, 0)
+    assert (new.fib.table.size, len(new.fib), new.count(1)) == (1, 1, 0)
 
 
 def test_a_client_with_very_many_subscriptions_leaves_in_equal_slices():
@@ -116,4 +117,4 @@ def test_a_client_with_very_many_subscriptions_leaves_in_equal_slices():
         new.work()
         left.append(new.own_filters)
     assert left == [2 * SLICE, SLICE, 0]
-    assert (new.table.size, len(new)) == (0, 0)
+    assert (new.fib.table.size, len(new.fib)) == (0, 0)

@@ -3,6 +3,7 @@
 import pytest
 from support.memory_networks import Alone, sent, shut
 
+from cbnet.network.forwarding.forwarding_table import predicate_of
 from cbnet.network.protocol.frames import (
     RefusedFrame,
     Subscribe,
@@ -41,14 +42,14 @@ def test_a_predicate_that_cannot_be_is_refused_and_the_link_goes_on(predicate, r
     assert (refused.frame, refused.number) == (20, 7)
     assert reason in refused.reason
     assert shut(done) == {}
-    assert len(new.router.subscriptions) == 0
+    assert len(new.router.fib) == 0
     assert sent(new.say(1, Subscribe(7, "x = 1", 0)), Subscribed) == [Subscribed(7, False, 1, [])]
 
 
 def test_a_refused_change_leaves_the_subscription_as_it_was():
     new = alone()
     new.say(1, Subscribe(7, "x = 1", 0), Subscribe(7, "x <", 0))
-    assert [str(predicate) for _, _, predicate in new.router.subscriptions.all()] == ["x = 1"]
+    assert [str(predicate_of(filters)) for _, _, filters in new.router.fib.local()] == ["x = 1"]
 
 
 def test_unsubscribing_is_answered():
@@ -63,7 +64,7 @@ def test_one_client_cannot_touch_the_subscriptions_of_another():
     new.client_link(2)
     new.say(1, Subscribe(7, "x = 1", 0))
     assert isinstance(sent(new.say(2, Unsubscribe(7)))[0], RefusedFrame)
-    assert len(new.router.subscriptions) == 1
+    assert len(new.router.fib) == 1
 
 
 def test_there_is_room_for_so_many_subscriptions_and_no_more(monkeypatch):

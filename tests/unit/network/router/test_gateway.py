@@ -24,10 +24,8 @@ def line(gateways=LINE_GATEWAYS, **options):
 
 def told(net, router):
     """Return the predicate of each interface of a router, on its first tree."""
-    streams, tree = net.memory.router(router).streams, net.memory.router(router).version.tree(0, router)
-    filters = {
-        each.to.neighbour: sorted(map(filter_from_bytes, streams.filters(each.to))) for each in streams.branches(tree)
-    }
+    fib, tree = net.memory.router(router).fib, net.memory.router(router).version.tree(0, router)
+    filters = {each.to.neighbour: sorted(map(filter_from_bytes, fib.filters(each.to))) for each in fib.interfaces(tree)}
     return {neighbour: str(Predicate(each)) for neighbour, each in filters.items() if each}
 
 

@@ -84,13 +84,13 @@ def test_listener_gets_deliveries_to_the_initial_predicate():
     client, router = lab.clients["c"], lab.memory.router("c")
     client.send(Subscribe(7, "", 0, True))
     lab.memory.run(1)
-    assert (len(router.subscriptions), router.subscriptions.initial_count) == (1, 2)
+    assert (len(router.fib), len(router.fib.initial)) == (1, 2)
     lab.check(MESSAGES)
     assert [delivery.subscription for delivery in client.deliveries] == [7, 7]
     assert len({delivery.message for delivery in client.deliveries}) == 2
     client.send(Unsubscribe(7))
     lab.memory.run(1)
-    assert len(router.subscriptions) == 0
+    assert len(router.fib) == 0
     lab.check(MESSAGES)
     assert len(client.deliveries) == 2
 

@@ -56,7 +56,7 @@ def test_the_same_rules_change_nothing():
     linked = Linked(subscribe="true")
     linked.say(1, Subscribe(7, "x = 1", 0))
     done = linked.reload(access(subscribe="true"))
-    assert (refusals(done), shut(done), len(linked.router.subscriptions)) == ([], {}, 1)
+    assert (refusals(done), shut(done), len(linked.router.fib)) == ([], {}, 1)
 
 
 def test_removed_client_is_told_and_closed_and_its_router_stays():
@@ -67,7 +67,7 @@ def test_removed_client_is_told_and_closed_and_its_router_stays():
     assert refusals(done) == [(1, 0, reason)] * 2
     assert shut(done) == {1: reason, 2: reason}
     assert [link.hello.name for link in linked.router.links.all()] == ["b"]
-    assert len(linked.router.subscriptions) == 0
+    assert len(linked.router.fib) == 0
 
 
 def test_client_with_a_new_token_must_use_it():
@@ -90,8 +90,8 @@ def test_subscriptions_and_offers_beyond_narrower_rights_are_refused_and_others_
     done = linked.reload(access(subscribe="x < 2 and x > 0", offer="x = 1"))
     assert [number for _, number, _ in refusals(done)] == [8, 18]
     assert "you may only subscribe to `x < 2 and x > 0`: `x > 0` also matches" in refusals(done)[0][2]
-    assert [id for _, id, _ in linked.router.subscriptions.all()] == [7]
-    assert [id for _, id, _ in linked.router.offers.all()] == [17]
+    assert [id for _, id, _ in linked.router.fib.local()] == [7]
+    assert [id for _, id, _ in linked.router.offer_fib.local()] == [17]
 
 
 def test_of_too_many_constraints_the_newest_subscriptions_go():

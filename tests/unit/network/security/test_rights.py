@@ -4,6 +4,7 @@ import pytest
 from support.memory_networks import Alone, sent, shut
 
 from cbnet import InputError, Message, covers, parse
+from cbnet.network.forwarding.forwarding_table import predicate_of
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
     Deliver,
@@ -257,7 +258,7 @@ def test_a_router_delivers_only_what_the_rights_allow():
 def test_a_denied_change_leaves_the_subscription_as_it_was():
     new = alone(subscribe=EU)
     new.say(1, Subscribe(7, 'region = "EU"', 0), Subscribe(7, "true", 0))
-    assert [str(predicate) for _, _, predicate in new.router.subscriptions.all()] == ['region = "EU"']
+    assert [str(predicate_of(filters)) for _, _, filters in new.router.fib.local()] == ['region = "EU"']
 
 
 def test_denied_message_is_dropped_and_refused_even_without_acknowledgement():

@@ -7,7 +7,7 @@ import pytest
 from cbnet import InputError, parse_filter
 from cbnet.language import Message
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
-from cbnet.network.announce.timed_table import TimedTable, empty_table
+from cbnet.network.forwarding.timed_table import TimedTable, empty_table
 from cbnet.routing.aggregation.aggregation import Aggregation, normalised
 from cbnet.routing.aggregation.match_slots import Slots
 

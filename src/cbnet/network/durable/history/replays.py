@@ -21,10 +21,10 @@ from msgspec.msgpack import Decoder
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
-from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.durable.history.history import History, is_note
 from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.forwarding.timed_table import empty_table
 
 _MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
 _MAX_READS = 8  # slices read at once: durable publishers wait for the same disk

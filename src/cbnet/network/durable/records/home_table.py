@@ -14,9 +14,9 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
-from cbnet.network.announce.timed_table import empty_table
 from cbnet.network.durable.journal import DropHome, SaveHome
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.linkstate.records import InstallOutcome, RecordTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_HOME_RECORDS, MAX_HOMES

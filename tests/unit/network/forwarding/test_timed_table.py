@@ -1,6 +1,6 @@
-import cbnet.network.announce.timed_table as timed
+import cbnet.network.forwarding.timed_table as timed
 from cbnet import parse
-from cbnet.network.announce.timed_table import TimedTable, empty_table
+from cbnet.network.forwarding.timed_table import TimedTable, empty_table
 
 
 def filled():
