@@ -3,11 +3,11 @@
 from random import Random
 
 import pytest
-from cbnet.network.announce.filter_counts import FilterCounts
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cbnet._kernels.filter_rows import FilterRows
+from cbnet.network.announce.subscriptions import FilterCounts
 
 
 def check(rows, expected):

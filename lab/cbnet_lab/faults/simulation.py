@@ -20,7 +20,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network import MemoryClient, MemoryNetwork, Router
-from cbnet.network.announce.subscriptions import Subscriptions
+from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.linkstate.versions import reachable_edges, tree_roots
 from cbnet.network.protocol.frames import LinkField
 from cbnet.network.simulation.memory_client import ReceivedMessage
@@ -128,7 +128,7 @@ class GroundTruth:
             subscribed[client.router] |= {(end.peer.link, id) for id in client.subscriptions}
             offered[client.router] |= {(end.peer.link, id) for id in client.offers}
         return all(
-            _held(router.subscriptions) == subscribed[name] and _held(router.offers) == offered[name]
+            _held(router.fib) == subscribed[name] and _held(router.offer_fib) == offered[name]
             for name, router in self.running().items()
         )
 
@@ -163,9 +163,9 @@ class GroundTruth:
         for name, router in self.running().items():
             for number, computed in enumerate(tables[name]):
                 view = router.version.tree(number, name)
-                interfaces = {} if view is None else {each.to.neighbour: each for each in router.streams.branches(view)}
+                interfaces = {} if view is None else {each.to.neighbour: each for each in router.fib.interfaces(view)}
                 for neighbour in interfaces.keys() | computed.keys():
-                    held = router.streams.filters(interfaces[neighbour].to) if neighbour in interfaces else None
+                    held = router.fib.filters(interfaces[neighbour].to) if neighbour in interfaces else None
                     if held != computed.get(neighbour, set()):
                         yield f"{name}, interface to {neighbour}"
 
@@ -224,8 +224,8 @@ def _table(scheme: Scheme, name: str) -> dict[str, set[bytes]]:
     return {str(graph.name(w)): set(map(filter_to_bytes, predicate)) for w, predicate in table.items()}
 
 
-def _held(subscriptions: Subscriptions) -> set[tuple[int, int]]:
-    return {(link, id) for link, id, _ in subscriptions.all() if isinstance(link, int)}
+def _held(fib: ForwardingTable) -> set[tuple[int, int]]:
+    return {(link, id) for link, id, _ in fib.local() if isinstance(link, int)}
 
 
 def _is_alive(end: ConnectionEnd) -> bool:

@@ -20,7 +20,7 @@ from hashlib import blake2b
 from itertools import zip_longest
 
 from cbnet.language.syntax.byte_form import DIGEST_BYTES, filters_digest
-from cbnet.network.announce.session_limits import FilterCount, sum_counts
+from cbnet.network.announce.filter_counts import FilterCount, sum_counts
 from cbnet.network.announce.streams import Incoming, StreamTable
 from cbnet.network.forwarding.forwarding_table import SideKey
 from cbnet.network.link.context import RouterContext

@@ -18,7 +18,7 @@ from cbnet._kernels.filter_rows import FilterRows
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load, total_load
+from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber, Subscriber, predicate_of
 from cbnet.routing.aggregation.aggregation import normalised
 
@@ -51,7 +51,7 @@ class Subscriptions:
         self.fib = fib
         for source in OWN_SOURCES:
             fib.aggregation.add_source(source, is_matched=False)
-        self._counts = {source: _FilterCounts() for source in OWN_SOURCES}
+        self._counts = {source: FilterCounts() for source in OWN_SOURCES}
         self._leaving: dict[int, Iterator[_Piece]] = {}  # pieces still to remove, by link of a client that has left
         self._settled = 0.0  # time of the last call of `fib.table.settle`
         self._loads: dict[Subscriber, FilterLoad] = {}
@@ -167,7 +167,7 @@ class Subscriptions:
         self.fib.aggregation.change(source, new, gone)
 
 
-class _FilterCounts:
+class FilterCounts:
     """The number of times that each of millions of filters was added and not removed."""
 
     def __init__(self) -> None:

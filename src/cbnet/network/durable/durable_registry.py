@@ -19,7 +19,7 @@ from cbnet.language.relations.covering import covers
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
-from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load
+from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.durable.history.history import History, StartPoint, no_history
 from cbnet.network.durable.history.history_copy import HistoryCopy, copy_key
 from cbnet.network.durable.history.replays import Replays

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
-from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad
+from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad
 from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.history.followers import Followers
 from cbnet.network.durable.history.history import no_history, open_history

@@ -21,13 +21,13 @@ from cbnet._kernels.fast_path import FastPath
 from cbnet.errors import InputError
 from cbnet.network.forwarding.forwarding_table import ForwardingTable, Interface, Matches
 from cbnet.network.forwarding.sent_packets import SentPackets
-from cbnet.network.forwarding.trace_steps import (
+from cbnet.network.forwarding.traces import (
     TraceReporter,
+    Traces,
     TraceStep,
     hypothetical_predicate,
     wants_hypothetically,
 )
-from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.linkstate.tree_view import TreeView
@@ -71,7 +71,9 @@ class Forwarder:
         traces: Traces,
         sent: SentPackets,
         fast: FastPath,
+        adopt: Callable[[], None],
     ) -> None:
+        """Initialise; adopt: adopts the newest topology at once."""
         self._context = context
         self._versions = versions
         self._fib = fib
@@ -80,8 +82,8 @@ class Forwarder:
         self._traces = traces
         self._sent = sent
         self._fast = fast
+        self._adopt = adopt
         self._retried: dict[tuple[str, int, int], None] = {}
-        self.adopt: Callable[[], None] = lambda: None  # adopts the newest topology at once
         self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # passes it to other domains
         self.on_durable: Callable[[Packet, Sequence[int]], None] = lambda *_: None  # stores it for some subscriptions
 
@@ -154,7 +156,7 @@ class Forwarder:
         self._context.counters[Event.PACKETS_RECEIVED] += 1
         tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
         if tree is None and self._versions.is_outdated:
-            self.adopt()
+            self._adopt()
             tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
         self._handle(packet, content, tree, neighbour)
 
@@ -279,7 +281,7 @@ class Forwarder:
             del self._retried[next(iter(self._retried))]
         self._retried[identity] = None
         if self._versions.is_outdated:
-            self.adopt()
+            self._adopt()
         return self._commit_again(packet, content, matches)
 
     def _commit_again(

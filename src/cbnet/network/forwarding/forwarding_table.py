@@ -7,7 +7,7 @@
 
 A router has one for messages, filled by subscriptions, and one for requests, filled by offers. Clients and the router
 itself fill the local interfaces (`announce.subscriptions`); streams of announcements fill the interfaces to neighbours
-(`announce.stream_table`). Every filter is in one match table, under a slot: the number of a local interface, or of the
+(`announce.streams`). Every filter is in one match table, under a slot: the number of a local interface, or of the
 set of streams that have the filter. So a message is matched once, against everything.
 
 Filters are kept in their byte form: objects for their parts would take several times the memory, and the garbage

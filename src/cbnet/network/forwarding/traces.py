@@ -1,6 +1,13 @@
-"""Traces of messages, collected for a client at the router where it publishes.
+"""Traces of messages: reports of the routers that one passes, collected for a client where it publishes.
 
-Every router that a traced packet passes reports a `Hop` (`trace_steps`). The reports list the next hops, so the
+    the reporter    at each router: its decisions and their reasons (the live form of `matching.explain`). For each
+                    neighbour on the packet's tree: the filter of its side that matched, or the nearest misses; the same
+                    for local subscriptions; and the reason for a drop
+    the collector   at the router of the client
+
+A trace may assume a hypothetical subscriber at some router.
+
+Every router that a traced packet passes reports a `Hop`. The reports list the next hops, so the
 collector knows which reports are missing; a trace ends when none is, or by timeout. In another domain the reports go to
 the gateway that brought the packet there, which relays them.
 """
@@ -8,16 +15,41 @@ the gateway that brought the packet there, which relays them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
 
 from cbnet.errors import InputError
+from cbnet.language.filter import MAX_EXAMINED, Filter
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.syntax.parser import parse
+from cbnet.matching.explain import explain
+from cbnet.network.forwarding.forwarding_table import (
+    ForwardingTable,
+    Interface,
+    InternalSubscriber,
+    Matches,
+    Subscriber,
+    predicate_of,
+)
 from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import DropReason
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
-from cbnet.network.protocol.frames import Hop, Trace, TracedFrame, TraceEnd, TraceMark, TraceReport
+from cbnet.network.linkstate.tree_view import TreeView
+from cbnet.network.protocol.content import Content
+from cbnet.network.protocol.fields import (
+    CAME_FROM_THERE,
+    LINK_DOWN,
+    MAX_BRANCHES,
+    MAX_EXAMPLES,
+    MAX_REASON_LENGTH,
+    NOT_KNOWN,
+)
+from cbnet.network.protocol.frames import Branch, Hop, Packet, Trace, TracedFrame, TraceEnd, TraceMark, TraceReport
+from cbnet.network.protocol.wire import WireError
 
 _MAX_TRACES = 64
 
@@ -108,3 +140,186 @@ def _name(network: str, came_from: str, router: str) -> str:
     if not came_from:
         return f"the gateway to {network}"
     return f"{network}/{router}" if network else router
+
+
+_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; fewer if attributes have several values
+_TOO_MANY = "the message has too many values to be explained"
+
+
+class TraceStep(NamedTuple):
+    """A router's handling of a traced packet."""
+
+    tree: TreeView | None  # None: this router knows no such tree
+    packet: Packet
+    mark: TraceMark
+    content: Content
+    came_from: str
+    sent: Sequence[Interface]  # of this tree, or of the one that the packet was committed to again
+    dropped: DropReason | None
+    matches: Matches
+    domains: Mapping[int, str]  # domains that it was passed to: their networks, by the side of the gateway
+
+
+class TraceReporter:
+    """Creates the reports of one router."""
+
+    def __init__(self, name: str, fib: ForwardingTable, links: LinkTable) -> None:
+        self._name = name
+        self._fib = fib
+        self._links = links
+
+    def hop(self, step: TraceStep) -> Hop:
+        """Return the report on a step."""
+        delivered, missed = self._local_results(step)
+        return Hop(
+            router=self._name,
+            came_from=step.came_from,
+            hops=step.packet.hops,
+            dropped="" if step.dropped is None else step.dropped.text,
+            tree=step.packet.tree if step.tree is None else step.tree.number,
+            root="" if step.tree is None else step.tree.root,
+            branches=self._branches(step),
+            delivered=delivered,
+            missed=missed,
+            hypothetical=self._hypothetical_results(step),
+            passed_to=self._passed(step),
+        )
+
+    def _branches(self, step: TraceStep) -> list[Branch]:
+        """Return the branches that the packet was sent to, then the others of its tree, each in order of neighbours."""
+        sent = {branch.to.neighbour: branch for branch in step.sent}
+        others = {
+            branch.to.neighbour: branch for branch in self._tree_branches(step) if branch.to.neighbour not in sent
+        }
+        ordered = [*sorted(sent.items()), *sorted(others.items())][:MAX_BRANCHES]
+        return [
+            Branch(name, name in sent, len(each.to.behind), self._reasons(step, each, is_sent=name in sent))
+            for name, each in ordered
+        ]
+
+    def _tree_branches(self, step: TraceStep) -> Sequence[Interface]:
+        return () if step.tree is None else self._fib.interfaces(step.tree)
+
+    def _reasons(self, step: TraceStep, branch: Interface, *, is_sent: bool) -> list[str]:
+        """Return the filter of a side that matches, or the nearest misses, or the reason why neither applies."""
+        if branch.to.neighbour == step.came_from and not is_sent:
+            return [CAME_FROM_THERE]
+        if branch.sources is None:
+            return [LINK_DOWN if branch.link is None else NOT_KNOWN]
+        predicate = self._predicate(branch)
+        filter = _matching(step.content, "", predicate)
+        is_wanted = filter is not None or wants_hypothetically(step.mark, branch.to.behind, step.content)
+        if is_wanted and not is_sent and branch.link is None:
+            return [LINK_DOWN]
+        if is_wanted:
+            return [_short(f"hypothetical subscriber at {step.mark.at}" if filter is None else str(filter))]
+        return nearest_misses(step.content, [("", predicate)])
+
+    def _predicate(self, branch: Interface) -> Predicate:
+        """Return the predicate of the side behind a branch, as far as it is searched."""
+        filters = self._fib.filters(branch.to)
+        return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
+
+    def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:
+        """Return the local subscriptions that match, and the nearest misses among the others."""
+        delivered: list[str] = []
+        others: list[tuple[str, Predicate]] = []
+        for subscriber, id, filters in self._fib.local():
+            name = self._subscription_name(subscriber, id)
+            if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains:
+                continue
+            predicate = predicate_of(filters)
+            if _is_matched(step.matches, subscriber, id):
+                delivered.append(_short(f"{name}: {_matching(step.content, name, predicate)}"))
+            else:
+                others.append((name, predicate))
+        more = len(delivered) - MAX_EXAMPLES
+        shown = delivered[:MAX_EXAMPLES] + ([f"… and {more:,} more"] if more > 0 else [])
+        return shown, nearest_misses(step.content, others)
+
+    def _passed(self, step: TraceStep) -> list[Branch]:
+        """Return the other networks that the packet was passed to."""
+        wanted = (
+            (id, predicate_of(filters))
+            for subscriber, id, filters in self._fib.local()
+            if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains
+        )
+        return [
+            Branch(step.domains[id], True, 0, [_short(str(_matching(step.content, "", predicate)))])
+            for id, predicate in wanted
+        ]
+
+    def _subscription_name(self, subscriber: Subscriber, id: int) -> str:
+        if isinstance(subscriber, InternalSubscriber):
+            return subscriber.value
+        return f"subscription {id} of {self._links.name(subscriber)}"
+
+    def _hypothetical_results(self, step: TraceStep) -> list[str]:
+        """Return whether the hypothetical subscriber matches: reported at its router and at the source."""
+        mark = step.mark
+        if not mark.predicate or self._name not in (mark.at, step.packet.source):
+            return []
+        behind = {self._name}.union(*(branch.to.behind for branch in self._tree_branches(step)))
+        if mark.at not in behind:
+            return [_short(f"router {mark.at!r} is not reachable")]
+        predicate = hypothetical_predicate(mark)
+        filter = _matching(step.content, mark.at, predicate)
+        if filter is not None:
+            return [_short(f"a subscriber at {mark.at}: {filter}")]
+        return nearest_misses(step.content, [(f"a subscriber at {mark.at}", predicate)])
+
+
+def wants_hypothetically(mark: TraceMark, nodes: frozenset[str], content: Content) -> bool:
+    """Return whether the hypothetical subscriber of a trace is at one of these nodes, and wants the message."""
+    if mark.at not in nodes:
+        return False
+    predicate = hypothetical_predicate(mark)
+    return _effort(content, predicate) <= _MAX_EXPLAINED and predicate.matches(content)
+
+
+def hypothetical_predicate(mark: TraceMark) -> Predicate:
+    """Return the predicate of a trace's hypothetical subscriber; empty if there is none."""
+    try:
+        return parse(mark.predicate) if mark.predicate else Predicate()
+    except InputError as error:
+        raise WireError(f"invalid predicate of a trace: {error.summary}") from None
+
+
+def nearest_misses(content: Content, named: Iterable[tuple[str, Predicate]]) -> list[str]:
+    """Return the filters with the fewest failures, each with its owner, if it has a name, and the failures."""
+    misses: list[tuple[int, str]] = []
+    searched = 0
+    for name, predicate in named:
+        searched += _effort(content, predicate)
+        if searched > _MAX_EXPLAINED:
+            break
+        nearest = explain(content, name, predicate).near_misses[:MAX_EXAMPLES]
+        misses += [(len(miss.failures), f"{name}: {miss}" if name else str(miss)) for miss in nearest]
+    fewest = min((count for count, _ in misses), default=0)
+    return [_short(text) for count, text in misses if count == fewest][:MAX_EXAMPLES]
+
+
+def _matching(content: Content, name: str, predicate: Predicate) -> Filter | str | None:
+    """Return the filter of a predicate that a message matches, if any."""
+    return _TOO_MANY if _effort(content, predicate) > _MAX_EXPLAINED else explain(content, name, predicate).filter
+
+
+def _effort(content: Content, predicate: Predicate) -> int:
+    """Return how many combinations of values an explanation may examine: one per filter, unless some have several."""
+    if not content.is_nested:
+        return len(predicate)
+    counts = {name: len(leaves) for name, leaves in content.leaves.items()}
+    combinations = (prod(counts.get(name, 1) for name in filter.names) for filter in predicate.filters)
+    return sum(min(MAX_EXAMINED, count) for count in combinations)
+
+
+def _is_matched(matches: Matches, subscriber: Subscriber, id: int) -> bool:
+    if isinstance(subscriber, int):
+        return id in matches.clients.get(subscriber, ())
+    if subscriber is InternalSubscriber.INITIAL:
+        return matches.is_initial
+    return id in (matches.durable if subscriber is InternalSubscriber.DURABLE else matches.domains)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_REASON_LENGTH else text[: MAX_REASON_LENGTH - 1] + "…"

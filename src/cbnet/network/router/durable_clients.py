@@ -1,10 +1,15 @@
-"""Handlers of client frames about durable subscriptions and acknowledged publishing."""
+"""Handlers of client frames about durable subscriptions and acknowledged publishing.
+
+A client draws a new publisher number each time it starts. A home knows a limited number of publishers, whatever their
+accounts; so a router lets the clients of one account use only a share of them in the time for which a home knows them.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
@@ -12,6 +17,7 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
+from cbnet.network.durable.storing.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
@@ -34,7 +40,6 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.protocol.reasons import refused
-from cbnet.network.router.account_publishers import AccountPublishers
 from cbnet.network.router.clients import PREDICATE_LIMITS
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
@@ -185,3 +190,27 @@ class DurableClientHandler:
 
     def _done(self, client: Link, number: int) -> Callable[[], None]:
         return partial(self._context.outbox.send, client.id, DurableRemoved(number))
+
+
+MAX_ACCOUNT_PUBLISHERS: Final = MAX_PUBLISHERS // 10
+
+
+class AccountPublishers:
+    """The publishers that the clients of one router use."""
+
+    def __init__(self, context: RouterContext) -> None:
+        self._context = context
+        self._used: dict[str, OrderedDict[int, float]] = {}  # by account: time of the last message; oldest first
+
+    def check(self, account: str, publisher: int) -> None:
+        """Record a message of a publisher; raise `Denied` if its account has too many others."""
+        now, used = self._context.now, self._used.setdefault(account, OrderedDict())
+        while used and now - next(iter(used.values())) >= PUBLISHER_AGE:
+            used.popitem(last=False)
+        if publisher not in used and len(used) >= MAX_ACCOUNT_PUBLISHERS:
+            raise Denied(
+                f"your clients are too many durable publishers: {len(used):,} in {PUBLISHER_AGE:,.0f} s",
+                hint="publish several messages over one client",
+            )
+        used[publisher] = now
+        used.move_to_end(publisher)

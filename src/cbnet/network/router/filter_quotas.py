@@ -16,7 +16,7 @@ from cbnet._kernels.plain_filter import is_plain
 from cbnet.errors import LimitError
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.announcements import Announcements
-from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load, total_load
+from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.link.link import Link

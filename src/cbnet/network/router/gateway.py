@@ -8,7 +8,14 @@ A gateway has a router in each of its domains, which are separate networks with 
 subscriptions and offers of one domain are registered at the gateway's routers in the others, exactly or as a summary
 (`outside`), and announced there. A change is acknowledged in its own domain once the others have confirmed it. Filters
 that other gateways have registered in a domain are part of it, so announcements reach any number of domains. Messages
-and requests that match cross over (`crossings`).
+and requests that match cross over:
+
+    message    matches a subscription of another domain; it enters that domain and follows its trees. It keeps its
+               identity (source, incarnation and number), so no router handles it twice, whichever path it takes
+    request    matches an offer of another domain; the gateway makes the request there, and returns the answer. If there
+               is no item, the next domain that offers it is tried, and then the rest of the domain it came from
+    report     of a traced message in another domain; it goes to the gateway there, and on to the domain that the
+               message came from
 
 The gateways agree on a tree (`gateway_tree`): in a cycle of domains, withdrawn filters would never expire, and
 acknowledgements would wait for each other. A gateway that is not active announces nothing and delays nothing.
@@ -19,19 +26,40 @@ new tree needs are known in all domains. The temporary cycle ends with this over
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
+
+from msgspec.structs import replace
 
 from cbnet.errors import InputError
 from cbnet.network.announce.exports import ExportChange
-from cbnet.network.protocol.fields import check_name
-from cbnet.network.router.crossings import Crossings, Side
+from cbnet.network.link.actions import Action
+from cbnet.network.protocol.fields import MAX_GATEWAYS, check_name
+from cbnet.network.protocol.frames import Hop, NoItem, Packet, ReplyFrame, Request, TraceReport
+from cbnet.network.protocol.pull_frames import Steps, with_step
 from cbnet.network.router.gateway_port import FilterChange, GatewayPort
 from cbnet.network.router.gateway_tree import TreePosition, tree_position
 from cbnet.network.router.outside import Outside
+from cbnet.network.router.router import Router
 
 _OVERLAP = 4.0  # seconds for which a gateway stays active on sides where the tree no longer needs it
+
+
+class Side(Protocol):
+    """A router in one of the domains, and its driver."""
+
+    @property
+    def router(self) -> Router:
+        """The router."""
+
+    @property
+    def now(self) -> float:
+        """The current time."""
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        """Perform actions of the router."""
 
 
 @dataclass
@@ -72,8 +100,10 @@ class Gateway:
         self._calls: list[tuple[int, Callable[[], None]]] = []  # for turns of the routers, by side
         self._is_scheduled = False
         for number in range(len(sides)):
-            self._port(number).exports.on_change = partial(self._changed, number)
-        self._crossings = Crossings(name, sides, self._post, lambda of, on: (of, on) in self._registrations)
+            port = self._port(number)
+            port.exports.on_change = partial(self._changed, number)
+            port.forwarder.on_leave = partial(self._message, number)
+            port.pulls.on_leave = partial(self._request, number)
 
     def tick(self) -> None:
         """Update the position in the tree, and register the changes that are due."""
@@ -107,6 +137,9 @@ class Gateway:
 
     def _port(self, number: int) -> GatewayPort:
         return self._sides[number].router.gateway_port
+
+    def _network(self, number: int) -> str:
+        return self._sides[number].router.settings.network
 
     def _post(self, number: int, call: Callable[[], None]) -> None:
         """Make a call in a turn of the router of one side: not at once, as another router may be in its turn."""
@@ -175,3 +208,63 @@ class Gateway:
             self._watch(of, on)
 
         self._post(on, partial(self._port(on).watch, confirmed))
+
+    # --- messages
+
+    def _message(self, of: int, packet: Packet, to: Sequence[int]) -> dict[int, str]:
+        """Send a packet to other sides; return their networks."""
+        entered = [on for on in to if (of, on) in self._registrations]
+        for on in entered:
+            self._post(on, partial(self._port(on).forwarder.enter, packet, partial(self._report, of, on, packet)))
+        return {on: self._network(on) for on in entered}
+
+    def _report(self, of: int, on: int, packet: Packet, hop: Hop) -> None:
+        """Send the report of a traced packet on one side to the side that it came from."""
+        assert packet.mark is not None
+        named = replace(hop, network=hop.network or self._network(on))
+        report = TraceReport(packet.source, 0, packet.mark.number, named)
+        self._post(of, partial(self._port(of).forwarder.report, report))
+
+    # --- requests
+
+    def _request(self, of: int, request: Request, to: Sequence[int]) -> bool:
+        """Send a request to the other sides that offer it, one after the other; return whether there are any."""
+        if self.name in request.gateways or len(request.gateways) >= MAX_GATEWAYS:
+            return False
+        offering = [on for on in to if (of, on) in self._registrations]
+        if offering:
+            self._ask(of, request, offering)
+        return bool(offering)
+
+    def _ask(self, of: int, request: Request, sides: Sequence[int]) -> None:
+        port, router = self._port(of), self._sides[of].router.settings.name
+        if not sides:
+            self._post(of, partial(port.pulls.go_on, request))
+            return
+        on, *others = sides
+        asked = with_step(request, router, f"passed to {self._network(on)}, which offers it")
+        answer = partial(self._answer, of, on, asked, others, self._sides[of].now)
+        sent = replace(asked, gateways=[*request.gateways, self.name])
+        self._post(on, partial(self._port(on).pulls.enter, sent, answer))
+
+    def _answer(
+        self, of: int, on: int, request: Request, others: Sequence[int], start: float, answer: ReplyFrame | NoItem
+    ) -> None:
+        """Return the answer to a request; if there is no item, try other sides."""
+        steps = self._named_steps(on, request, answer)
+        if isinstance(answer, ReplyFrame):
+            incarnation, number = request.incarnation, request.number
+            reply = replace(answer, to=request.source, hops=0, incarnation=incarnation, number=number, steps=steps)
+            self._post(of, partial(self._port(of).pulls.handle_reply, reply))
+            return
+        left = request.timeout - round((self._sides[of].now - start) * 1000)
+        if left > 0:  # else the requester has given up
+            tried = replace(request, tried=answer.tried, asked=answer.asked, timeout=left, steps=steps)
+            self._ask(of, tried, others)
+
+    def _named_steps(self, on: int, request: Request, answer: ReplyFrame | NoItem) -> Steps:
+        """Return the steps of a request and its answer, with the network of those on another side."""
+        if request.steps is None or answer.steps is None:
+            return None
+        network, there = self._network(on), answer.steps[len(request.steps) :]
+        return [*request.steps, *(replace(step, network=step.network or network) for step in there)]

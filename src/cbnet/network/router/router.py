@@ -31,8 +31,7 @@ from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.forwarding.sent_packets import SentPackets
-from cbnet.network.forwarding.trace_steps import TraceReporter
-from cbnet.network.forwarding.traces import Traces
+from cbnet.network.forwarding.traces import TraceReporter, Traces
 from cbnet.network.link.actions import Action
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
@@ -55,8 +54,7 @@ from cbnet.network.router.gateway_port import GatewayPort
 from cbnet.network.router.inquiries import Inquiries
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.router.rights_review import RightsReview
-from cbnet.network.router.status import router_status
-from cbnet.network.router.table_report import TableReport
+from cbnet.network.router.status import TableReport, router_status
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
 Handler: TypeAlias = Callable[[int, Any], None]
@@ -104,9 +102,16 @@ class Router:
         self._sent = SentPackets(self.links)
         self._fast = FastForwarding(context, self.links, self.versions, self.fib, self._sent)
         self._forwarder = Forwarder(
-            context, self.versions, self.fib, self._unicast, reporter, self._traces, self._sent, self._fast.path
+            context,
+            self.versions,
+            self.fib,
+            self._unicast,
+            reporter,
+            self._traces,
+            self._sent,
+            self._fast.path,
+            self._adopt,
         )
-        self._forwarder.adopt = self._adopt
         self.pulls = PullRouter(context, self.links, self.versions, self.offer_fib, self._unicast)
         self.durable = DurableRouter(
             context, self.links, self.versions, announcements, self._unicast, self._forwarder, journal

@@ -18,7 +18,7 @@ from cbnet.network.protocol.frames import (
     Subscribed,
     Unsubscribe,
 )
-from cbnet.network.router import account_publishers
+from cbnet.network.router import durable_clients
 from cbnet.network.security.rights import Rights
 
 DURABLE = "too many filters in all your subscriptions, durable ones included: {}; your limit is 3"
@@ -117,7 +117,7 @@ def test_a_filter_with_too_many_constraints_is_refused():
 
 
 def test_one_account_cannot_use_up_the_publishers_that_a_home_knows(monkeypatch):
-    monkeypatch.setattr(account_publishers, "MAX_ACCOUNT_PUBLISHERS", 2)
+    monkeypatch.setattr(durable_clients, "MAX_ACCOUNT_PUBLISHERS", 2)
     a = net()
     a.say(2, durable(1, "s", "x > 0"))
 

@@ -11,7 +11,7 @@ from itertools import count
 
 from cbnet.errors import LimitError
 from cbnet.language.syntax.byte_form import predicate_to_bytes
-from cbnet.network.announce.filter_load import NO_LOAD, FilterLoad, filter_load, total_load
+from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.durable.history.history import History
 from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.journal import Entry

@@ -1,5 +1,6 @@
-"""Load of a client's filters on a router: the number of filters and of their constraints.
+"""Counts of filters: their load on a router for the quotas of clients, and their size for the limits of sessions.
 
+The load is the number of filters and of their constraints.
 A tag counts as one constraint, and so does each 100 characters of a condition. A condition that relates several
 attributes counts 64 times as much, as it may be tested for many combinations of values. A filter counts as at least one
 constraint.
@@ -8,6 +9,7 @@ constraint.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import reduce
 from typing import Final, NamedTuple
 
 from cbnet._kernels.plain_filter import plain_parts
@@ -63,3 +65,35 @@ def _constraints(encoded: bytes) -> int:
             for condition in filter.conditions
         ),
     )
+
+
+class FilterCount(NamedTuple):
+    """A number of filters, and their size in bytes."""
+
+    filters: int
+    bytes: int
+
+    def plus(self, other: FilterCount) -> FilterCount:
+        """Return the sum."""
+        return FilterCount(self.filters + other.filters, self.bytes + other.bytes)
+
+    def minus(self, other: FilterCount) -> FilterCount:
+        """Return the difference, at least 0."""
+        return FilterCount(max(0, self.filters - other.filters), max(0, self.bytes - other.bytes))
+
+    def exceeds(self, limit: FilterCount) -> bool:
+        """Return whether either number exceeds its limit."""
+        return self.filters > limit.filters or self.bytes > limit.bytes
+
+
+NOTHING = FilterCount(0, 0)
+
+
+def sum_counts(counts: Iterable[FilterCount]) -> FilterCount:
+    """Return the sum of several counts."""
+    return reduce(FilterCount.plus, counts, NOTHING)
+
+
+def count(filters: Collection[bytes]) -> FilterCount:
+    """Return the number of filters, and their size in bytes."""
+    return FilterCount(len(filters), sum(map(len, filters)))
