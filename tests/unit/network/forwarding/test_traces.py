@@ -3,7 +3,7 @@
 import pytest
 from support.memory_networks import Alone, Lab, sent, shut
 
-from cbnet.network.forwarding import trace_steps as hops_module
+from cbnet.network.forwarding import traces as hops_module
 from cbnet.network.protocol.fields import CAME_FROM_THERE
 from cbnet.network.protocol.frames import (
     Branch,
