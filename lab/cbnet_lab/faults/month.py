@@ -2,7 +2,7 @@
 
 Routers and clients run in memory. Links, routers and clients fail at random times and are repaired, while messages are
 published and items requested at a steady rate. Whether the network has settled, that is, every router knows the actual
-state, is read from the simulation (`ground_truth`). After the last change it must have settled within `MAX_RECOVERY`.
+state, is read from the simulation (`simulation`). After the last change it must have settled within `MAX_RECOVERY`.
 """
 
 from __future__ import annotations
