@@ -29,9 +29,9 @@ import numpy as np
 
 from cbnet.errors import InputError
 from cbnet.network import ProcessNetwork
-from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import drops
 from cbnet.topology import Graph, bridges, components, topology
+from cbnet_lab.bench.network.load_clients import Order
 from cbnet_lab.bench.network.load_processes import ReceivedDeliveries, network_load
 from cbnet_lab.bench.network.throughput import PATIENT, counters_of, traffic_of
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries

@@ -27,7 +27,7 @@ from websockets.sync.client import connect as connect_socket
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.blocking_client import Client
-from cbnet.network.client.load_clients import DeliveryCount, Order, Pace
+from cbnet_lab.bench.network.load_clients import DeliveryCount, Order, Pace
 from cbnet_lab.bench.network.traffic import Traffic, expected_deliveries
 from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.result_table import FLAT, ResultTable

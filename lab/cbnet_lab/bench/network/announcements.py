@@ -27,9 +27,9 @@ from cbnet.language.relations.reduction import reduce
 from cbnet.language.syntax.byte_form import canonical_filter, filter_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network import Client, ProcessNetwork, Status, Subscription, connect
-from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event
 from cbnet.topology import Graph, topology
+from cbnet_lab.bench.network.load_clients import Order
 from cbnet_lab.bench.network.throughput import PATIENT, statuses_of
 from cbnet_lab.bench.network.traffic import (
     DeliveryCheck,

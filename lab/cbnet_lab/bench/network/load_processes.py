@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from cbnet.network.client.load_clients import Deliveries, DeliveryCount, Order, PublishTiming, publish, receive
 from cbnet.network.transport.event_loop import run
+from cbnet_lab.bench.network.load_clients import Deliveries, DeliveryCount, Order, PublishTiming, publish, receive
 from cbnet_lab.bench.network.traffic import ExpectedDeliveries, Traffic
 from cbnet_lab.bench.plans import NetworkBenchPlan
 from cbnet_lab.bench.processes import SPAWN, WorkerProcess

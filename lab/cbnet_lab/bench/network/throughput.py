@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Status, statuses
-from cbnet.network.client.load_clients import Order
 from cbnet.network.link.counters import Event, drops
 from cbnet.topology import topology
+from cbnet_lab.bench.network.load_clients import Order
 from cbnet_lab.bench.network.load_processes import LoadProcesses, network_load
 from cbnet_lab.bench.network.traffic import (
     DeliveryCheck,

@@ -26,10 +26,10 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import FilterAnalysis, satisfiable
 from cbnet.language.syntax.parser import parse
 from cbnet.matching import Table, reference
-from cbnet.network.client.load_clients import Order
 from cbnet.pipeline.population.application_models import default_models
 from cbnet.pipeline.population.user_model import user_sets
 from cbnet_lab.bench.matching.oracle import Oracle
+from cbnet_lab.bench.network.load_clients import Order
 from cbnet_lab.workload import Forwarding2002, as_messages, messages, mix
 from cbnet_lab.workload import filters as filter_table
 from cbnet_lab.workload import filters as table_of

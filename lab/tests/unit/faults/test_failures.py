@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cbnet.network.client.load_clients import Order, PublishTiming
+from cbnet_lab.bench.network.load_clients import Order, PublishTiming
 from cbnet_lab.bench.network.load_processes import ReceivedDeliveries
 from cbnet_lab.bench.network.traffic import Traffic
 from cbnet_lab.faults.failures import _check, _in_flight, _missed

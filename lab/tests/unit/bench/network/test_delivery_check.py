@@ -1,6 +1,6 @@
 import numpy as np
 
-from cbnet.network.client.load_clients import Order
+from cbnet_lab.bench.network.load_clients import Order
 from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries
 
 # Two contents, three subscribers: the first content goes to 0 and, by two subscriptions, to 2; the other to 1.
