@@ -114,7 +114,10 @@ def test_removed_client_is_closed_with_the_reason(router):
             "clients.toml:5: unknown key 'publsh' in [clients.ticker]; did you mean 'publish'?",
         ),
         (lambda router: router.write(trees=2), "trees is 2 in "),
-        (lambda router: router.write(queue_bytes=0), "a.toml: `session_filters`, `session_bytes` or `queue_bytes` is"),
+        (
+            lambda router: router.write(queue_bytes=0),
+            "a.toml:5: `session_filters`, `session_bytes` or `queue_bytes` is",
+        ),
     ],
 )
 def test_mistake_changes_nothing_and_is_explained(router, change, reason):

@@ -17,13 +17,12 @@ from starlette.requests import HTTPConnection
 
 from cbnet.errors import InputError
 from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.client_link import client_hello
 from cbnet.network.client.durable_publishing import DurablePublisher, new_publisher
 from cbnet.network.errors import NotConnected, Refused
 from cbnet.network.http.http_connection import HttpConnection, HttpConnections
 from cbnet.network.http.problems import Problem
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Hello
-from cbnet.network.protocol.wire import VERSION
 from cbnet.network.security.rights import Rights
 from cbnet.network.security.tls import certificate_names
 from cbnet.network.transport.connection import Connection
@@ -126,7 +125,7 @@ class HttpLinks:
     def _rights(self, connection: HttpConnection, token: str) -> Rights:
         """Return the rights of a client; raise a `Problem` if it is unknown."""
         network = self._router.router.settings.network
-        hello = Hello(VERSION, VERSION, "client", "http", network, 0, 0, "", token)
+        hello = client_hello("http", network, token)
         try:
             return self._router.router.links.access.admit(hello, certificate_names(connection.transport)).rights
         except InputError as error:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cbnet.language.message import Message
+from cbnet.network.client.client_link import client_hello
 from cbnet.network.protocol.frames import (
     Answer,
     Deliver,
     Frame,
-    Hello,
     HolderRequest,
     ItemField,
     OfferFrame,
@@ -25,7 +25,7 @@ from cbnet.network.protocol.frames import (
     Withdraw,
 )
 from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
-from cbnet.network.protocol.wire import VERSION
+from cbnet.network.protocol.wire import WireError
 from cbnet.network.simulation.memory_network import REDIAL, TICK, ConnectionEnd, MemoryNetwork
 
 Handler = Callable[[Message], ItemField | None]
@@ -180,22 +180,19 @@ class MemoryClient:
         """Send the Hello, subscriptions and offers."""
         self._end = end
         self._last_received = self._memory.now
-        self.send(
-            Hello(
-                low=VERSION,
-                high=VERSION,
-                role="client",
-                name=self.name,
-                network=self._host.settings.network,
-                incarnation=0,
-                link=0,
-                scheme="",
-            )
-        )
+        self.send(client_hello(self.name, self._host.settings.network, ""))
         for id, predicate in self.subscriptions.items():
             self.send(Subscribe(id, predicate, 0))
         for id, (predicate, _) in self.offers.items():
             self.send(OfferFrame(id, predicate, 0))
+
+    def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
+        """Record frames."""
+        try:
+            for frame in end.reader.feed(data):
+                self.received(end, frame)
+        except WireError as error:
+            raise AssertionError(f"a router has sent invalid bytes to {self.name}: {error.reason}") from None
 
     def received(self, end: ConnectionEnd, frame: Frame) -> None:
         """Record a frame."""
@@ -222,10 +219,6 @@ class MemoryClient:
     def _answer(self, frame: HolderRequest) -> None:
         _, handler = self.offers.get(frame.offer, ("", lambda _: None))
         self.send(Answer(frame.number, handler(request_from_bytes(frame.request).content)))
-
-    def failed(self, end: ConnectionEnd, reason: str) -> None:
-        """Fail the test: a router has sent invalid bytes."""
-        raise AssertionError(f"link {end.link} of {self.name}: {reason}")
 
     def closed(self, end: ConnectionEnd) -> None:
         """Handle the end of the connection."""

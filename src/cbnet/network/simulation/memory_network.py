@@ -18,11 +18,10 @@ from typing import Protocol
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
-from cbnet.network.link.actions import Action, Send
+from cbnet.network.link.actions import Action
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import FRAMES, Close, Frame, frame_number
-from cbnet.network.protocol.reasons import ReasonCode
-from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, WireError, encode
+from cbnet.network.protocol.frames import FRAMES, Frame, frame_number
+from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, encode
 from cbnet.network.router.router import Router
 from cbnet.network.simulation.byte_router import ByteRouter, Sent
 from cbnet.network.simulation.memory_disk import MemoryDisk
@@ -40,11 +39,8 @@ class MemoryPeer(Protocol):
     def opened(self, end: ConnectionEnd) -> None:
         """Handle a new connection."""
 
-    def received(self, end: ConnectionEnd, frame: Frame) -> None:
-        """Handle a frame."""
-
-    def failed(self, end: ConnectionEnd, reason: str) -> None:
-        """Handle bytes that are not a valid frame."""
+    def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
+        """Handle some frames."""
 
     def closed(self, end: ConnectionEnd) -> None:
         """Handle a closed connection."""
@@ -60,7 +56,7 @@ class ConnectionEnd:
         self.is_open = True
         self.is_lost = False  # nothing sent from this end arrives
         self.delay = delay
-        self.reader = FrameReader()
+        self.reader = FrameReader()  # of a client
         self.last_arrival = 0.0  # time, at the peer
 
 
@@ -81,7 +77,7 @@ class Host:
         self.data = data
         self.disk = disk
         self.router: Router | None = None
-        self.bytes: ByteRouter | None = None  # the router, if plain messages take the fast path
+        self.bytes: ByteRouter | None = None  # the running router behind its links
         self.clock_offset = 0.0  # seconds
         self.ends: dict[int, ConnectionEnd] = {}
 
@@ -95,31 +91,17 @@ class Host:
         self.ends[end.link] = end
         if self.bytes is not None:
             self._send(self.bytes.opened(end.link, self.now))
-        elif self.router is not None:
-            self.perform(self.router.opened(end.link, self.now))
-
-    def received(self, end: ConnectionEnd, frame: Frame) -> None:
-        """Pass a frame to the router."""
-        if self.router is not None:
-            self.perform(self.router.received(end.link, frame, self.now))
 
     def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Pass bytes to the router."""
         if self.bytes is not None:
             self._send(self.bytes.received(end.link, data, self.now))
 
-    def failed(self, end: ConnectionEnd, reason: str) -> None:
-        """Report invalid bytes to the router."""
-        if self.router is not None:
-            self.perform(self.router.failed(end.link, reason, ReasonCode.PROTOCOL, self.now))
-
     def closed(self, end: ConnectionEnd) -> None:
         """Report a closed connection to the router."""
         self.ends.pop(end.link, None)
         if self.bytes is not None:
             self._send(self.bytes.closed(end.link, self.now))
-        elif self.router is not None:
-            self.perform(self.router.closed(end.link, self.now))
 
     def journalled(self, event: JournalEvent) -> None:
         """Pass an event of the disk to the router."""
@@ -137,17 +119,6 @@ class Host:
         """Perform the actions of the router."""
         if self.bytes is not None:
             self._send(self.bytes.performed(actions))
-            return
-        for action in actions:
-            end = self.ends.get(action.link)
-            if end is None:
-                continue
-            if isinstance(action, Send):
-                self._memory.send(end, action.frame)
-            else:
-                self._memory.send(end, Close(action.reason))
-                self.ends.pop(action.link, None)
-                self._memory.close(end)
 
     def _send(self, all: Iterable[Sent]) -> None:
         for each in all:
@@ -218,7 +189,7 @@ class MemoryNetwork:
         incarnation = self.random.getrandbits(62)
         journal = None if host.disk is None else OpenJournal(host.disk, host.disk.start(host.journalled))
         host.router = Router(host.settings, incarnation, data=host.data, journal=journal)
-        host.bytes = ByteRouter(host.router) if self.is_fast else None
+        host.bytes = ByteRouter(host.router, is_fast=self.is_fast)
         host.tick()
         return host.router
 
@@ -332,16 +303,8 @@ class MemoryNetwork:
         self._at(end.last_arrival, arrived)
 
     def _receive(self, end: ConnectionEnd, data: bytes) -> None:
-        if not end.is_open:
-            return
-        if isinstance(end.owner, Host) and end.owner.bytes is not None:
+        if end.is_open:
             end.owner.received_bytes(end, data)
-            return
-        try:
-            for frame in end.reader.feed(data):
-                end.owner.received(end, frame)
-        except WireError as error:
-            end.owner.failed(end, error.reason)
 
     def _close(self, end: ConnectionEnd) -> None:
         if end.is_open:

@@ -16,6 +16,7 @@ from cbnet.network.protocol.frames import (
     RefusedFrame,
     Subscribed,
 )
+from cbnet.network.protocol.wire import encode
 
 
 def receipt(client, number):
@@ -310,7 +311,7 @@ def test_a_message_that_is_held_back_is_dropped_if_its_source_does_not_send_it_a
     def arrive(number, previous):
         mark = DurableMark(1, {"b": previous}, False)
         packet = Packet("a", 77, number, 1, 0, 0, 0, {"x": 1}, [], b"%d" % number, durable=mark)
-        host.received(link, packet)
+        host.received_bytes(link, encode(packet))
         net.run(1)
 
     arrive(2, previous=1)

@@ -11,6 +11,7 @@ from cbnet.network.durable.journal import SaveHome
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import MAX_SEQUENCE
 from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
+from cbnet.network.protocol.wire import encode
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import TICK, Host
 
@@ -276,7 +277,7 @@ def test_a_version_that_is_being_written_is_not_made_again():
     present = host.router.durable.records.table.get("c")
     assert (present.sequence, len(versions)) == (2, 2)  # version 3 is being written
     end = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["b"])
-    host.received(end, HomeRecord("c", present.incarnation + 1, present.sequence, "", [], []))
+    host.received_bytes(end, encode(HomeRecord("c", present.incarnation + 1, present.sequence, "", [], [])))
     net.run(10)
     assert len(versions) == len({*versions}) >= 2
     assert agreed(net, "c") == ["one", "three", "two"]

@@ -14,6 +14,7 @@ from cbnet.network.protocol.frames import (
     Replaying,
     Subscribed,
 )
+from cbnet.network.protocol.wire import encode
 
 FIRST = HistoryStart()
 
@@ -168,7 +169,7 @@ def test_a_message_that_is_held_back_reaches_a_subscription_that_begins_meanwhil
     link = next(end for end in host.ends.values() if end.peer.owner is net.memory.hosts["a"])
 
     def arrive(number, previous):
-        host.received(link, packet(number, DurableMark(1, {"b": previous}, False)))
+        host.received_bytes(link, encode(packet(number, DurableMark(1, {"b": previous}, False))))
         net.run(1)
 
     arrive(2, previous=1)  # waits for the one before

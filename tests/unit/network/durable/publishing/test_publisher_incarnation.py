@@ -9,6 +9,7 @@ from cbnet.network.client.durable_publishing import new_publisher
 from cbnet.network.durable.publishing.publisher_incarnation import publisher_incarnation
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet
+from cbnet.network.protocol.wire import encode
 
 
 def test_an_incarnation_is_the_documented_function_of_the_number():
@@ -59,7 +60,9 @@ def test_a_home_says_of_no_message_below_the_floor_that_it_is_stored():
 
     def arrive(number, floor):
         mark = DurableMark(floor, {"b": 0}, False)
-        host.received(link, Packet("a", 77, number, 1, 0, 0, 0, {"x": 1}, [], b"%d" % number, durable=mark))
+        host.received_bytes(
+            link, encode(Packet("a", 77, number, 1, 0, 0, 0, {"x": 1}, [], b"%d" % number, durable=mark))
+        )
         net.run(1)
 
     arrive(1, floor=1)

@@ -5,6 +5,7 @@ from support.durable_networks import DurableLab, payloads
 from cbnet.network.durable.storing import refused_messages
 from cbnet.network.durable.storing.refused_messages import RefusedMessages
 from cbnet.network.protocol.frames import DurableLimits, DurableMark, Packet
+from cbnet.network.protocol.wire import encode
 
 FULL = "durable subscription billing is full: 1 messages, 9 bytes"
 
@@ -26,7 +27,9 @@ class Copies:
         self.answers.clear()
         link = next(end for end in self.host.ends.values() if end.peer.owner is self.net.memory.hosts["a"])
         mark = DurableMark(floor, {"b": previous}, False)
-        self.host.received(link, Packet("a", 77, number, 1, 0, 0, 0, {"x": 1}, [], b"%d" % number, durable=mark))
+        self.host.received_bytes(
+            link, encode(Packet("a", 77, number, 1, 0, 0, 0, {"x": 1}, [], b"%d" % number, durable=mark))
+        )
         self.net.run(0.5)
         return [(each.number, each.problem) for each in self.answers]
 
