@@ -17,6 +17,7 @@ from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.silent_neighbours import NO_STREAM, SilentNeighbours
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
 from cbnet.network.link.context import RouterContext
+from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_FRAME_STREAMS, MAX_WAITING_LINKS
@@ -46,20 +47,18 @@ class Acknowledgements:
         self._found: dict[Incoming, list[Outgoing] | None] = {}  # results of `_beyond`
         self.advanced: dict[Outgoing, None] = {}  # streams whose acknowledgement advanced in this turn
 
-    def receive(self, link: int, frame: AnnounceAck) -> None:
+    def receive(self, link: Link, frame: AnnounceAck) -> None:
         """Record a neighbour's acknowledgements."""
-        known = self._links.get(link)
-        assert known is not None
         for ack in frame.acks:
-            stream = self._streams.to_number.get((known.session, ack.number))
+            stream = self._streams.to_number.get((link.session, ack.number))
             if stream is not None:  # else it has ended
                 stream.acknowledge(min(ack.sequence, stream.sequence), ack.version, self._versions.newest.id)
                 self.advanced[stream] = None
                 self.consider(each for each in stream.feeds if stream in each.blockers.values())
         for report in frame.waiting:
-            stream = self._streams.to_number.get((known.session, report.number))
+            stream = self._streams.to_number.get((link.session, report.number))
             if report.number == NO_STREAM:
-                self._silent.report(known.session, report.links)
+                self._silent.report(link.session, report.links)
             elif stream is not None:
                 stream.waiting = report.links
 

@@ -69,7 +69,7 @@ class Announcements:
         if data.predicate.filters:
             self.subscriptions.set(InternalSubscriber.INITIAL, 0, map(filter_to_bytes, data.predicate.filters))
 
-    def open_session(self, link: int) -> None:
+    def open_session(self, link: Link) -> None:
         """Start announcing to a neighbour."""
         self.announcer.open_session(link)
         self.acknowledgements.consider_all()

@@ -29,6 +29,7 @@ from cbnet.network.announce.subscriptions import OWN_SOURCES
 from cbnet.network.forwarding.forwarding_table import SideKey
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
+from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
@@ -78,9 +79,9 @@ class Announcer:
         self._may_open = True
         self._streams.forget_interfaces()
 
-    def open_session(self, link: int) -> None:
+    def open_session(self, link: Link) -> None:
         """Send a neighbour the digests of the contents of its streams that this router still holds."""
-        self._context.outbox.send(link, Held(self.retained.listed(self._links.name(link), self._context.now)))
+        self._context.outbox.send(link.id, Held(self.retained.listed(link.name, self._context.now)))
         self.links_changed()
 
     def close_session(self, session: int) -> None:
@@ -99,28 +100,23 @@ class Announcer:
         self._has_lost = True
         self.links_changed()
 
-    def held(self, link: int, frame: Held) -> None:
+    def held(self, link: Link, frame: Held) -> None:
         """Record which contents a neighbour still holds."""
-        known = self._links.get(link)
-        assert known is not None
-        self.retained.hold(known.session, frame.contents, self._context.now)
+        self.retained.hold(link.session, frame.contents, self._context.now)
         self._may_open = True
 
-    def receive(self, link: int, frame: Announce) -> None:
+    def receive(self, link: Link, frame: Announce) -> None:
         """Handle changes to a neighbour's streams."""
-        known = self._links.get(link)
-        assert known is not None
-        neighbour = self._links.name(link)
-        self.silent.hear(known.session)
+        self.silent.hear(link.session)
         for change in frame.changes:
-            stream = self._receiver.receive(neighbour, known.session, frame, change)
+            stream = self._receiver.receive(link.name, link.session, frame, change)
             if stream is not None:
                 self._changed[stream] = None
                 if stream.sequence == 1:
                     self._streams.open_incoming(stream)
                     self._may_open = True
         for number in frame.ended:
-            self._receive_end(known.session, number)
+            self._receive_end(link.session, number)
 
     def finish_turn(self) -> list[Incoming]:
         """Send the changes of this turn; return the incoming streams whose acknowledgement may advance."""

@@ -104,7 +104,7 @@ class DurableRouter:
 
     # --- events
 
-    def stored(self, _: int, frame: Stored) -> None:
+    def stored(self, _: Link, frame: Stored) -> None:
         """Handle the answer of a home, or forward it."""
         self._unicast.receive(frame, self.publications.stored)
 

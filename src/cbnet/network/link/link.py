@@ -68,6 +68,11 @@ class Link:
         return self.output.traffic
 
     @property
+    def name(self) -> str:
+        """The name of the peer; `?` before its Hello."""
+        return "?" if self.hello is None else self.hello.name
+
+    @property
     def is_router(self) -> bool:
         """Whether the peer is known to be a router."""
         return self.hello is not None and self.hello.role == "router"

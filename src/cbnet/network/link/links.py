@@ -71,7 +71,7 @@ class LinkTable:
     def name(self, link: int) -> str:
         """Return the name of the peer."""
         known = self._all.get(link)
-        return "?" if known is None or known.hello is None else known.hello.name
+        return "?" if known is None else known.name
 
     def routers(self) -> list[int]:
         """Return the links to routers."""
@@ -123,10 +123,9 @@ class LinkTable:
     def _sessions(self, neighbour: str) -> list[int]:
         return sorted(link.session for link in self._by_neighbour[neighbour])
 
-    def of_same_client(self, link: int) -> list[int]:
+    def of_same_client(self, link: Link) -> list[int]:
         """Return all links of the client that has this link; without an account, only this one."""
-        known = self._all.get(link)
-        return self._by_account.get(known.account if known else "", [link])
+        return self._by_account.get(link.account, [link.id])
 
     def all(self) -> list[Link]:
         """Return the links whose peer is known."""
@@ -187,8 +186,8 @@ class LinkTable:
         """Handle the answer to a ping; warn if it proves that two routers have the same name."""
         if link.challenge and pong.number >= link.challenge:
             link.challenge = 0
-            reason = f"two routers named {self.name(link.id)!r} are linked to this one; rename one of them"
-            self._context.warn("duplicate neighbour", name=self.name(link.id), reason=reason)
+            reason = f"two routers named {link.name!r} are linked to this one; rename one of them"
+            self._context.warn("duplicate neighbour", name=link.name, reason=reason)
 
     def _admit(self, link: Link, hello: Hello) -> Hello:
         """Return the `Hello` of an admitted peer, with its true name and without its token; refuse others."""

@@ -19,6 +19,7 @@ from cbnet.errors import InputError
 from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
+from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Answer, HolderRequest, ItemField, ReplyFrame, Request
@@ -73,10 +74,10 @@ class Holders:
         """Ask a local holder for the item of a request."""
         self._ask_next(request, set())
 
-    def answer(self, link: int, frame: Answer) -> None:
+    def answer(self, link: Link, frame: Answer) -> None:
         """Handle the answer of a holder."""
         entry = self._open.get(frame.number)
-        if entry is None or entry.link != link:
+        if entry is None or entry.link != link.id:
             self._context.drop(DropReason.UNEXPECTED_ANSWER)
             return
         self._end(frame.number)

@@ -59,16 +59,16 @@ class PullRouter:
 
     # --- frames
 
-    def begin(self, link: int, frame: PullFrame) -> None:
+    def begin(self, link: Link, frame: PullFrame) -> None:
         """Send a request of a local client; raise a `LimitError` if too many are open."""
-        self._visit(self.requesters.begin(link, frame, self._links.of_same_client(link)))
+        self._visit(self.requesters.begin(link.id, frame, self._links.of_same_client(link)))
 
-    def request(self, _: int, frame: Request) -> None:
+    def request(self, _: Link, frame: Request) -> None:
         """Handle a request from a neighbour."""
         request_from_bytes(frame.request)  # raises if it is invalid
         self._visit(frame)
 
-    def reply(self, _: int, frame: ReplyFrame) -> None:
+    def reply(self, _: Link, frame: ReplyFrame) -> None:
         """Handle a reply from a neighbour."""
         try:
             is_match = request_from_bytes(frame.request).filter.matches(Content(frame))
@@ -79,7 +79,7 @@ class PullRouter:
         else:
             self._context.drop(DropReason.REPLY_MISMATCH)
 
-    def no_item(self, _: int, frame: NoItem) -> None:
+    def no_item(self, _: Link, frame: NoItem) -> None:
         """Handle a neighbour's report that there is no reply."""
         self._unicast.receive(frame, self.requesters.no_item)
 

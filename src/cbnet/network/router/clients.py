@@ -20,7 +20,7 @@ from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
-from cbnet.network.link.links import LinkTable
+from cbnet.network.link.link import Link
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH
@@ -51,7 +51,7 @@ from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.filter_quotas import FilterQuotas
-from cbnet.network.security.rights import ALL_RIGHTS, Denied, Rights
+from cbnet.network.security.rights import ALL_RIGHTS, Denied
 
 PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
@@ -79,7 +79,6 @@ class ClientHandler:
     def __init__(
         self,
         context: RouterContext,
-        links: LinkTable,
         announcements: Announcements,
         forwarder: Forwarder,
         traces: Traces,
@@ -89,7 +88,6 @@ class ClientHandler:
     ) -> None:
         self._context = context
         self._quotas = quotas
-        self._links = links
         self._durable = durable
         self._subscriptions = announcements.subscriptions
         self._offers = announcements.offers
@@ -98,7 +96,7 @@ class ClientHandler:
         self._traces = traces
         self._pulls = pulls
 
-    def subscribe(self, link: int, frame: Subscribe) -> None:
+    def subscribe(self, link: Link, frame: Subscribe) -> None:
         """Register a subscription; if the client waits for confirmation, answer later."""
         try:
             filters = self._checked(link, frame)
@@ -106,123 +104,114 @@ class ClientHandler:
             self.refuse(link, frame, frame.id, error)
             return
         if frame.is_initial:
-            self._subscriptions.listen(link, frame.id)
+            self._subscriptions.listen(link.id, frame.id)
         else:
-            self._subscriptions.set(link, frame.id, filters)
+            self._subscriptions.set(link.id, frame.id, filters)
         self._answer(link, frame, SUBSCRIPTION, filters)
 
-    def unsubscribe(self, link: int, frame: Unsubscribe) -> None:
+    def unsubscribe(self, link: Link, frame: Unsubscribe) -> None:
         """Remove a subscription; a durable one stays, and the client is detached from it."""
-        if self._durable.detach(link, frame.id) or self._subscriptions.remove(link, frame.id):
-            self._confirmations.cancel(link, SUBSCRIPTION, frame.id)
-            self._context.outbox.send(link, Unsubscribed(frame.id))
+        if self._durable.detach(link.id, frame.id) or self._subscriptions.remove(link.id, frame.id):
+            self._confirmations.cancel(link.id, SUBSCRIPTION, frame.id)
+            self._context.outbox.send(link.id, Unsubscribed(frame.id))
         else:
             self.refuse(link, frame, frame.id, Refusal(f"unknown subscription {frame.id}", ReasonCode.UNKNOWN))
 
-    def offer(self, link: int, frame: OfferFrame) -> None:
+    def offer(self, link: Link, frame: OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
         try:
             filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-            _check_count("offers", self._offers.count(link))
-            self._quotas.check_offer(link, filters, self._offers.load_of(link, frame.id))
-            if self._rights(link).offer is not None:
-                self._rights(link).check_offer(parse(frame.predicate, PREDICATE_LIMITS))
+            _check_count("offers", self._offers.count(link.id))
+            self._quotas.check_offer(link, filters, self._offers.load_of(link.id, frame.id))
+            if link.rights.offer is not None:
+                link.rights.check_offer(parse(frame.predicate, PREDICATE_LIMITS))
         except InputError as error:
             self.refuse(link, frame, frame.id, error)
             return
-        self._offers.set(link, frame.id, filters)
+        self._offers.set(link.id, frame.id, filters)
         self._answer(link, frame, OFFER, filters)
 
-    def withdraw(self, link: int, frame: Withdraw) -> None:
+    def withdraw(self, link: Link, frame: Withdraw) -> None:
         """Remove an offer."""
-        if self._offers.remove(link, frame.id):
-            self._confirmations.cancel(link, OFFER, frame.id)
-            self._context.outbox.send(link, Withdrawn(frame.id))
+        if self._offers.remove(link.id, frame.id):
+            self._confirmations.cancel(link.id, OFFER, frame.id)
+            self._context.outbox.send(link.id, Withdrawn(frame.id))
         else:
             self.refuse(link, frame, frame.id, Refusal(f"unknown offer {frame.id}", ReasonCode.UNKNOWN))
 
-    def pull(self, link: int, frame: PullFrame) -> None:
+    def pull(self, link: Link, frame: PullFrame) -> None:
         """Send a client's request."""
         requested = request_from_bytes(frame.request)
         try:
-            rights = self._rights(link)
-            rights.check_request(requested.content)
+            link.rights.check_request(requested.content)
             if frame.is_traced:
-                rights.check_watch()
+                link.rights.check_watch()
             self._pulls.begin(link, frame)
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
 
-    def publish(self, link: int, frame: Publish) -> None:
+    def publish(self, link: Link, frame: Publish) -> None:
         """Forward a message."""
         try:
-            rights = self._rights(link)
-            if rights is not ALL_RIGHTS:
-                rights.check_publish(Content(frame))
-            self._forwarder.publish(self._links.name(link), frame)
+            if link.rights is not ALL_RIGHTS:
+                link.rights.check_publish(Content(frame))
+            self._forwarder.publish(link.name, frame)
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
             return
         if frame.wants_answer:
-            self._context.outbox.send(link, Published(frame.number))
+            self._context.outbox.send(link.id, Published(frame.number))
 
-    def trace(self, link: int, frame: Trace) -> None:
+    def trace(self, link: Link, frame: Trace) -> None:
         """Forward a message and report its path to the client."""
         try:
-            self._check_trace(self._rights(link), frame)
-            self._forwarder.publish(self._links.name(link), frame, self._traces.begin(link, frame))
+            content = Content(frame)  # checks the message first
+            link.rights.check_watch()
+            link.rights.check_publish(content)
+            self._forwarder.publish(link.name, frame, self._traces.begin(link.id, frame))
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
 
     def may_watch(
-        self, link: int, frame: TableRequest | FilterRequest | StatusRequest | SubscriptionRequest
+        self, link: Link, frame: TableRequest | FilterRequest | StatusRequest | SubscriptionRequest
     ) -> bool:  # fmt: skip
         """Return whether a client may see what others subscribe to; if not, refuse its request."""
         try:
-            self._rights(link).check_watch()
+            link.rights.check_watch()
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
             return False
         return True
 
-    def may_reload(self, link: int, frame: Reload) -> bool:
+    def may_reload(self, link: Link, frame: Reload) -> bool:
         """Return whether a client may reload the configuration; if not, refuse its request."""
         try:
-            self._rights(link).check_manage()
+            link.rights.check_manage()
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
             return False
         return True
 
-    def _answer(self, link: int, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
+    def _answer(self, link: Link, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it has it."""
-        self._confirmations.cancel(link, kind, frame.id)
+        self._confirmations.cancel(link.id, kind, frame.id)
         if frame.wait:
-            self._confirmations.wait(link, frame.id, kind, filters, frame.wait)
+            self._confirmations.wait(link.id, frame.id, kind, filters, frame.wait)
         else:
-            self._context.outbox.send(link, CONFIRMATION_FRAMES[kind](frame.id, False, 1, []))
+            self._context.outbox.send(link.id, CONFIRMATION_FRAMES[kind](frame.id, False, 1, []))
 
-    def _rights(self, link: int) -> Rights:
-        known = self._links.get(link)
-        return ALL_RIGHTS if known is None else known.rights
-
-    def _check_trace(self, rights: Rights, frame: Trace) -> None:
-        content = Content(frame)  # checks the message first
-        rights.check_watch()
-        rights.check_publish(content)
-
-    def _checked(self, link: int, frame: Subscribe) -> Collection[bytes]:
+    def _checked(self, link: Link, frame: Subscribe) -> Collection[bytes]:
         """Check a subscription against the client's limits, quotas and rights; return its filters."""
         if frame.is_initial:
-            self._rights(link).check_subscribe(self._initial())
+            link.rights.check_subscribe(self._initial())
             filters = []  # already registered
         else:
             filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-        _check_count("subscriptions", self._subscriptions.count(link))
-        replaced = self._subscriptions.load_of(link, frame.id)
+        _check_count("subscriptions", self._subscriptions.count(link.id))
+        replaced = self._subscriptions.load_of(link.id, frame.id)
         self._quotas.check_subscription(link, filters, replaced)
-        if filters and self._rights(link).subscribe is not None:
-            self._rights(link).check_subscribe(parse(frame.predicate, PREDICATE_LIMITS))
+        if filters and link.rights.subscribe is not None:
+            link.rights.check_subscribe(parse(frame.predicate, PREDICATE_LIMITS))
         return filters
 
     def _initial(self) -> Predicate:
@@ -232,24 +221,20 @@ class ClientHandler:
             raise InputError(f"router {self._context.name} has no initial predicate", hint=hint)
         return predicate
 
-    def refuse(self, link: int, frame: Frame, number: int, error: InputError) -> None:
+    def refuse(self, link: Link, frame: Frame, number: int, error: InputError) -> None:
         """Refuse the request of a client, with the reason."""
         self._context.counters[Event.REFUSED] += 1
-        known = self._links.get(link)
-        address = "" if known is None else known.address
-        audit(_operation(frame), error.summary, client=self._links.name(link), address=address)
+        audit(_operation(frame), error.summary, client=link.name, address=link.address)
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
-        self._context.outbox.send(link, refused(frame_number(type(frame)), number, error))
+        self._context.outbox.send(link.id, refused(frame_number(type(frame)), number, error))
 
-    def _denied(self, link: int, what: Denial, error: Denied) -> None:
+    def _denied(self, link: Link, what: Denial, error: Denied) -> None:
         """Count a denial; log the first, tenth, hundredth … of a client."""
         self._context.counters[what.key] += 1
-        known = self._links.get(link)
-        if known is not None:
-            known.denials += 1
-            if str(known.denials).strip("0") == "1":
-                log(logging.WARNING, "not allowed", client=self._links.name(link), operation=what, reason=error.summary)
+        link.denials += 1
+        if str(link.denials).strip("0") == "1":
+            log(logging.WARNING, "not allowed", client=link.name, operation=what, reason=error.summary)
 
 
 def _operation(frame: Frame) -> str:

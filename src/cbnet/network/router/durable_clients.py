@@ -20,7 +20,6 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.storing.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
 from cbnet.network.logs import audit
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
@@ -44,7 +43,7 @@ from cbnet.network.router.clients import PREDICATE_LIMITS
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
 
-Refuse: TypeAlias = Callable[[int, Frame, int, InputError], None]
+Refuse: TypeAlias = Callable[[Link, Frame, int, InputError], None]
 
 
 class DurableClientHandler:
@@ -53,7 +52,6 @@ class DurableClientHandler:
     def __init__(
         self,
         context: RouterContext,
-        links: LinkTable,
         durable: DurableRouter,
         confirmations: Confirmations,
         quotas: FilterQuotas,
@@ -61,53 +59,46 @@ class DurableClientHandler:
     ) -> None:
         self._context = context
         self._confirmations = confirmations
-        self._links = links
         self._durable = durable
         self._quotas = quotas
         self._refuse = refuse
         self._publishers = AccountPublishers(context)
 
-    def subscribe(self, link: int, frame: DurableSubscribe) -> None:
+    def subscribe(self, client: Link, frame: DurableSubscribe) -> None:
         """Attach a client to a durable subscription, new or existing."""
-        client = self._links.get(link)
-        if client is None:
-            return
         try:
             self._durable.check_home(client.account, frame.name)
             registry = self._durable.registry
             present = registry.predicate(client.account, frame.name)
             filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS) if frame.predicate else []
             if not present:
-                self._quotas.check_subscription(link, filters)
+                self._quotas.check_subscription(client, filters)
             wanted = parse(frame.predicate or present or "false", PREDICATE_LIMITS)
             client.rights.check_subscribe(wanted)
             if not present and filters and frame.start is not None:
                 self._check_history(client, wanted)
-            registry.subscribe(link, frame, client.account)
+            registry.subscribe(client.id, frame, client.account)
         except InputError as error:
-            self._refuse(link, frame, frame.id, error)
+            self._refuse(client, frame, frame.id, error)
 
-    def replay(self, link: int, frame: Replay) -> None:
+    def replay(self, client: Link, frame: Replay) -> None:
         """Start a replay subscription."""
-        client = self._links.get(link)
-        if client is None:
-            return
         try:
             followers = self._durable.followers
             wanted = parse(frame.predicate, PREDICATE_LIMITS)
             filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-            self._quotas.check_subscription(link, filters, followers.load_of(link, frame.id))
+            self._quotas.check_subscription(client, filters, followers.load_of(client.id, frame.id))
             if client.rights.subscribe is not None:
                 client.rights.check_subscribe(wanted)
             self._check_history(client, wanted)
-            followers.subscribe(link, frame)
+            followers.subscribe(client.id, frame)
         except InputError as error:
-            self._refuse(link, frame, frame.id, error)
+            self._refuse(client, frame, frame.id, error)
             return
         if frame.wait:
-            self._confirmations.wait(link, frame.id, SUBSCRIPTION, followers.history.filters, frame.wait)
+            self._confirmations.wait(client.id, frame.id, SUBSCRIPTION, followers.history.filters, frame.wait)
         else:
-            self._context.outbox.send(link, Subscribed(frame.id, False, 1, []))
+            self._context.outbox.send(client.id, Subscribed(frame.id, False, 1, []))
 
     def review(self, client: Link) -> None:
         """Detach a client whose rights have changed from subscriptions it may no longer have; messages stay on disk."""
@@ -119,15 +110,12 @@ class DurableClientHandler:
                 audit("keep durable subscriptions", error.summary, client=client.account, address=client.address)
                 self._context.outbox.send(client.id, refused(frame, id, error))
 
-    def acknowledge(self, link: int, frame: Acknowledge) -> None:
+    def acknowledge(self, client: Link, frame: Acknowledge) -> None:
         """Remove messages that a client has acknowledged; after a reconnection, it may name those of another router."""
-        self._durable.acknowledge(link, frame)
+        self._durable.acknowledge(client.id, frame)
 
-    def publish(self, link: int, frame: DurablePublish) -> None:
+    def publish(self, client: Link, frame: DurablePublish) -> None:
         """Publish a message whose publisher waits until it is stored."""
-        client = self._links.get(link)
-        if client is None:
-            return
         try:
             if not frame.floor <= frame.sequence < frame.floor + MAX_UNSETTLED:
                 raise InputError(f"message {frame.sequence} is not one of the {MAX_UNSETTLED:,} from {frame.floor} on")
@@ -135,54 +123,43 @@ class DurableClientHandler:
             if client.rights is not ALL_RIGHTS:
                 client.rights.check_publish(content)
                 self._publishers.check(client.account, frame.publisher)
-            self._durable.publications.begin(link, client.account, frame)
+            self._durable.publications.begin(client.id, client.account, frame)
         except InputError as error:
-            self._refuse(link, frame, frame.sequence, error)
+            self._refuse(client, frame, frame.sequence, error)
 
-    def query(self, link: int, frame: DurableQuery) -> None:
+    def query(self, client: Link, frame: DurableQuery) -> None:
         """Report the durable subscriptions: all if the client may watch, else those of its account."""
-        client = self._links.get(link)
-        if client is not None:
-            account = None if client.rights.watch else client.account
-            self._context.outbox.send(link, self._durable.report(frame.number, account))
+        account = None if client.rights.watch else client.account
+        self._context.outbox.send(client.id, self._durable.report(frame.number, account))
 
-    def remove(self, link: int, frame: DurableRemove) -> None:
+    def remove(self, client: Link, frame: DurableRemove) -> None:
         """Remove a durable subscription."""
-        client = self._links.get(link)
-        if client is None:
-            return
         try:
             self._durable.check_home(client.account, frame.name)
             self._durable.registry.remove(client.account, frame.name, self._done(client, frame.number))
         except InputError as error:
-            self._refuse(link, frame, frame.number, error)
+            self._refuse(client, frame, frame.number, error)
 
-    def limit(self, link: int, frame: DurableLimit) -> None:
+    def limit(self, client: Link, frame: DurableLimit) -> None:
         """Change limits of a durable subscription."""
 
         def done(limits: DurableLimits) -> None:
-            self._context.outbox.send(link, DurableLimited(frame.number, limits))
+            self._context.outbox.send(client.id, DurableLimited(frame.number, limits))
 
-        client = self._links.get(link)
-        if client is None:
-            return
         try:
             self._durable.check_home(client.account, frame.name)
             self._durable.registry.limit(client.account, frame, done)
         except InputError as error:
-            self._refuse(link, frame, frame.number, error)
+            self._refuse(client, frame, frame.number, error)
 
-    def forget(self, link: int, frame: ForgetHome) -> None:
+    def forget(self, client: Link, frame: ForgetHome) -> None:
         """Remove the record of a home that will not return."""
-        client = self._links.get(link)
-        if client is None:
-            return
         try:
             if not client.rights.watch:
                 raise Denied("you may not remove what others subscribed to", hint="ask the operator for `watch = true`")
             self._durable.forget(frame.home, self._done(client, frame.number))
         except InputError as error:
-            self._refuse(link, frame, frame.number, error)
+            self._refuse(client, frame, frame.number, error)
 
     def _check_history(self, client: Link, wanted: Predicate) -> None:
         """Raise an `InputError` unless the predicate of the history, which may be secret, covers the wanted one."""

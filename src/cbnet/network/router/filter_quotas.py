@@ -37,39 +37,33 @@ class FilterQuotas:
         self._offers = announcements.offers
         self._durable = durable
 
-    def check_subscription(self, link: int, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
+    def check_subscription(self, client: Link, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
         """Raise an `InputError` unless a client may have another subscription; replaced: load of the previous one."""
-        if self._has_quotas(link):
-            self.check_subscriptions(link, filter_load(filters).minus(replaced))
+        if client.rights is not ALL_RIGHTS:
+            self.check_subscriptions(client, filter_load(filters).minus(replaced))
         _check_router(self._subscriptions, filters)
 
-    def check_offer(self, link: int, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
+    def check_offer(self, client: Link, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
         """Raise an `InputError` unless a client may have another offer; replaced: load of the previous one."""
-        if self._has_quotas(link):
-            self.check_offers(link, filter_load(filters).minus(replaced))
+        if client.rights is not ALL_RIGHTS:
+            self.check_offers(client, filter_load(filters).minus(replaced))
         _check_router(self._offers, filters)
 
-    def check_subscriptions(self, link: int, added: FilterLoad = NO_LOAD) -> None:
+    def check_subscriptions(self, client: Link, added: FilterLoad = NO_LOAD) -> None:
         """Raise `Denied` if the subscriptions of a client, with `added`, exceed its quotas."""
-        client, links = self._links.get(link), self._links.of_same_client(link)
-        durable = NO_LOAD if client is None else self._durable.load(client.account)
+        links, durable = self._links.of_same_client(client), self._durable.load(client.account)
         load = total_load((self._subscriptions.load(links), self._durable.replay_load(links), durable, added))
         _check(client, load, "subscriptions, durable ones included" if durable.filters else "subscriptions")
 
-    def check_offers(self, link: int, added: FilterLoad = NO_LOAD) -> None:
+    def check_offers(self, client: Link, added: FilterLoad = NO_LOAD) -> None:
         """Raise `Denied` if the offers of a client, with `added`, exceed its quotas."""
-        load = self._offers.load(self._links.of_same_client(link)).plus(added)
-        _check(self._links.get(link), load, "offers")
-
-    def _has_quotas(self, link: int) -> bool:
-        client = self._links.get(link)
-        return client is not None and client.rights is not ALL_RIGHTS
+        load = self._offers.load(self._links.of_same_client(client)).plus(added)
+        _check(client, load, "offers")
 
 
-def _check(client: Link | None, load: FilterLoad, plural: str) -> None:
-    if client is not None:
-        client.rights.check_constraints(load.constraints, plural)
-        client.rights.check_filters(load.filters, plural)
+def _check(client: Link, load: FilterLoad, plural: str) -> None:
+    client.rights.check_constraints(load.constraints, plural)
+    client.rights.check_filters(load.filters, plural)
 
 
 def _check_router(registered: Subscriptions, filters: Collection[bytes]) -> None:

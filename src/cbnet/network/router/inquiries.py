@@ -85,14 +85,14 @@ class Inquiries:
             self._waiting[self._count] = _Waiting(link, request, self._context.now + _TIMEOUT)
             self._unicast.send(Inquiry(request.at, 0, self._context.name, self._count, subject))
 
-    def inquiry(self, _: int, frame: Inquiry) -> None:
+    def inquiry(self, _: Link, frame: Inquiry) -> None:
         """Answer the inquiry of another router, or forward it."""
         self._unicast.receive(frame, self._answer)
 
     def _answer(self, frame: Inquiry) -> None:
         self._unicast.send(InquiryReport(frame.source, 0, frame.number, self._report(frame.subject)))
 
-    def report(self, _: int, frame: InquiryReport) -> None:
+    def report(self, _: Link, frame: InquiryReport) -> None:
         """Pass the answer of another router on to the client, or forward it."""
         self._unicast.receive(frame, self._pass_on)
 

@@ -32,7 +32,7 @@ class _Kind(NamedTuple):
     registered: Subscriptions
     right: Callable[[Rights], Predicate | None]
     check: Callable[[Rights, Predicate], None]
-    check_counts: Callable[[int], None]
+    check_counts: Callable[[Link], None]
 
 
 class RightsReview:
@@ -74,7 +74,7 @@ class RightsReview:
         replays = self._durable.replays_of(link.id) if kind.number == SUBSCRIPTION else []
         for frame, id in [*reversed(plain), *((frame_number(Replay), id) for id in reversed(replays))]:
             try:
-                kind.check_counts(link.id)
+                kind.check_counts(link)
             except Denied as error:
                 self._remove(kind, link, frame, id, error)
             else:

@@ -57,7 +57,7 @@ from cbnet.network.router.rights_review import RightsReview
 from cbnet.network.router.status import TableReport, router_status
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
-Handler: TypeAlias = Callable[[int, Any], None]
+Handler: TypeAlias = Callable[[Link, Any], None]
 ANY_NUMBER = (1 << 62) - 1  # of messages
 # After these frames, nothing is due but forwarding them and writing the journal.
 _MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
@@ -119,14 +119,14 @@ class Router:
         self._floodings = {each.kind: each for each in (self._link_records, self.durable.records)}
         quotas = FilterQuotas(self.links, announcements, self.durable)
         self._clients = ClientHandler(
-            context, self.links, announcements, self._forwarder, self._traces, self.pulls, self.durable, quotas
+            context, announcements, self._forwarder, self._traces, self.pulls, self.durable, quotas
         )
         self._inquiries = Inquiries(
             context, self.links, self.versions, self.fib, self._unicast,
             lambda: router_status(self, context, 0),
         )  # fmt: skip
         self._durable_clients = DurableClientHandler(
-            context, self.links, self.durable, announcements.confirmations, quotas, self._clients.refuse
+            context, self.durable, announcements.confirmations, quotas, self._clients.refuse
         )
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
@@ -141,15 +141,15 @@ class Router:
 
     def _router_handlers(self) -> dict[type[Any], Handler]:
         return {
-            frames.LinkRecord: self._link_records.record,
-            frames.HomeRecord: self.durable.records.record,
-            frames.RecordSummary: self._record_summary,
-            frames.RecordRequest: self._record_request,
-            frames.Packet: self._packet,
+            frames.LinkRecord: lambda link, frame: self._link_records.record(link.id, frame),
+            frames.HomeRecord: lambda link, frame: self.durable.records.record(link.id, frame),
+            frames.RecordSummary: lambda link, frame: self._floodings[frame.kind].summary(link.id, frame),
+            frames.RecordRequest: lambda link, frame: self._floodings[frame.kind].request(link.id, frame),
+            frames.Packet: lambda link, frame: self._forwarder.packet(link.name, frame),
             frames.Announce: self.announcements.announcer.receive,
             frames.AnnounceAck: self.announcements.acknowledgements.receive,
             frames.Held: self.announcements.announcer.held,
-            frames.TraceReport: self._trace_report,
+            frames.TraceReport: lambda _, frame: self._unicast.receive(frame, self._traces.report),
             frames.Inquiry: self._inquiries.inquiry,
             frames.InquiryReport: self._inquiries.report,
             frames.Request: self.pulls.request,
@@ -261,13 +261,15 @@ class Router:
                     kind = type(frame)
                     handler = handlers.get(kind)
                     if handler is not None:
-                        handler(link, frame)
+                        handler(known, frame)
                         if kind not in _MESSAGES:
                             self._is_due = True
                     else:
                         self._handle(known, frame)
                         self._is_due = True
                         handlers = self._handlers["" if known.hello is None else known.hello.role]
+                    if not known.is_open:
+                        break
             except WireError as error:
                 self._shut(link, error.reason, error.code)
                 self._is_due = True
@@ -376,7 +378,7 @@ class Router:
             if link.is_router:
                 for records in self._floodings.values():
                     records.greet(link.id)
-                self.announcements.open_session(link.id)
+                self.announcements.open_session(link)
         elif link.hello is None:
             raise WireError(f"{type(frame).__name__} before Hello")
         elif isinstance(frame, frames.Ping):
@@ -390,45 +392,30 @@ class Router:
         else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
 
-    def _record_summary(self, link: int, frame: frames.RecordSummary) -> None:
-        self._floodings[frame.kind].summary(link, frame)
+    def _slow_policy(self, link: Link, frame: frames.SlowPolicy) -> None:
+        link.drops_when_slow = frame.policy == "drop"
 
-    def _record_request(self, link: int, frame: frames.RecordRequest) -> None:
-        self._floodings[frame.kind].request(link, frame)
-
-    def _packet(self, link: int, frame: frames.Packet) -> None:
-        self._forwarder.packet(self.links.name(link), frame)
-
-    def _trace_report(self, _: int, frame: frames.TraceReport) -> None:
-        self._unicast.receive(frame, self._traces.report)
-
-    def _slow_policy(self, link: int, frame: frames.SlowPolicy) -> None:
-        known = self.links.get(link)
-        if known is not None:
-            known.drops_when_slow = frame.policy == "drop"
-
-    def _status(self, link: int, frame: frames.StatusRequest) -> None:
-        known = self.links.get(link)
-        if known is not None and not known.rights.watch and frame.at in ("", self._context.name):
-            self._context.outbox.send(link, router_status(self, self._context, frame.number, is_whole=False))
+    def _status(self, link: Link, frame: frames.StatusRequest) -> None:
+        if not link.rights.watch and frame.at in ("", self._context.name):
+            self._context.outbox.send(link.id, router_status(self, self._context, frame.number, is_whole=False))
         elif self._clients.may_watch(link, frame):
-            self._inquiries.ask(link, frame)
+            self._inquiries.ask(link.id, frame)
 
-    def _subscription_list(self, link: int, frame: frames.SubscriptionRequest) -> None:
+    def _subscription_list(self, link: Link, frame: frames.SubscriptionRequest) -> None:
         if self._clients.may_watch(link, frame):
-            self._inquiries.ask(link, frame)
+            self._inquiries.ask(link.id, frame)
 
-    def _table(self, link: int, frame: frames.TableRequest | frames.FilterRequest) -> None:
+    def _table(self, link: Link, frame: frames.TableRequest | frames.FilterRequest) -> None:
         if self._clients.may_watch(link, frame):
-            self._context.outbox.send(link, self._tables.answer(frame))
+            self._context.outbox.send(link.id, self._tables.answer(frame))
 
-    def _reload(self, link: int, frame: frames.Reload) -> None:
+    def _reload(self, link: Link, frame: frames.Reload) -> None:
         if not self._clients.may_reload(link, frame):
             return
         if self.on_reload is None:
             self._clients.refuse(link, frame, frame.number, no_file())
         else:
-            self.on_reload(link, frame.number)
+            self.on_reload(link.id, frame.number)
 
     def _shut(self, link: int, reason: str, code: ReasonCode) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1

@@ -3,7 +3,7 @@
 import pytest
 from support.memory_networks import Alone, hello, sent, shut
 
-from cbnet.network.protocol.frames import Close, LinkRecord, Ping, Pong, Publish, RecordSummary, Subscribe
+from cbnet.network.protocol.frames import Announce, Close, LinkRecord, Ping, Pong, Publish, RecordSummary, Subscribe
 
 
 def test_a_client_may_have_the_name_of_the_router_and_any_scheme():
@@ -28,6 +28,15 @@ def test_a_router_may_not_speak_as_a_client(frame):
     alone = Alone()
     alone.router_link(1, "b")
     assert shut(alone.say(1, frame)) == {1: f"a router must not send {type(frame).__name__}"}
+
+
+@pytest.mark.parametrize("role", ["router", "client"])
+def test_frames_after_a_close_are_ignored(role):
+    alone = Alone()
+    alone.open(1, hello(role, "b"))
+    frame = Announce([], [], [], []) if role == "router" else Publish(1, {}, [], b"", False)
+    assert shut(alone.router.received_all(1, [Close("end"), frame], alone.now)) == {1: "closed by the peer: end"}
+    assert alone.router.counters["published"] == 0
 
 
 def test_a_ping_is_answered_at_once():

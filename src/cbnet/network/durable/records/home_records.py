@@ -208,7 +208,7 @@ class HomeRecords(Flooding[HomeRecord]):
         present = self._acknowledged.get(router)
         return present is not None and not version.is_newer(present)
 
-    def acknowledged(self, _: int, frame: HomeAck) -> None:
+    def acknowledged(self, _: Link, frame: HomeAck) -> None:
         """Handle the acknowledgement of a record, or forward it."""
         self._unicast.receive(frame, self._record_acknowledgement)
 
