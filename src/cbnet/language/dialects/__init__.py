@@ -7,14 +7,15 @@ translation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from cbnet.errors import InputError
-from cbnet.language.formula import predicate_of
+from cbnet.errors import InputError, PatternError
+from cbnet.language.formula import Formula, predicate_of
 from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
 from cbnet.language.syntax import parser
+from cbnet.language.syntax.json_form import json_positions, read_json
 
 RuleSource: TypeAlias = str | Mapping[str, Any] | list[Any]  # text, or JSON that was read already
 
@@ -41,6 +42,30 @@ def parse(text: RuleSource, limits: Limits = DEFAULT_LIMITS, *, dialect: str = C
     if isinstance(text, str):
         limits.check_text(text)
     return predicate_of(import_module(_MODULES[dialect]).formula(text), limits)
+
+
+def translate_json(source: RuleSource, translate: Callable[[Any], Formula]) -> Formula:
+    """Return the translation of a rule that is JSON: text, or objects that were read already.
+
+    `translate` reports a mistake by its path, as in `detail.price[1].numeric`; in a text, it also gets its line and
+    column.
+    """
+    if not isinstance(source, str):
+        return translate(source)
+    value = read_json(source)
+    try:
+        return translate(value)
+    except PatternError as error:
+        raise _located(error, source) from None
+
+
+def _located(error: PatternError, text: str) -> InputError:
+    try:
+        positions = json_positions(text)
+    except RecursionError:  # the mistake is the depth
+        return error
+    line, column = positions.place(positions.of(error.path))
+    return error.at(line=line, column=column)
 
 
 def check_dialect(dialect: object) -> None:

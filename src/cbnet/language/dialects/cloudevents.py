@@ -15,9 +15,8 @@ from typing import Any, TypeAlias
 
 from cbnet.errors import InputError, PatternError
 from cbnet.language.condition import Test
-from cbnet.language.dialects import RuleSource, cesql
+from cbnet.language.dialects import RuleSource, cesql, translate_json
 from cbnet.language.dialects.event_attributes import check_attribute, has_text, text_is_like
-from cbnet.language.dialects.json_source import translate_json
 from cbnet.language.formula import NOT_TRUE, AllOf, AnyOf, Formula, Is
 from cbnet.language.like_pattern import escape_pattern
 from cbnet.language.values import type_name, validate_text

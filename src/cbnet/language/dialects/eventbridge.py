@@ -24,7 +24,7 @@ from cbnet.errors import InputError, PatternError
 from cbnet.language.address_block import block_of, block_text
 from cbnet.language.condition import AddressTest, Comparison, Like, Membership, Presence
 from cbnet.language.constraint import Op, value_set
-from cbnet.language.dialects.json_source import translate_json
+from cbnet.language.dialects import translate_json
 from cbnet.language.expression import Attribute, Call, Constant, Expression, change_case
 from cbnet.language.formula import NOT_TRUE, AllOf, AnyOf, Formula, Is, Not
 from cbnet.language.like_pattern import escape_pattern, validate_pattern

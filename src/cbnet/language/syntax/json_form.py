@@ -19,6 +19,7 @@ import re
 from typing import Any
 
 from cbnet.errors import InputError, MessageFormatError
+from cbnet.files import TextPositions
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message, check_depth
@@ -60,18 +61,40 @@ def predicate_to_json(predicate: Predicate) -> str:
 def predicate_from_json(text: str, limits: Limits = DEFAULT_LIMITS) -> Predicate:
     """Return the predicate of a JSON text, in the form of `predicate_to_json`."""
     validate_limits(limits).check_text(text)
-    try:
-        filters = json.loads(text, object_pairs_hook=_unique_members)
-    except json.JSONDecodeError as error:
-        raise MessageFormatError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
-    except MessageFormatError:
-        raise
-    except (RecursionError, ValueError):
-        raise MessageFormatError("JSON too deeply nested, or a number too long") from None
+    filters = read_json(text, MessageFormatError)
     if not isinstance(filters, list) or not all(isinstance(filter, list) for filter in filters):
         raise MessageFormatError("a predicate must be a list of lists of constraints", hint='write [[{"name": …}], …]')
     limits.check_size(len(filters), sum(map(len, filters)))
     return Predicate(_filter_from_members(members, number) for number, members in enumerate(filters, 1))
+
+
+def read_json(text: str, kind: type[InputError] = InputError) -> Any:
+    """Return the value of a JSON text; raise an error with its position if a key is repeated, or it is not JSON."""
+    is_distinct = True
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal is_distinct
+        found = dict(pairs)
+        is_distinct = is_distinct and len(found) == len(pairs)
+        return found
+
+    try:
+        value = json.loads(text, object_pairs_hook=members)
+        positions = None if is_distinct else json_positions(text)
+    except json.JSONDecodeError as error:
+        raise kind(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
+    except (RecursionError, ValueError):
+        raise kind("JSON too deeply nested, or a number too long", hint="simplify it") from None
+    if positions is not None:
+        key, position = positions.repeated[0]
+        line, column = positions.place(position)
+        raise kind(f"the key {key!r} occurs twice in an object", hint="keep one of them", line=line, column=column)
+    return value
+
+
+def json_positions(text: str, first_line: int = 1) -> TextPositions:
+    """Return the positions of the keys and values of a JSON text."""
+    return TextPositions(text, first_line).read_json(len(text) - len(text.lstrip()))
 
 
 def _filter_members(filter: Filter) -> list[dict[str, Any]]:
@@ -111,13 +134,6 @@ def _checked_part(member: Any) -> Filter:
     if member["op"] == Op.EXISTS.value and "value" in member:
         raise MessageFormatError("`exists` takes no value", hint='write {"name": …, "op": "exists"}')
     return Filter(tags=[member["name"]]) if member["op"] == _TAG else Filter([Constraint(**member)])
-
-
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise MessageFormatError("duplicate key in an object", hint="keep one of them")
-    return members
 
 
 class _Members:

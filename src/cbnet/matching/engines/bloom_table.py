@@ -18,14 +18,13 @@ import numpy as np
 from cbnet._kernels import tag_bloom
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching.engines.tag_table import (
-    NO_CONSTANTS,
     TableDescriptors,
     always_targets,
     descriptor_filters,
     distinct_descriptors,
     no_unions,
 )
-from cbnet.matching.storage.columns import offsets_of
+from cbnet.matching.storage.columns import constant_arrays, offsets_of
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -59,7 +58,7 @@ def build(
         "bloom_owners": distinct.owners[order],
         "bloom_leading": offsets_of(np.bincount(leading, minlength=BITS), np.uint32),
         "bloom_hashes": np.array([hashes], np.uint32),
-        **distinct.groups, **no_unions(distinct.always), **NO_CONSTANTS,
+        **distinct.groups, **no_unions(distinct.always), **constant_arrays(columns),
         "aside_tags": distinct.tags, "aside_offsets": distinct.offsets.astype(np.uint32),
         "aside_owners": distinct.owners,
     }  # fmt: skip

@@ -40,7 +40,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cbnet.errors import LimitError
-from cbnet.matching.engines.constant_arrays import constant_arrays
 from cbnet.matching.engines.constraint_index import (
     INDEXED,
     Constraints,
@@ -50,7 +49,7 @@ from cbnet.matching.engines.constraint_index import (
     string_tries,
 )
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, symbols_of, tests_of
-from cbnet.matching.storage.columns import lengths_of, offsets_of
+from cbnet.matching.storage.columns import constant_arrays, lengths_of, offsets_of
 from cbnet.matching.storage.reduction import take_filters
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbnet._kernels import pivot_build
 from cbnet.matching.storage.columns import offsets_of, run_items
+from cbnet.matching.storage.reduction import equal_neighbours
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -21,7 +21,7 @@ GROUP = np.uint32(2**31)
 
 def owned_filters(columns: Columns, rows: Array) -> tuple[Array, Array, dict[str, Array]]:
     """Return the distinct ones of some filters, the owner of each, and the arrays of groups."""
-    order, repeated = _equal_neighbours(columns, rows)
+    order, repeated = equal_neighbours(columns, rows)
     targets = columns.targets[order]
     first = np.flatnonzero(repeated == 0)
     sizes = np.diff(np.append(first, len(order)))
@@ -30,19 +30,6 @@ def owned_filters(columns: Columns, rows: Array) -> tuple[Array, Array, dict[str
     owners[is_group] = GROUP + np.arange(np.count_nonzero(is_group), dtype=np.uint32)
     group_offsets, group_targets = offsets_of(sizes[is_group], np.uint32), targets[np.repeat(is_group, sizes)]
     return order[first], owners, {"group_offsets": group_offsets, "group_targets": group_targets}
-
-
-def _equal_neighbours(columns: Columns, rows: Array) -> tuple[Array, Array]:
-    """Return filters in an order in which equal ones are adjacent, each once per target, and which repeat."""
-    hashes = np.empty(len(columns), np.uint64)
-    pivot_build.hash_rows(columns.words, columns.offsets, hashes)
-    order = rows[np.lexsort((columns.targets[rows], hashes[rows]))]
-    repeated = np.zeros(len(order), np.uint8)
-    pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
-    targets = columns.targets[order]
-    is_kept = np.ones(len(order), bool)
-    is_kept[1:] = (repeated[1:] == 0) | (targets[1:] != targets[:-1])
-    return order[is_kept], repeated[is_kept]
 
 
 def members_of(owner: np.uint32, arrays: Mapping[str, Array]) -> Array:

@@ -16,11 +16,10 @@ import pyarrow.compute as pc
 from cbnet._kernels import constant_pool as pools
 from cbnet._kernels import pivot_build, word_rows
 from cbnet.errors import LimitError
-from cbnet.matching.engines.constant_arrays import constant_arrays
 from cbnet.matching.engines.owners import by_target, owned_filters
 from cbnet.matching.engines.pivot_cost import likelihoods
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test, operands_of, symbols_of, tests_of
-from cbnet.matching.storage.columns import lengths_of, offsets_of, run_items
+from cbnet.matching.storage.columns import constant_arrays, lengths_of, offsets_of, run_items
 from cbnet.matching.storage.value_sets import member_index
 
 if TYPE_CHECKING:

@@ -23,19 +23,13 @@ from cbnet._kernels import tag_sets, word_rows
 from cbnet.errors import InputError, LimitError
 from cbnet.matching.engines.owners import GROUP, by_target, members_of, owned_filters
 from cbnet.matching.storage.codes import SYMBOL_SHIFT, TEST_SHIFT, Test, symbols_of
-from cbnet.matching.storage.columns import lengths_of, offsets_of, run_items
+from cbnet.matching.storage.columns import constant_arrays, lengths_of, offsets_of, run_items
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
 
 _MAX_ALL_TAGS = 2**32 - 1  # of all descriptors together
 _MAX_TARGETS = 2**31 - 1
-NO_CONSTANTS: dict[str, Array] = {
-    "number_high": np.empty(0), "number_low": np.empty(0, np.int16),
-    "string_data": np.empty(0, np.uint8), "string_offsets": np.zeros(1, np.uint32),
-    "value_set_offsets": np.zeros(1, np.uint32), "value_set_members": np.empty(0, np.uint64),
-    "condition_data": np.empty(0, np.uint8), "condition_offsets": np.zeros(1, np.uint32),
-}  # fmt: skip
 _NO_OWNER = np.uint32(2**32 - 1)
 _MAX_COMMON = 8
 _SHORT = 512
@@ -120,7 +114,7 @@ def build(
     report("filing every descriptor under its rarest tag")
     sets = set_arrays(distinct.tags, distinct.offsets, np.arange(len(distinct)), distinct.owners, len(columns.symbols))
     report("uniting the interfaces of common tags")
-    return {**sets, **distinct.groups, **_unions(distinct, len(columns)), **NO_CONSTANTS}
+    return {**sets, **distinct.groups, **_unions(distinct, len(columns)), **constant_arrays(columns)}
 
 
 def set_arrays(tags: Array, offsets: Array, rows: Array, owners: Array, count: int) -> dict[str, Array]:

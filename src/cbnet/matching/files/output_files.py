@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -197,19 +197,6 @@ _FORMATS: dict[str, type[OutputFile]] = {
 }
 
 
-class MatchSink(Protocol):
-    """A destination of matched messages."""
-
-    def write(self, matched: MatchedMessages) -> None:
-        """Write some messages, or what the form of the results keeps of them."""
-
-    def finish(self) -> None:
-        """Complete the files."""
-
-    def abandon(self) -> None:
-        """Remove what has been written."""
-
-
 class FileSink:
     """One file, with the rows that a form of results has."""
 
@@ -271,6 +258,9 @@ class FolderSink:
                 raise LimitError(f"{self._suffix} files", len(self._files) + 1, _MAX_WRITERS, hint=hint)
             self._files[target] = file
         return self._files[target]
+
+
+MatchSink: TypeAlias = FileSink | FolderSink
 
 
 def _file_names(labels: Iterable[RuleName]) -> Iterator[str]:

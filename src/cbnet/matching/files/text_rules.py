@@ -25,9 +25,9 @@ from typing import Any
 from cbnet.errors import FileError, InputError, PatternError, PredicateSyntaxError
 from cbnet.files import Keys, TextPositions, parse_toml, read_text
 from cbnet.language.dialects import CBNET, check_dialect, parse
-from cbnet.language.dialects.json_source import read_json
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.json_form import json_positions, read_json
 from cbnet.matching.rule import Rule, RuleName, checked_name
 
 _EXAMPLE = 'write {"name": "a", "when": "x = 1"}'
@@ -127,7 +127,7 @@ class _RuleReader:
         for number, line in enumerate(source.split("\n"), 1):
             if not line.strip():
                 continue
-            place = _Place(cache(lambda text=line, first=number: _json_positions(text, first)))
+            place = _Place(cache(lambda text=line, first=number: json_positions(text, first)))
             try:
                 members = _object(line)
             except InputError as error:
@@ -222,10 +222,6 @@ def _offset(error: InputError, text: str) -> int:
     if error.line is None or error.column is None:
         return 0
     return sum(len(line) + 1 for line in text.split("\n")[: error.line - 1]) + error.column - 1
-
-
-def _json_positions(line: str, number: int) -> TextPositions:
-    return TextPositions(line, number).read_json(len(line) - len(line.lstrip()))
 
 
 def _object(line: str) -> dict[str, Any]:

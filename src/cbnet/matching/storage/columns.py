@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from cbnet._kernels import word_rows
+from cbnet._kernels import constant_pool, word_rows
 from cbnet._kernels.condition_eval import mentions
 from cbnet.errors import LimitError
 from cbnet.language.filter import Filter
@@ -303,6 +303,20 @@ def columns_of_tags(interfaces: Sequence[Any], filters: Iterable[tuple[int, Iter
         numbers,
         texts([]),
     )
+
+
+def constant_arrays(columns: Columns) -> dict[str, Array]:
+    """Return the constants of filters as the arrays of a table; see `_kernels/word_test.pxd`."""
+    strings = columns.strings
+    keys = np.empty(len(strings), np.uint64)
+    ids = np.arange(len(strings), dtype=np.uint32)
+    constant_pool.fill_pool(strings.data, strings.offsets, ids, False, keys, np.empty(0, np.uint32))
+    return {
+        "number_high": columns.numbers.high, "number_low": columns.numbers.low,
+        "string_data": strings.data, "string_offsets": strings.offsets, "string_keys": keys,
+        "value_set_offsets": columns.sets.offsets, "value_set_members": columns.sets.members,
+        "condition_data": columns.conditions.data, "condition_offsets": columns.conditions.offsets,
+    }  # fmt: skip
 
 
 _KINDS = [type_of(test) for test in Test]  # an enum member of each test takes 1 µs

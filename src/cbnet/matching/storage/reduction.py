@@ -15,7 +15,7 @@ import numpy as np
 from cbnet._kernels import pivot_build
 from cbnet._kernels import reduce_filters as covered
 from cbnet.matching.storage.codes import SYMBOL_SHIFT
-from cbnet.matching.storage.columns import lengths_of
+from cbnet.matching.storage.columns import lengths_of, offsets_of, run_items
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array, Columns
@@ -27,7 +27,7 @@ def reduce_columns(columns: Columns) -> tuple[Columns, dict[str, Array]]:
     covered_targets, covered_offsets, covered_words: the covered filters, as columns.
     covered_hashes: a hash of the filter that covers each, ascending.
     """
-    columns = take_filters(columns, _distinct(columns))
+    columns = take_filters(columns, np.sort(equal_neighbours(columns, np.arange(len(columns)))[0]))
     coverer = find_coverers(columns)
     dropped = np.flatnonzero(coverer >= 0)
     hashes = filter_hashes(columns)[coverer[dropped]]
@@ -42,17 +42,17 @@ def reduce_columns(columns: Columns) -> tuple[Columns, dict[str, Array]]:
     return take_filters(columns, np.flatnonzero(coverer < 0)), arrays
 
 
-def _distinct(columns: Columns) -> Array:
-    """Return the rows of the filters, without those that repeat one of their interface."""
+def equal_neighbours(columns: Columns, rows: Array) -> tuple[Array, Array]:
+    """Return filters in an order in which equal ones are adjacent, each once per interface, and which repeat."""
     hashes = np.empty(len(columns), np.uint64)
     pivot_build.hash_rows(columns.words, columns.offsets, hashes)
-    order = np.lexsort((columns.targets, hashes))
+    order = rows[np.lexsort((columns.targets[rows], hashes[rows]))]
     repeated = np.zeros(len(order), np.uint8)
     pivot_build.mark_repeated(columns.words, columns.offsets, order, repeated)
     targets = columns.targets[order]
-    is_new = np.ones(len(order), bool)
-    is_new[1:] = (repeated[1:] == 0) | (targets[1:] != targets[:-1])
-    return np.sort(order[is_new])
+    is_kept = np.ones(len(order), bool)
+    is_kept[1:] = (repeated[1:] == 0) | (targets[1:] != targets[:-1])
+    return order[is_kept], repeated[is_kept]
 
 
 def filter_hashes(columns: Columns) -> Array:
@@ -102,12 +102,10 @@ def _symbol_counts(columns: Columns) -> Array:
     is_new[1:] = symbols[1:] != symbols[:-1]
     starts = columns.offsets[:-1][lengths_of(columns.offsets) > 0]
     is_new[starts] = 1
-    return lengths_of(np.concatenate([[0], np.cumsum(is_new)])[columns.offsets])
+    return lengths_of(offsets_of(is_new)[columns.offsets])
 
 
 def take_filters(columns: Columns, rows: Array) -> Columns:
     """Return the filters at some rows, in that order."""
-    lengths = lengths_of(columns.offsets)[rows]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    at = np.arange(offsets[-1]) + np.repeat(columns.offsets[:-1][rows] - offsets[:-1], lengths)
+    offsets, at = run_items(columns.offsets[:-1][rows], lengths_of(columns.offsets)[rows])
     return replace(columns, targets=columns.targets[rows], offsets=offsets, words=columns.words[at])

@@ -46,11 +46,17 @@ def used_leaves(message: object, names: Names) -> tuple[dict[str, tuple[Leaf, ..
 
 
 def _used_members(members: Mapping[Any, Any], names: Names) -> dict[Any, Any]:
-    used = {}
+    used = _used_object({key: value for key, value in members.items() if key != RESERVED_NAME}, "", names, 1)
     if RESERVED_NAME in members and names.count > names.names:
         used[RESERVED_NAME] = members[RESERVED_NAME]
+    return used
+
+
+def _used_object(members: Mapping[Any, Any], prefix: str, names: Names, depth: int) -> dict[Any, Any]:
+    """Return the members that filters use; `prefix` stands before their names."""
+    used = {}
     for key, value in members.items():
-        kept = _UNUSED if key == RESERVED_NAME else _used(value, key, names, 1)
+        kept = _used(value, prefix + key if isinstance(key, str) else key, names, depth)
         if kept is not _UNUSED:
             used[key] = kept
     return used
@@ -60,32 +66,12 @@ def _used(value: object, path: Any, names: Names, depth: int) -> Any:
     """Return what filters use of a value, for checking; the value itself where the path is not valid."""
     if depth > MAX_DEPTH or not isinstance(path, str):
         return value
-    if isinstance(value, Mapping):
-        return _used_object(value, path, names, depth + 1) if _is_object(names, path) else _UNUSED
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
-        items = (_used(item, path, names, depth + 1) for item in value)
-        return [item for item in items if item is not _UNUSED]
-    return value if _is_name(names, path) else _UNUSED
-
-
-def _used_object(members: Mapping[Any, Any], path: str, names: Names, depth: int) -> dict[Any, Any]:
-    used = {}
-    for key, value in members.items():
-        kept = _used(value, f"{path}.{key}" if isinstance(key, str) else key, names, depth)
-        if kept is not _UNUSED:
-            used[key] = kept
-    return used
-
-
-def _is_name(names: Names, path: str) -> bool:
     try:
-        return names.symbol(path, False) >= 0
+        if isinstance(value, Mapping):
+            return _used_object(value, f"{path}.", names, depth + 1) if names.is_object(path) else _UNUSED
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+            items = (_used(item, path, names, depth + 1) for item in value)
+            return [item for item in items if item is not _UNUSED]
+        return value if names.symbol(path, False) >= 0 else _UNUSED
     except UnicodeEncodeError:  # half of a surrogate pair, which no name has
-        return False
-
-
-def _is_object(names: Names, path: str) -> bool:
-    try:
-        return names.is_object(path)
-    except UnicodeEncodeError:
-        return False
+        return _UNUSED
