@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,16 +36,6 @@ Report = Callable[[str], None]
 Sample = Sequence[Mapping[str, Any]]
 
 
-class Matcher(Protocol):
-    """A kernel over the arrays of a table."""
-
-    def match_members(self, members: dict[str, Any], labels: list[Any]) -> list[Any] | None:
-        """Return the labels of one message's targets; None if the message is not plain and valid."""
-
-    def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:
-        """Return offsets and targets of some messages, and the number of postings visited."""
-
-
 @dataclass(frozen=True)
 class CountingOptions:
     """Rounds of selectivity [2002 §4.3] and the short-circuit by interface [2001 §3]; the answers are the same."""
@@ -55,7 +45,7 @@ class CountingOptions:
 
 
 class CountingMatcher:
-    """The counting kernel, adapted to the Matcher protocol."""
+    """The counting kernel, with the methods of the others."""
 
     def __init__(self, symbols: Symbols, arrays: dict[str, Array], targets: int) -> None:
         self.index = CountingIndex(symbols, arrays, targets)
@@ -76,7 +66,10 @@ class CountingMatcher:
 
 @dataclass(frozen=True)
 class Engine:
-    """The functions that build, match and read back tables."""
+    """The functions that build, match and read back tables.
+
+    matcher: from symbols, arrays and the number of targets, a kernel with `match_members` and `match_batch`.
+    """
 
     build: Callable[[Columns, Report, Sample], dict[str, Array]]
     matcher: Callable[[Symbols, dict[str, Array], int], Any]

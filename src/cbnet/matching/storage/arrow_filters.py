@@ -27,11 +27,10 @@ from cbnet.matching.storage.columns import (
     assemble,
     columns_of_filters,
     offsets_of,
-    packed_texts,
     sort_numbers,
     split_ints,
 )
-from cbnet.matching.storage.merge import merge_columns
+from cbnet.matching.storage.merge import merge_columns, texts_of_arrow
 
 if TYPE_CHECKING:
     from cbnet.matching.storage.columns import Array
@@ -255,14 +254,7 @@ def _texts(strings: pa.Array) -> Texts:
         strings.validate(full=True)
     except pa.ArrowInvalid as error:
         raise InputError(f"a string is not valid UTF-8: {error}") from None
-    _, offsets, data = strings.buffers()
-    ends = (
-        np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
-        if offsets
-        else np.zeros(1, np.int64)
-    )
-    text = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data else np.empty(0, np.uint8)
-    return packed_texts(text.copy(), ends - ends[0])
+    return texts_of_arrow(strings)
 
 
 def _check(ok: Array, problem: str, rows: Array) -> None:

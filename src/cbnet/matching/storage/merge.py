@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -55,10 +55,14 @@ def merge_columns(parts: Sequence[Columns], interfaces: Sequence[Any]) -> Column
         operands.append(operand)
     offsets = offsets_of(np.concatenate([lengths_of(part.offsets) for part in parts]))
     targets = np.concatenate([part.targets for part in parts])
-    symbols = (np.concatenate(symbol_numbers), _as_texts(pa.concat_arrays([names.texts, tags.texts])), len(names.texts))
+    symbols = (
+        np.concatenate(symbol_numbers),
+        texts_of_arrow(pa.concat_arrays([names.texts, tags.texts])),
+        len(names.texts),
+    )
     return assemble(
         interfaces, targets, offsets, symbols, np.concatenate(tests), np.concatenate(operands),
-        numbers, _as_texts(strings.texts), sets, _as_texts(conditions.texts),
+        numbers, texts_of_arrow(strings.texts), sets, texts_of_arrow(conditions.texts),
     )  # fmt: skip
 
 
@@ -73,12 +77,11 @@ def _ranked(rows: Sequence[Array], numbers: Array, strings: Array) -> list[Array
     return ranked
 
 
-class _Union:
+class _Union(NamedTuple):
     """Distinct texts of several lists, and the index among them of each text of each list."""
 
-    def __init__(self, texts: pa.Array, indices: list[Array]) -> None:
-        self.texts = texts
-        self.indices = indices
+    texts: pa.Array
+    indices: list[Array]
 
 
 def _union(lists: Sequence[tuple[Texts, Array]], *, is_sorted: bool = False) -> _Union:
@@ -99,7 +102,8 @@ def _numbers(array: pa.Array, kind: type[Any]) -> Array:
     return np.frombuffer(data, kind)[array.offset :][: len(array)] if len(array) else np.empty(0, kind)
 
 
-def _as_texts(strings: pa.Array) -> Texts:
+def texts_of_arrow(strings: pa.Array) -> Texts:
+    """Return the texts of an Arrow array without nulls, of large strings or large binaries."""
     _, offsets, data = strings.buffers()
     ends = np.frombuffer(offsets or bytes(8), np.int64)[strings.offset :][: len(strings) + 1]
     text = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data else np.empty(0, np.uint8)
