@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from cbnet.errors import CbnetError
 from cbnet.language.message import Message
@@ -27,6 +27,7 @@ from cbnet.network.security.tls import Tls
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Registered = TypeVar("Registered", bound=AsyncSubscription | AsyncOffer)
 
 
 def connect(
@@ -213,28 +214,35 @@ class Client(ClientState):
                 self._thread.stop()
 
 
-class Subscription:
-    """A subscription of a `Client`; iterate over it to receive messages."""
+class _Registration(Generic[Registered]):
+    """A subscription or an offer of a `Client`."""
 
-    def __init__(self, thread: ClientThread, subscription: AsyncSubscription) -> None:
+    def __init__(self, thread: ClientThread, registered: Registered) -> None:
         self._thread = thread
-        self._subscription = subscription
-        self._taken: deque[Delivery] = deque()
+        self._registered = registered
 
     @property
     def predicate(self) -> str:
         """The predicate, as text."""
-        return self._subscription.predicate
+        return self._registered.predicate
 
     @property
     def confirmation(self) -> Confirmation:
-        """The routers that have the subscription; complete only with `wait`."""
-        return self._subscription.confirmation
+        """The routers that have it; complete only with `wait`."""
+        return self._registered.confirmation
+
+
+class Subscription(_Registration[AsyncSubscription]):
+    """A subscription of a `Client`; iterate over it to receive messages."""
+
+    def __init__(self, thread: ClientThread, registered: AsyncSubscription) -> None:
+        super().__init__(thread, registered)
+        self._taken: deque[Delivery] = deque()
 
     @property
     def dropped(self) -> int:
         """Messages dropped because the queue was full."""
-        return self._subscription.dropped
+        return self._registered.dropped
 
     def __iter__(self) -> Iterator[Delivery]:
         while (delivery := self.get()) is not None:
@@ -248,13 +256,13 @@ class Subscription:
     def get(self, timeout: float | None = None) -> Delivery | None:
         """Wait for a message and return it; None after the timeout or the end of the subscription."""
         if not self._taken:
-            self._taken.extend(self._thread.call(self._subscription.take(timeout)))
+            self._taken.extend(self._thread.call(self._registered.take(timeout)))
         return self._taken.popleft() if self._taken else None
 
     def take(self, timeout: float | None = None) -> list[Delivery]:
         """Wait for messages and return all queued ones; none after the timeout or the end of the subscription."""
         if not self._taken:
-            return self._thread.call(self._subscription.take(timeout))
+            return self._thread.call(self._registered.take(timeout))
         taken = [*self._taken]
         self._taken.clear()
         return taken
@@ -262,28 +270,24 @@ class Subscription:
     @property
     def lost(self) -> int:
         """Messages that the router dropped because of the limits of a durable subscription, or of its history."""
-        return self._subscription.lost
+        return self._registered.lost
 
     @property
     def history(self) -> HistorySpan | None:
         """Position in its router's history at which it began; None if it began with new messages, or existed before."""
-        return self._subscription.history
+        return self._registered.history
 
     def acknowledge_up_to(self, offset: int) -> None:
         """Acknowledge all messages of a durable subscription up to an offset that this client has received."""
-        self._subscription.acknowledge_up_to(offset)
+        self._registered.acknowledge_up_to(offset)
 
     def unsubscribe(self) -> None:
         """End the subscription; queued messages can still be received. A durable one keeps storing messages."""
-        self._thread.call(self._subscription.unsubscribe())
+        self._thread.call(self._registered.unsubscribe())
 
 
-class Offer:
+class Offer(_Registration[AsyncOffer]):
     """An offer of a `Client`; as a context manager, it is withdrawn on exit."""
-
-    def __init__(self, thread: ClientThread, offer: AsyncOffer) -> None:
-        self._thread = thread
-        self._offer = offer
 
     def __enter__(self) -> Self:
         return self
@@ -294,25 +298,15 @@ class Offer:
         self.withdraw()
 
     @property
-    def predicate(self) -> str:
-        """The predicate, as text."""
-        return self._offer.predicate
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """The routers that have the offer; complete only with `wait`."""
-        return self._offer.confirmation
-
-    @property
     def answered(self) -> int:
         """Requests answered with an item."""
-        return self._offer.answered
+        return self._registered.answered
 
     @property
     def failure(self) -> CbnetError | None:
         """Set if a later router refuses the offer."""
-        return self._offer.failure
+        return self._registered.failure
 
     def withdraw(self) -> None:
         """Stop answering requests."""
-        self._thread.call(self._offer.withdraw())
+        self._thread.call(self._registered.withdraw())

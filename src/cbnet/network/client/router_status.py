@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -19,6 +19,13 @@ from cbnet.network.transport.event_loop import run
 
 _IN = (Event.PUBLISHED, Event.PACKETS_RECEIVED)
 _OUT = (Event.DELIVERED, Event.PACKETS_SENT)
+_SAME: Final = (  # members of a status
+    "reachable", "subscriptions", "records", "is_complete", "versions", "streams_in", "streams_out", "filters",
+    "table_filters", "own_filters", "initial",
+)  # fmt: skip
+_COUNTED: Final = (
+    Event.PUBLISHED, Event.MATCHED, Event.DELIVERED, Event.FILTERS_SENT, Event.PACKETS_RETRIED, Event.PACKETS_UNPRUNED,
+)  # fmt: skip
 
 
 def statuses(
@@ -110,7 +117,8 @@ def router_rates(name: str, address: Address | str, before: Status | None, now: 
     """Return the state and rates of a router from its previous and its current status; None: no answer."""
     if now is None:
         return RouterRates(name, str(address), answers=False)
-    counters = now.counters
+    same: dict[str, Any] = {member: getattr(now, member) for member in _SAME}
+    counted: dict[str, Any] = {event.value: now.counters.get(event, 0) for event in _COUNTED}
     return RouterRates(
         now.router,
         str(address),
@@ -118,31 +126,16 @@ def router_rates(name: str, address: Address | str, before: Status | None, now: 
         is_detailed=bool(now.peers),  # the querying client is one of them
         uptime=round(now.uptime, 1),
         neighbours=tuple(now.neighbours),
-        reachable=now.reachable,
         clients=max(0, now.clients - 1),
-        subscriptions=now.subscriptions,
-        records=now.records,
-        is_complete=now.is_complete,
-        versions=now.versions,
-        streams_in=now.streams_in,
-        streams_out=now.streams_out,
-        filters=now.filters,
-        table_filters=now.table_filters,
-        own_filters=now.own_filters,
         interfaces=tuple(structs.asdict(interface) for interface in now.interfaces),
         in_per_s=_per_second(before, now, _IN),
         out_per_s=_per_second(before, now, _OUT),
-        published=counters.get(Event.PUBLISHED, 0),
-        matched=counters.get(Event.MATCHED, 0),
-        delivered=counters.get(Event.DELIVERED, 0),
-        initial=now.initial,
-        delivered_to_initial=counters.get(Event.DELIVERED_INITIAL, 0),
-        filters_sent=counters.get(Event.FILTERS_SENT, 0),
-        packets_retried=counters.get(Event.PACKETS_RETRIED, 0),
-        packets_unpruned=counters.get(Event.PACKETS_UNPRUNED, 0),
+        delivered_to_initial=now.counters.get(Event.DELIVERED_INITIAL, 0),
         waiting=sum(peer.waiting for peer in now.peers),
-        dropped={reason: count for reason, count in drops(counters).items() if count},
+        dropped={reason: count for reason, count in drops(now.counters).items() if count},
         links=_link_rates(before, now),
+        **same,
+        **counted,
     )
 
 

@@ -109,26 +109,15 @@ class Rights:
 
     def check_constraints(self, count: int, what: str) -> None:
         """Raise `Denied` if the subscriptions, or offers, of the client would have too many constraints."""
-        if self.constraints is not None and count > self.constraints:
-            raise Denied(
-                f"too many constraints in all your {what}: {count:,}; your limit is {self.constraints:,}",
-                hint="ask the operator to raise `constraints`",
-            )
+        _check_count("constraints", self.constraints, count, f" in all your {what}: {count:,}")
 
     def check_filters(self, count: int, what: str) -> None:
         """Raise `Denied` if the subscriptions, or offers, of the client would have too many filters."""
-        if self.filters is not None and count > self.filters:
-            raise Denied(
-                f"too many filters in all your {what}: {count:,}; your limit is {self.filters:,}",
-                hint="ask the operator to raise `filters`",
-            )
+        _check_count("filters", self.filters, count, f" in all your {what}: {count:,}")
 
     def check_links(self, count: int) -> None:
         """Raise `Denied` if the client would have too many links."""
-        if self.links is not None and count > self.links:
-            raise Denied(
-                f"too many links at once; your limit is {self.links:,}", hint="ask the operator to raise `links`"
-            )
+        _check_count("links", self.links, count, " at once")
 
     def _check_message(self, may: str, right: Predicate | None, message: Message) -> None:
         if right is not None and not _table(right).match(message.members if isinstance(message, Content) else message):
@@ -205,6 +194,11 @@ def read_rights(table: Mapping[str, Any], where: str) -> Rights:
 
 
 # --- denials
+
+
+def _check_count(right: str, limit: int | None, count: int, where: str) -> None:
+    if limit is not None and count > limit:
+        raise Denied(f"too many {right}{where}; your limit is {limit:,}", hint=f"ask the operator to raise `{right}`")
 
 
 @lru_cache(maxsize=1_000)
