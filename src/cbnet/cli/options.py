@@ -137,6 +137,16 @@ def topology_option(help: str = GRAPH, show_default: bool | str = False) -> Any:
     return typer.Option("--topology", "-t", metavar="GRAPH", help=help, show_default=show_default)
 
 
+def timeout_option(help: str) -> Any:
+    """Return the option `--timeout`."""
+    return typer.Option("--timeout", metavar="S", min=0.001, help=help)
+
+
+def count_option(help: str) -> Any:
+    """Return the option `--count`."""
+    return typer.Option("--count", "-n", metavar="N", min=1, help=help, show_default=False)
+
+
 def seed_option(help: str = "Seed of the random generator.") -> Any:
     """Return the option `--seed`, a whole number of at least 0."""
     return typer.Option("--seed", metavar="N", help=help, callback=_checked_seed)

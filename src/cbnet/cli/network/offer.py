@@ -14,7 +14,7 @@ import typer
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, with_options
+from cbnet.cli.options import Json, count_option, timeout_option, with_options
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,16 +59,11 @@ def offer(
             show_default="no limit",
         ),
     ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option("--count", "-n", metavar="N", min=1, help="Stop after N replies.", show_default=False),
-    ] = None,
+    count: Annotated[int | None, count_option("Stop after N replies.")] = None,
     wait: Annotated[
         bool, typer.Option("--wait", "-w", help="Report when requests of every reachable router find the offer.")
     ] = False,
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for --wait, in seconds.")
-    ] = 5.0,
+    timeout: Annotated[float, timeout_option("Timeout for --wait, in seconds.")] = 5.0,
     json: Json = False,
     *,
     connection: ConnectionOptions,

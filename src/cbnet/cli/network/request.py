@@ -9,7 +9,7 @@ import typer
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, with_options
+from cbnet.cli.options import Json, timeout_option, with_options
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -25,9 +25,7 @@ def request(
             metavar="REQUEST", help="Values and tags of the item, in quotes, joined by `and`.", show_default=False
         ),
     ],
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for the reply, in seconds.")
-    ] = 5.0,
+    timeout: Annotated[float, timeout_option("Timeout for the reply, in seconds.")] = 5.0,
     max_holders: Annotated[
         int,
         typer.Option("--max-holders", metavar="N", min=1, max=64, help="Maximum holders to ask, one after the other."),

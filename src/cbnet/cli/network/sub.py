@@ -9,7 +9,7 @@ import typer
 
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Dialect, Json, limit_option, with_options
+from cbnet.cli.options import Dialect, Json, count_option, limit_option, timeout_option, with_options
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -30,17 +30,12 @@ def sub(
     initial: Annotated[
         bool, typer.Option("--initial", help="Subscribe to the initial predicate of the router's node.")
     ] = False,
-    count: Annotated[
-        int | None,
-        typer.Option("--count", "-n", metavar="N", min=1, help="Stop after N messages.", show_default=False),
-    ] = None,
+    count: Annotated[int | None, count_option("Stop after N messages.")] = None,
     wait: Annotated[
         bool,
         typer.Option("--wait", "-w", help="Report when messages of every reachable router arrive."),
     ] = False,
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for --wait, in seconds.")
-    ] = 5.0,
+    timeout: Annotated[float, timeout_option("Timeout for --wait, in seconds.")] = 5.0,
     queue: Annotated[
         int, typer.Option("--queue", metavar="N", min=1, help="Maximum messages queued for printing.")
     ] = 1_000,

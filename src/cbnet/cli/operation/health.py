@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cbnet.cli.console import print_json
-from cbnet.cli.options import Json
+from cbnet.cli.options import Json, timeout_option
 from cbnet.errors import CbnetError
 
 _MAX_RESPONSE = 1 << 16  # bytes
@@ -18,9 +18,7 @@ def health(
         str, typer.Argument(metavar="[ADDRESS]", help="HTTP address of the router (its setting `http`).")
     ] = "127.0.0.1:9090",
     ready: Annotated[bool, typer.Option("--ready", help="Fail also if the router is healthy but not ready.")] = False,
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for an answer, in seconds.")
-    ] = 3.0,
+    timeout: Annotated[float, timeout_option("Timeout for an answer, in seconds.")] = 3.0,
     authority: Annotated[
         str | None,
         typer.Option(

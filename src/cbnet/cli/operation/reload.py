@@ -8,14 +8,12 @@ import typer
 
 from cbnet.cli.console import print_error, print_json
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, with_options
+from cbnet.cli.options import Json, timeout_option, with_options
 
 
 @with_options
 def reload(
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.001, help="Timeout for each router, in seconds.")
-    ] = 30.0,
+    timeout: Annotated[float, timeout_option("Timeout for each router, in seconds.")] = 30.0,
     json: Json = False,
     *,
     connection: ConnectionOptions,

@@ -108,11 +108,12 @@ def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("pipeline.toml"),
 ) -> None:
     """Write a commented configuration that runs as it is."""
-    from cbnet.pipeline.run.template import TEMPLATE
+    from importlib.resources import files
 
+    template = files("cbnet.pipeline.run").joinpath("pipeline.toml").read_text(encoding="utf-8")
     try:
         with file.open("x", encoding="utf-8") as written:
-            written.write(TEMPLATE)
+            written.write(template)
     except FileExistsError:
         raise InputError("the file exists already", hint="give another name", file=str(file)) from None
     except OSError as error:

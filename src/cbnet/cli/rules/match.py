@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 import typer
 
 from cbnet.cli.console import print_note
-from cbnet.cli.options import Dialect, Json, Rules, output_option
+from cbnet.cli.options import Dialect, Json, Rules, output_option, with_options
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.processors import available_processors
@@ -32,15 +32,32 @@ _MAX_THREADS = 8
 
 
 @dataclass(frozen=True)
-class MatchOptions:
+class ResultOptions:
     """The destination and the form of the results."""
 
-    output: Path | None
-    column: str | None
-    rows: bool
-    events: bool
-    split: Path | None
-    explain: list[str]
+    output: Annotated[
+        Path | None,
+        output_option("File for the messages with the names of their rules: .parquet, .csv, .arrow, .jsonl.", "FILE"),
+    ] = None
+    column: Annotated[
+        str | None,
+        typer.Option("--column", metavar="NAME", help="Column of rule names in the file.", show_default="rules"),
+    ] = None
+    rows: Annotated[bool, typer.Option("--rows", help="Write one row per match, in place of a list of rules.")] = False
+    events: Annotated[bool, typer.Option("--events", help="Write only the messages that match, unchanged.")] = False
+    split: Annotated[
+        Path | None,
+        typer.Option("--split", metavar="FOLDER", help="Write the messages of each rule to a file of its own."),
+    ] = None
+    explain: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--explain",
+            "-e",
+            metavar="RULE",
+            help="Explain one rule by name, or every rule with `all`.",
+        ),
+    ] = None
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
@@ -57,6 +74,7 @@ class MatchOptions:
             raise InputError("--explain prints its results", hint="remove the options that write files or events")
 
 
+@with_options
 def match(
     rules: Rules,
     messages: Annotated[
@@ -65,29 +83,8 @@ def match(
             metavar="[MESSAGES]", help="Message file: JSON Lines, .parquet, .csv or .arrow; - is standard input."
         ),
     ] = "-",
-    output: Annotated[
-        Path | None,
-        output_option("File for the messages with the names of their rules: .parquet, .csv, .arrow, .jsonl.", "FILE"),
-    ] = None,
-    column: Annotated[
-        str | None,
-        typer.Option("--column", metavar="NAME", help="Column of rule names in the file.", show_default="rules"),
-    ] = None,
-    rows: Annotated[bool, typer.Option("--rows", help="Write one row per match, in place of a list of rules.")] = False,
-    events: Annotated[bool, typer.Option("--events", help="Write only the messages that match, unchanged.")] = False,
-    split: Annotated[
-        Path | None,
-        typer.Option("--split", metavar="FOLDER", help="Write the messages of each rule to a file of its own."),
-    ] = None,
-    explain: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--explain",
-            "-e",
-            metavar="RULE",
-            help="Explain one rule by name, or every rule with `all`.",
-        ),
-    ] = None,
+    *,
+    options: ResultOptions,
     verify: Annotated[bool, typer.Option("--verify", help="Verify every byte of a compiled table first.")] = False,
     dialect: Dialect = "cbnet",
     json: Json = False,
@@ -100,13 +97,12 @@ def match(
     """
     from cbnet.matching.files.rule_files import open_rule_file
 
-    options = MatchOptions(output, column, rows, events, split, explain or [])
     options.check()
-    table = open_rule_file(rules, verify=verify or bool(explain), dialect=dialect)
+    table = open_rule_file(rules, verify=verify or bool(options.explain), dialect=dialect)
     _match(table, messages, options, json)
 
 
-def _match(table: RuleFile, messages: str, options: MatchOptions, as_json: bool) -> None:
+def _match(table: RuleFile, messages: str, options: ResultOptions, as_json: bool) -> None:
     from cbnet.cli.rules.match_output import MatchReport, printer
     from cbnet.matching.files.columnar_files import open_columnar
     from cbnet.matching.files.file_matching import FileMatcher, RuleNames
@@ -136,7 +132,7 @@ def _threads() -> int:
     return min(available_processors(), _MAX_THREADS)
 
 
-def _sink(names: RuleNames, options: MatchOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:
+def _sink(names: RuleNames, options: ResultOptions, messages: str, file: ColumnarFile | None) -> MatchSink | None:
     """Return the destination of the results; None if they are printed."""
     from cbnet.matching.files.file_matching import (
         RULE_COLUMN,
@@ -163,7 +159,7 @@ def _sink(names: RuleNames, options: MatchOptions, messages: str, file: Columnar
 
 
 def _groups(
-    matcher: FileMatcher, messages: str, file: ColumnarFile | None, options: MatchOptions
+    matcher: FileMatcher, messages: str, file: ColumnarFile | None, options: ResultOptions
 ) -> Iterator[MatchedMessages]:
     """Yield the messages of a file, with a progress bar on a terminal, or of standard input."""
     if messages == "-":

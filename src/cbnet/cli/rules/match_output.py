@@ -18,7 +18,7 @@ from cbnet.errors import InputError
 from cbnet.matching.files.file_matching import MatchedMessages, RuleNames, matched_only
 
 if TYPE_CHECKING:
-    from cbnet.cli.rules.match import MatchOptions
+    from cbnet.cli.rules.match import ResultOptions
     from cbnet.language import Message
     from cbnet.matching import Explanation, RuleName
     from cbnet.matching.files.rule_files import RuleFile
@@ -85,11 +85,11 @@ def _write(rows: list[str]) -> None:
         rows.clear()
 
 
-def printer(table: RuleFile, names: RuleNames, options: MatchOptions, as_json: bool) -> Printer:
+def printer(table: RuleFile, names: RuleNames, options: ResultOptions, as_json: bool) -> Printer:
     """Return the function that prints messages."""
     if options.events:
         return _events
-    explained = _explained(table, options.explain)
+    explained = _explained(table, options.explain or [])
     row = _json_row if as_json else _text_row
     details: dict[str, dict[RuleName, Any]] = {
         "priority": {label: rule.priority for label, rule in names.rules.items() if rule.priority},

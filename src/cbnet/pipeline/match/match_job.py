@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -32,7 +32,7 @@ from cbnet.pipeline.match.dataframe_matcher import (
     used_names,
 )
 from cbnet.pipeline.match.message_columns import AttributeColumn, attributes_of, unknown_attributes
-from cbnet.pipeline.match.message_dataframes import MessageFrame, check_session, read_messages
+from cbnet.pipeline.match.message_dataframes import MessageFormat, MessageFrame, check_session, read_messages
 from cbnet.pipeline.match.shipped_tables import AnyTable, ShippedTable, joint_version, ship_tables
 from cbnet.pipeline.match.stored_matches import BUCKET, JOB_BUCKETS, bucketed, rule_counts
 from cbnet.pipeline.spark.failures import one_line_errors
@@ -47,13 +47,10 @@ _RESULTS = ("matches", "counts", "rejected")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatchTask:
+class MatchTask(MessageFormat):
     """What jobs and streams share: the form of the messages, the tables, and the form of the result."""
 
-    format: str
     tables: Sequence[AnyTable]
-    schema: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
     key: Sequence[str] | None = None
     columns: Sequence[str] | None = None
     filters: bool = False
@@ -75,7 +72,7 @@ class MatchJob(MatchTask):
     def read(self, spark: SparkSession) -> MessageFrame:
         """Return the messages."""
         paths = self.messages if is_connect(spark) else [*map(spark_path, self.messages)]
-        return read_messages(spark, paths, self.format, schema=self.schema, options=self.options)
+        return read_messages(spark, paths, self)
 
 
 @dataclass(frozen=True, kw_only=True)

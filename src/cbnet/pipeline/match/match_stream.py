@@ -127,8 +127,7 @@ class MatchStream:
     def dry_run(self) -> DryRun:
         """Return the attributes of the columns, without matching."""
         job = self._job
-        schema = message_schema(self._spark, [job.messages], job.format, schema=job.schema, options=job.options)
-        rows = read_stream(self._spark, job.messages, job.format, schema=schema, options=job.options)
+        rows = read_stream(self._spark, job.messages, job, message_schema(self._spark, [job.messages], job))
         return explain_columns(rows, ship_tables(self._spark, [*job.tables], filters=False), job.columns)
 
     def run(self, *, once: bool = False, every: float = 0.0) -> StreamSummary:
@@ -232,23 +231,20 @@ class MatchStream:
         job = self._job
         stored = read_text(self._spark, f"{self._checkpoint}/cbnet/stream.json")
         if stored is None:
-            schema = message_schema(self._spark, [job.messages], job.format, schema=job.schema, options=job.options)
+            schema = message_schema(self._spark, [job.messages], job)
             identity = {"stream": uuid4().hex, "schema": json.loads(schema.json())}
         else:
             identity = json.loads(stored)
             schema = StructType.fromJson(identity["schema"])
             self._check_columns(schema)
-        rows = read_stream(self._spark, job.messages, job.format, schema=schema, options=job.options)
+        rows = read_stream(self._spark, job.messages, job, schema)
         self._claim(identity, is_new=stored is None)
         return rows
 
     def _check_columns(self, schema: StructType) -> None:
-        job = self._job
-        if job.schema is not None:
-            columns = message_schema(self._spark, [job.messages], job.format, schema=job.schema)
-            if columns != schema:
-                problem = f"the stream was started with another schema: {schema.simpleString()}"
-                raise InputError(problem, hint="omit --schema, or start a new stream", file=self._out)
+        if self._job.schema is not None and message_schema(self._spark, [self._job.messages], self._job) != schema:
+            problem = f"the stream was started with another schema: {schema.simpleString()}"
+            raise InputError(problem, hint="omit --schema, or start a new stream", file=self._out)
 
     def _claim(self, identity: dict[str, Any], *, is_new: bool) -> None:
         """Claim the output folder for this stream; batches of two streams would overwrite each other."""

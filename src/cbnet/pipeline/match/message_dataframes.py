@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
@@ -37,6 +37,15 @@ _DDL = "write 'id bigint, price double'"
 _KAFKA_PACKAGE = "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
+@dataclass(frozen=True, kw_only=True)
+class MessageFormat:
+    """The format of messages, their schema in Spark's DDL if it is not inferred, and options of Spark's reader."""
+
+    format: str
+    schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class MessageFrame:
     """Messages and, after they have been read, the numbers of malformed lines by reason, if the reader counts them."""
@@ -53,21 +62,13 @@ def format_of(path: str) -> str:
     return format if format in FILES else "parquet"
 
 
-def read_messages(
-    spark: SparkSession,
-    paths: Sequence[str],
-    format: str,
-    *,
-    schema: str | None = None,
-    options: Mapping[str, str] | None = None,
-) -> MessageFrame:
-    """Read messages as a batch; `options` are those of Spark's reader. Malformed lines have a column of their own."""
-    if format in MESSAGE_PRESETS:
-        reading = read(spark, Source.of({"preset": format, "path": [*paths]}))
+def read_messages(spark: SparkSession, paths: Sequence[str], of: MessageFormat) -> MessageFrame:
+    """Read messages as a batch. Malformed lines have a column of their own."""
+    if of.format in MESSAGE_PRESETS:
+        reading = read(spark, Source.of({"preset": of.format, "path": [*paths]}))
         return MessageFrame(reading.rows, lambda: reading.counts().rejected)
     with _read_errors(paths):
-        columns = message_schema(spark, paths, format, schema=schema, options=options)
-        return MessageFrame(_reader(spark.read, format, columns, options).load([*paths]))
+        return MessageFrame(_reader(spark.read, of, message_schema(spark, paths, of)).load([*paths]))
 
 
 def check_session(spark: SparkSession, format: str) -> None:
@@ -76,44 +77,34 @@ def check_session(spark: SparkSession, format: str) -> None:
         require_classic(spark, f"format {format}")
 
 
-def read_stream(
-    spark: SparkSession, path: str, format: str, *, schema: StructType | None, options: Mapping[str, str] | None = None
-) -> DataFrame:
+def read_stream(spark: SparkSession, path: str, of: MessageFormat, schema: StructType) -> DataFrame:
     """Read messages as a stream: new files of a folder, JSON values of Kafka, or a live network."""
-    if format == KAFKA:
-        return _kafka(spark, schema, options or {})
-    if format == ROUTER:
-        return _router(spark, schema, options or {})
+    if of.format == KAFKA:
+        return _kafka(spark, schema, of.options)
+    if of.format == ROUTER:
+        return _router(spark, schema, of.options)
     with _read_errors([path]):
-        frame: DataFrame = _reader(spark.readStream, format, schema, options).load(path)
+        frame: DataFrame = _reader(spark.readStream, of, schema).load(path)
         return frame
 
 
-def message_schema(
-    spark: SparkSession,
-    paths: Sequence[str],
-    format: str,
-    *,
-    schema: str | None = None,
-    options: Mapping[str, str] | None = None,
-) -> StructType:
-    """Return the schema of messages: from Spark's DDL, else inferred from the files."""
-    if format not in STREAM_FORMATS:
-        _check_format(format)
+def message_schema(spark: SparkSession, paths: Sequence[str], of: MessageFormat) -> StructType:
+    """Return the schema of messages: that of their format, else inferred from the files."""
+    if of.format not in STREAM_FORMATS:
+        _check_format(of.format)
     with _read_errors(paths):
-        if schema is not None:
-            columns = parse_schema(schema)
-        elif format in STREAM_FORMATS:
-            hint = "use --schema 'price double, ...'"
-            raise InputError(f"format {format} needs a schema", hint=hint)
+        if of.schema is not None:
+            columns = parse_schema(of.schema)
+        elif of.format in STREAM_FORMATS:
+            raise InputError(f"format {of.format} needs a schema", hint="use --schema 'price double, ...'")
         else:
-            inferring = {"inferSchema": "true", "header": "true"} if format == "csv" else {}
-            columns = spark.read.format(format).options(**{**inferring, **(options or {})}).load([*paths]).schema
+            inferring = {"inferSchema": "true", "header": "true"} if of.format == "csv" else {}
+            columns = spark.read.format(of.format).options(**{**inferring, **of.options}).load([*paths]).schema
     columns = StructType([field for field in columns if field.name != CORRUPT])
     if not columns.names:
         hint = "if there are no messages yet, use --schema 'price double, ...'"
         raise InputError("the messages have no columns", hint=hint, file=", ".join(paths))
-    return columns.add(CORRUPT, StringType()) if format in _TEXTS else columns
+    return columns.add(CORRUPT, StringType()) if of.format in _TEXTS else columns
 
 
 def parse_schema(ddl: str) -> StructType:
@@ -127,14 +118,13 @@ def parse_schema(ddl: str) -> StructType:
     return schema
 
 
-def _reader(reader: Any, format: str, schema: StructType | None, options: Mapping[str, str] | None) -> Any:
-    defaults = {"columnNameOfCorruptRecord": CORRUPT, **({"header": "true"} if format == "csv" else {})}
-    return reader.format(format).schema(schema).options(**{**defaults, **(options or {})})
+def _reader(reader: Any, of: MessageFormat, schema: StructType) -> Any:
+    defaults = {"columnNameOfCorruptRecord": CORRUPT, **({"header": "true"} if of.format == "csv" else {})}
+    return reader.format(of.format).schema(schema).options(**{**defaults, **of.options})
 
 
-def _kafka(spark: SparkSession, schema: StructType | None, options: Mapping[str, str]) -> DataFrame:
+def _kafka(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:
     """Return the values of Kafka's records with topic, partition and offset."""
-    assert schema is not None
     known = StructType([*schema, *([] if CORRUPT in schema.names else StructType().add(CORRUPT, StringType()))])
     try:
         records = spark.readStream.format(KAFKA).options(**options).load()
@@ -147,11 +137,10 @@ def _kafka(spark: SparkSession, schema: StructType | None, options: Mapping[str,
     )
 
 
-def _router(spark: SparkSession, schema: StructType | None, options: Mapping[str, str]) -> DataFrame:
+def _router(spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:
     """Return the messages of a live network."""
     if "router" not in options:
         raise InputError("no router given", hint="use --option router=127.0.0.1:4001")
-    assert schema is not None
     spark.dataSource.register(router_source.RouterSource)
     return spark.readStream.format(ROUTER).schema(schema).options(**options).load()
 

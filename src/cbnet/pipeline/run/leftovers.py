@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from cbnet.errors import InputError
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.plan import stages_of
-from cbnet.pipeline.spark.filesystem import delete, files_at, list_names
+from cbnet.pipeline.spark.filesystem import delete, folder_size, list_names
 from cbnet.pipeline.spark.lock import locked
 from cbnet.pipeline.spark.results import is_snapshot, read_result
 
@@ -22,7 +22,7 @@ def leftovers(config: Config, spark: SparkSession | None = None) -> dict[str, in
     names = [stage.name for stage in stages_of(config)]
     known = {*names, *(name.replace("sources/", "rejected/", 1) for name in names if name.startswith("sources/"))}
     out = config.out
-    return {name: _size(spark, f"{out}/{name}") for name in _leftover_names(spark, out, known)}
+    return {name: folder_size(spark, f"{out}/{name}") for name in _leftover_names(spark, out, known)}
 
 
 def clean(config: Config, spark: SparkSession | None = None) -> dict[str, int]:
@@ -64,7 +64,3 @@ def _strays(spark: SparkSession | None, out: str, stage: str, names: list[str]) 
         stored = None
     current = None if stored is None else stored.snapshot.folder.removeprefix(f"{out}/")
     yield from (name for name in names if is_snapshot(name) and name != current)
-
-
-def _size(spark: SparkSession | None, path: str) -> int:
-    return sum(files_at(spark, path).sizes(path).values())

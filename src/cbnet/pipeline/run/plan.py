@@ -25,7 +25,7 @@ from cbnet.pipeline.run.population_stages import population_stages
 from cbnet.pipeline.run.stage import Stage
 from cbnet.pipeline.run.table_stages import table_stages
 from cbnet.pipeline.run.trace_stages import trace_stages
-from cbnet.pipeline.spark.filesystem import check_paths, files_at, needs_session
+from cbnet.pipeline.spark.filesystem import check_paths, find_files, needs_session
 from cbnet.pipeline.spark.results import Provenance, StoredResult, damage, read_result
 
 
@@ -147,7 +147,7 @@ def files_fingerprint(paths: Sequence[str], spark: SparkSession | None = None) -
 
 def _files(spark: SparkSession | None, path: str) -> Iterator[tuple[str, int, int]]:
     """Yield name below the path, bytes and milliseconds of each file."""
-    found = [*files_at(spark, path).matches(path)]
+    found = find_files(spark, path)
     if not found:
         hint = None if needs_session(path) else "paths are relative to the configuration file"
         raise InputError(f"no file matches {path!r}", hint=hint)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from secrets import token_hex
 from threading import Event, Thread
 from typing import Any
@@ -23,32 +23,6 @@ from cbnet.pipeline.spark.observed_counts import wait_for_listeners
 
 _SAMPLING_PERIOD = 1.0  # seconds
 _GROUP = "spark.jobGroup.id"
-
-
-@dataclass(frozen=True)
-class ExecutorUsage:
-    """Resources of all tasks of a group of jobs."""
-
-    executor_seconds: float  # of all tasks, Python workers included
-    executor_cpu_seconds: float  # of Java alone
-    gc_seconds: float
-    tasks: int
-    failed_tasks: int
-    input_bytes: int
-    output_bytes: int
-    shuffle_bytes: int  # written
-    spilled_bytes: int  # to disk
-
-
-@dataclass(frozen=True)
-class MachineUsage:
-    """Resources of this process and its descendants between two times."""
-
-    java_cpu_seconds: float
-    python_cpu_seconds: float
-    java_peak_bytes: int
-    python_peak_bytes: int
-    peak_bytes: int  # of both together: less than the sum if the peaks were at different times
 
 
 @dataclass(frozen=True)
@@ -90,9 +64,17 @@ class CostMeter:
     def cost(self) -> dict[str, Any]:
         """Return the cost so far as members of a JSON object."""
         self._sample()
-        machine = MachineUsage(self._cpu(is_java=True), self._cpu(is_java=False), *self._peaks)
+        java, python, both = self._peaks
         stages = _stages_of_group(self._spark, self._group)
-        return asdict(machine) | asdict(_executor_usage(stages)) | {"skew": _skew(self._spark, stages)}
+        return {
+            "java_cpu_seconds": self._cpu(is_java=True),
+            "python_cpu_seconds": self._cpu(is_java=False),
+            "java_peak_bytes": java,
+            "python_peak_bytes": python,
+            "peak_bytes": both,  # less than the sum if the peaks were at different times
+            **_executor_usage(stages),
+            "skew": _skew(self._spark, stages),
+        }
 
     def _cpu(self, *, is_java: bool) -> float:
         seconds = (
@@ -149,21 +131,23 @@ def _stages_of_group(spark: SparkSession, group: str) -> list[Any]:
     return [stage for stage in stages if stage.numTasks() and str(stage.status()) not in ("PENDING", "SKIPPED")]
 
 
-def _executor_usage(stages: Sequence[Any]) -> ExecutorUsage:
-    def total(*names: str) -> int:
-        return sum(getattr(stage, name)() for stage in stages for name in names)
+def _executor_usage(stages: Sequence[Any]) -> dict[str, float]:
+    """Return the resources of all tasks of some of Spark's stages."""
 
-    return ExecutorUsage(
-        executor_seconds=round(total("executorRunTime") / 1e3, 3),
-        executor_cpu_seconds=round(total("executorCpuTime") / 1e9, 3),
-        gc_seconds=round(total("jvmGcTime") / 1e3, 3),
-        tasks=total("numCompleteTasks"),
-        failed_tasks=total("numFailedTasks"),
-        input_bytes=total("inputBytes"),
-        output_bytes=total("outputBytes"),
-        shuffle_bytes=total("shuffleWriteBytes"),
-        spilled_bytes=total("diskBytesSpilled"),
-    )
+    def total(name: str) -> int:
+        return sum(getattr(stage, name)() for stage in stages)
+
+    return {
+        "executor_seconds": round(total("executorRunTime") / 1e3, 3),  # of all tasks, Python workers included
+        "executor_cpu_seconds": round(total("executorCpuTime") / 1e9, 3),  # of Java alone
+        "gc_seconds": round(total("jvmGcTime") / 1e3, 3),
+        "tasks": total("numCompleteTasks"),
+        "failed_tasks": total("numFailedTasks"),
+        "input_bytes": total("inputBytes"),
+        "output_bytes": total("outputBytes"),
+        "shuffle_bytes": total("shuffleWriteBytes"),  # written
+        "spilled_bytes": total("diskBytesSpilled"),  # to disk
+    }
 
 
 def _skew(spark: SparkSession, stages: Sequence[Any]) -> dict[str, Any] | None:

@@ -65,9 +65,9 @@ def process_folder() -> Path:
     return folder
 
 
-def files_at(spark: SparkSession | None, path: str) -> HadoopFiles | LocalFiles:
+def _files_at(spark: SparkSession | None, path: str) -> HadoopFiles | _LocalFiles:
     """Return the file system of a path; without a session, only that of this machine."""
-    return _hadoop(spark, path) if needs_session(path) else LocalFiles()
+    return _hadoop(spark, path) if needs_session(path) else _LocalFiles()
 
 
 def _hadoop(spark: SparkSession | None, path: str) -> HadoopFiles:
@@ -78,23 +78,23 @@ def _hadoop(spark: SparkSession | None, path: str) -> HadoopFiles:
 
 def read_text(spark: SparkSession | None, path: str) -> str | None:
     """Return the text of a file; None if there is no such file."""
-    data = files_at(spark, path).read(path)
+    data = _files_at(spark, path).read(path)
     return None if data is None else data.decode(errors="replace")
 
 
 def write_text(spark: SparkSession | None, path: str, text: str) -> None:
     """Write a file; replace an existing one."""
-    files_at(spark, path).write(path, text.encode())
+    _files_at(spark, path).write(path, text.encode())
 
 
 def create_text(spark: SparkSession | None, path: str, text: str) -> bool:
     """Write a new file; return False if there is one already."""
-    return files_at(spark, path).create(path, text.encode())
+    return _files_at(spark, path).create(path, text.encode())
 
 
 def list_names(spark: SparkSession | None, folder: str) -> list[str]:
     """Return the sorted names in a folder; an empty list if there is no such folder."""
-    return sorted(files_at(spark, folder).names(folder))
+    return sorted(_files_at(spark, folder).names(folder))
 
 
 def list_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
@@ -102,29 +102,39 @@ def list_files(spark: SparkSession | None, folder: str) -> dict[str, int]:
 
     A file is a folder of one file without a name.
     """
-    sizes = files_at(spark, folder).sizes(folder)
+    sizes = _files_at(spark, folder).sizes(folder)
     return {name: sizes[name] for name in sorted(sizes) if not re.search("(^|/)[._]", name)}
+
+
+def folder_size(spark: SparkSession | None, folder: str) -> int:
+    """Return the bytes of all files below a folder, hidden ones included."""
+    return sum(_files_at(spark, folder).sizes(folder).values())
+
+
+def find_files(spark: SparkSession | None, pattern: str) -> list[tuple[str, int, int]]:
+    """Return name, size and modification time in ms of each file of a pattern, and of each below a folder of it."""
+    return [*_files_at(spark, pattern).matches(pattern)]
 
 
 def exists(spark: SparkSession | None, path: str) -> bool:
     """Return whether a file or folder exists."""
-    return files_at(spark, path).exists(path)
+    return _files_at(spark, path).exists(path)
 
 
 def delete(spark: SparkSession | None, path: str) -> None:
     """Delete a file or a folder with its contents, if it exists."""
-    files_at(spark, path).delete(path)
+    _files_at(spark, path).delete(path)
 
 
 def upload(spark: SparkSession, local: Path, path: str) -> None:
     """Copy a local file to a path."""
-    files_at(spark, path).upload(local, path)
+    _files_at(spark, path).upload(local, path)
 
 
 def download(spark: SparkSession | None, path: str, local: Path) -> None:
     """Copy a file from a path to a local file."""
     draft = local.with_name(f"{local.name}.draft")
-    files_at(spark, path).download(path, draft)
+    _files_at(spark, path).download(path, draft)
     draft.replace(local)
 
 
@@ -148,25 +158,21 @@ def fetch(spark: SparkSession | None, path: str) -> Path:
     return copy
 
 
-class LocalFiles:
+class _LocalFiles:
     """The file system of this machine, with the same operations as `HadoopFiles`."""
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder exists."""
         return _path(path).exists()
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder; an empty list if there is no such folder."""
         local = _path(folder)
         return [each.name for each in local.iterdir()] if local.is_dir() else []
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the sizes of all files below a folder, by name; empty if there is no such folder."""
         top = _path(folder)
         return {str(each)[len(str(top)) + 1 :]: each.stat().st_size for each in _below(top)}
 
     def matches(self, pattern: str) -> Iterator[tuple[str, int, int]]:
-        """Yield name, size and modification time of each file of a pattern, and of each below a folder of it."""
         local = str(_path(pattern))
         found = [local] if Path(local).exists() else sorted(glob(local))  # noqa: PTH207, patterns may be absolute
         for top in map(Path, found):
@@ -175,12 +181,10 @@ class LocalFiles:
                 yield str(file.relative_to(top.parent)), status.st_size, int(status.st_mtime * 1000)
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None if there is no such file."""
         local = _path(path)
         return local.read_bytes() if local.is_file() else None
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file; replace an existing one."""
         local = _path(path)
         draft = _draft(local)
         with draft.open("wb") as file:
@@ -191,7 +195,6 @@ class LocalFiles:
         local.with_name(f".{local.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of the file before
 
     def create(self, path: str, data: bytes) -> bool:
-        """Write a new file; return False if there is one already."""
         local = _path(path)
         local.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -202,7 +205,6 @@ class LocalFiles:
         return True
 
     def delete(self, path: str) -> None:
-        """Delete a file or a folder with its contents, if it exists."""
         local = _path(path)
         if local.is_dir():
             shutil.rmtree(local)
@@ -210,14 +212,12 @@ class LocalFiles:
             local.unlink(missing_ok=True)
 
     def upload(self, local: Path, path: str) -> None:
-        """Copy a local file to a path."""
         target = _path(path)
         draft = _draft(target)
         shutil.copyfile(local, draft)
         draft.replace(target)
 
     def download(self, path: str, local: Path) -> None:
-        """Copy a file from a path to a local file."""
         shutil.copyfile(_path(path), local)
 
 

@@ -1,11 +1,14 @@
 import re
+from pathlib import Path
 
 import pytest
 from support.text_files import text_file
 
 from cbnet.errors import FileError, InputError
+from cbnet.pipeline.run import configuration
 from cbnet.pipeline.run.configuration import read_config
-from cbnet.pipeline.run.template import TEMPLATE
+
+TEMPLATE = Path(configuration.__file__).with_name("pipeline.toml").read_text()
 
 config = text_file("run.toml")
 
