@@ -58,13 +58,6 @@ Commit = Annotated[
         show_default="publisher",
     ),
 ]
-RULES_BY_NODE: Any = typer.Option(
-    "--rules",
-    "-r",
-    metavar="FILE",
-    help="Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt); each rule is named by a node.",
-    show_default=False,
-)
 GRAPH = "Graph file, or a generator such as powerlaw:200."
 
 # Names of version 0.1, and what replaces them.
@@ -132,9 +125,9 @@ def output_option(help: str, metavar: str = "FOLDER", show_default: bool | str =
     return typer.Option("--output", "-o", metavar=metavar, help=help, show_default=show_default)
 
 
-def topology_option(help: str = GRAPH, show_default: bool | str = False) -> Any:
+def topology_option(help: str = GRAPH) -> Any:
     """Return the option `--topology`."""
-    return typer.Option("--topology", "-t", metavar="GRAPH", help=help, show_default=show_default)
+    return typer.Option("--topology", "-t", metavar="GRAPH", help=help, show_default=False)
 
 
 def timeout_option(help: str) -> Any:
@@ -147,9 +140,9 @@ def count_option(help: str) -> Any:
     return typer.Option("--count", "-n", metavar="N", min=1, help=help, show_default=False)
 
 
-def seed_option(help: str = "Seed of the random generator.") -> Any:
+def seed_option() -> Any:
     """Return the option `--seed`, a whole number of at least 0."""
-    return typer.Option("--seed", metavar="N", help=help, callback=_checked_seed)
+    return typer.Option("--seed", metavar="N", help="Seed of the random generator.", callback=_checked_seed)
 
 
 def limit_option(name: str, *, default: str, panel: str | None = None) -> Any:

@@ -33,64 +33,71 @@ _TYPES: dict[str, DataType] = {
 }  # fmt: skip
 
 
-def _schema(**columns: str) -> StructType:
+def struct_type(**columns: str) -> StructType:
+    """Return the schema of columns, by the names of their types."""
     schema = StructType()
     for name, type in columns.items():
         schema = schema.add(name, _TYPES[type])
     return schema
 
 
-TAGGED = _schema(user="string", item="string", tags="strings")
-CLEAN = _schema(user="string", item="string", tags="strings", raw_tags="int")  # raw_tags: their number before cleaning
-POSTS = _schema(user="string", item="string", text="string")
-COUNTS = _schema(item="string", words="strings", counts="ints")  # of each word in an item
-DOCUMENTS = _schema(user="string", item="string", words="strings", counts="ints")  # words: clean, distinct, sorted
-PAIRS = _schema(user="string", item="string")  # authors or owners of items of COUNTS
-FOLLOWS = _schema(follower="string", author="string")
-REJECTED = _schema(file="string", row="long", reason="string", text="string")  # rows are counted from 1
+TAGGED = struct_type(user="string", item="string", tags="strings")
+CLEAN = struct_type(
+    user="string", item="string", tags="strings", raw_tags="int"
+)  # raw_tags: their number before cleaning
+POSTS = struct_type(user="string", item="string", text="string")
+COUNTS = struct_type(item="string", words="strings", counts="ints")  # of each word in an item
+DOCUMENTS = struct_type(user="string", item="string", words="strings", counts="ints")  # words: clean, distinct, sorted
+PAIRS = struct_type(user="string", item="string")  # authors or owners of items of COUNTS
+FOLLOWS = struct_type(follower="string", author="string")
+REJECTED = struct_type(file="string", row="long", reason="string", text="string")  # rows are counted from 1
 
-DESCRIPTORS = _schema(app="string", role="string", user="string", tags="strings")  # tags: clean, distinct, sorted
+DESCRIPTORS = struct_type(app="string", role="string", user="string", tags="strings")  # tags: clean, distinct, sorted
 APPS = ("web", "blog", "video", "social")
 ROLES = ("subscription", "offer")
 
-TAGS = _schema(tag="string", id="int", sets="long")  # ids by falling number of sets, ties by tag
-SETS = _schema(app="string", role="string", user="string", tags="ints")  # ids ascending
-MODELS = _schema(
+TAGS = struct_type(tag="string", id="int", sets="long")  # ids by falling number of sets, ties by tag
+SETS = struct_type(app="string", role="string", user="string", tags="ints")  # ids ascending
+MODELS = struct_type(
     app="string", law="doubles", deviation="double", one_tag="doubles", sizes="doubles", limit="long",
     known="ints", first_new="long", stride="long", topic_offsets="longs", topic_tags="ints",
 )  # see `user_model`  # fmt: skip
 # announced: minimal among the descriptors of the same user
-POPULATION = _schema(node="int", app="string", role="string", tags="ints", announced="bool")
-LOADS = _schema(node="int", role="string", descriptors="long", announced="long", tags="long")
-PREDICATES = _schema(node="int", tags="ints")  # the minimal descriptors of each node
-FIB = _schema(tree="int", router="int", interface="int", tags="ints")  # minimal descriptors; tree null: on all trees
-TABLE1 = _schema(
+POPULATION = struct_type(node="int", app="string", role="string", tags="ints", announced="bool")
+LOADS = struct_type(node="int", role="string", descriptors="long", announced="long", tags="long")
+PREDICATES = struct_type(node="int", tags="ints")  # the minimal descriptors of each node
+FIB = struct_type(
+    tree="int", router="int", interface="int", tags="ints"
+)  # minimal descriptors; tree null: on all trees
+TABLE1 = struct_type(
     router="int", tree="int", interface="int", interfaces="long", destinations="long",
     tags="long", descriptors="long", announced="long", kept="long", bytes="long",
 )  # [2014 Table 1]; interface null: all interfaces  # fmt: skip
 
 # The tables of every router: see `router_tables`
-NUMBERED = _schema(descriptor="long", tags="ints", minimal="bool")  # minimal: among all descriptors
-ROUTER_TABLES = _schema(tree="int", range="int", position="int", descriptor="long", below="int", above="int")
+NUMBERED = struct_type(descriptor="long", tags="ints", minimal="bool")  # minimal: among all descriptors
+ROUTER_TABLES = struct_type(tree="int", range="int", position="int", descriptor="long", below="int", above="int")
 
-COMPILED = _schema(router="int", part="int", bytes="bytes")  # chunks of table files, in order; inside `compiled_tables`
+COMPILED = struct_type(
+    router="int", part="int", bytes="bytes"
+)  # chunks of table files, in order; inside `compiled_tables`
 
 # Inside `minimal_descriptors`: a group is an interface or a node; `trees` and `covered` have a bit for each tree.
-GROUPED = _schema(group="int", tags="ints", trees="long")
-ANSWERS = _schema(group="int", tags="ints", trees="long", covered="long")
+GROUPED = struct_type(group="int", tags="ints", trees="long")
+ANSWERS = struct_type(group="int", tags="ints", trees="long", covered="long")
 
 # Inside `tree_counts`: positions in the preorder of a tree.
-TOPS = _schema(tags="ints", positions="ints", tops="ints", first="int", last="int")
-MARKS = _schema(position="int", below="long", above="long")
+TOPS = struct_type(tags="ints", positions="ints", tops="ints", first="int", last="int")
+MARKS = struct_type(position="int", below="long", above="long")
 
 # Inside `router_tables`.
-SET_MARKS = _schema(tags="ints", position="ints", below="ints", above="ints")
-BRANCH_MARKS = _schema(group="int", descriptor="long", tree="int", mark="int")
-ENTRIES = _schema(tree="int", entries="long")
+SET_MARKS = struct_type(tags="ints", position="ints", below="ints", above="ints")
+BRANCH_MARKS = struct_type(group="int", descriptor="long", tree="int", mark="int")
+ENTRIES = struct_type(tree="int", entries="long")
 
-CURVES = _schema(ties="string", k="int", findings="string")  # findings: JSON as of `cbnet lab trees --json`
+CURVES = struct_type(ties="string", k="int", findings="string")  # findings: JSON as of `cbnet lab trees --json`
 
-OUTCOMES = _schema(task="long", outcome="bytes")  # inside `parallelism`
+OUTCOMES = struct_type(task="long", outcome="bytes")  # inside `parallelism`
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

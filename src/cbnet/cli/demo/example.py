@@ -68,12 +68,7 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 
 # Messages, counted from 1, and receivers whose result the demo explains.
-EXPLAINED = [
-    (1, "milan-deals"),
-    (2, "milan-deals"),
-    (27, "highway-control"),
-    (22, "storm-watch"),
-]
+EXPLAINED = [(1, "milan-deals"), (2, "milan-deals"), (27, "highway-control"), (22, "storm-watch")]
 
 
 def show_example(table: Table[str], messages: list[Message], console: Console) -> None:

@@ -42,11 +42,7 @@ def pub(
     input: Annotated[
         str | None,
         typer.Option(
-            "--input",
-            "-i",
-            metavar="FILE",
-            help="JSON Lines to publish; - is standard input.",
-            show_default="-",
+            "--input", "-i", metavar="FILE", help="JSON Lines to publish; - is standard input.", show_default="-"
         ),
     ] = None,
     payload: Annotated[str | None, typer.Option("--payload", "-p", metavar="TEXT", help=PAYLOAD)] = None,
@@ -56,18 +52,12 @@ def pub(
     ] = None,
     count: Annotated[int, typer.Option("--count", "-n", metavar="N", min=1, help="Publish the message N times.")] = 1,
     durable: Annotated[
-        bool,
-        typer.Option("--durable", help="Wait until all durable subscriptions that match have it on disk."),
+        bool, typer.Option("--durable", help="Wait until all durable subscriptions that match have it on disk.")
     ] = False,
     timeout: Annotated[
         float | None,
         typer.Option(
-            "--timeout",
-            metavar="S",
-            min=0.001,
-            max=3_600,
-            help="Timeout for --durable, in seconds.",
-            show_default="5",
+            "--timeout", metavar="S", min=0.001, max=3_600, help="Timeout for --durable, in seconds.", show_default="5"
         ),
     ] = None,
     json: Json = False,

@@ -32,8 +32,7 @@ def sub(
     ] = False,
     count: Annotated[int | None, count_option("Stop after N messages.")] = None,
     wait: Annotated[
-        bool,
-        typer.Option("--wait", "-w", help="Report when messages of every reachable router arrive."),
+        bool, typer.Option("--wait", "-w", help="Report when messages of every reachable router arrive.")
     ] = False,
     timeout: Annotated[float, timeout_option("Timeout for --wait, in seconds.")] = 5.0,
     queue: Annotated[

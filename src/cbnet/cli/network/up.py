@@ -40,8 +40,7 @@ def up(
     trees: Trees = None,
     commit: Commit = None,
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", min=0, help="Seed of a random graph.", show_default="0"),
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of a random graph.", show_default="0")
     ] = None,
     journal: Annotated[
         Path | None,

@@ -69,8 +69,7 @@ def router(
         ),
     ] = None,
     page: Annotated[
-        bool,
-        typer.Option("--page", help=f"Print the URL of the web page; without another --http, on {_PAGE_ADDRESS}."),
+        bool, typer.Option("--page", help=f"Print the URL of the web page; without another --http, on {_PAGE_ADDRESS}.")
     ] = False,
     log: Annotated[
         str | None, typer.Option("--log", metavar="FORMAT", help="Log format: text or json.", show_default="text")

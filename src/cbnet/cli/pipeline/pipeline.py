@@ -104,9 +104,7 @@ def _needed(session: LazySession, configuration: Config) -> Any:
     return session.start() if needs_spark(configuration) else None
 
 
-def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("pipeline.toml"),
-) -> None:
+def init(file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("pipeline.toml")) -> None:
     """Write a commented configuration that runs as it is."""
     from importlib.resources import files
 
@@ -122,13 +120,7 @@ def init(
 
 
 @with_options
-def status(
-    config: File,
-    *,
-    session: SessionOptions,
-    output: Output = None,
-    json: Json = False,
-) -> None:
+def status(config: File, *, session: SessionOptions, output: Output = None, json: Json = False) -> None:
     """Show the state of each stage: done, stale (parameters or inputs changed), damaged (files are lost) or missing."""
     from cbnet.cli.pipeline.plan_output import show_leftovers, show_states, state_members
     from cbnet.pipeline.run.configuration import read_config
@@ -181,13 +173,7 @@ def estimate(
 
 
 @with_options
-def clean(
-    config: File,
-    *,
-    session: SessionOptions,
-    output: Output = None,
-    json: Json = False,
-) -> None:
+def clean(config: File, *, session: SessionOptions, output: Output = None, json: Json = False) -> None:
     """Delete old and abandoned snapshots, and results of stages that the configuration no longer has.
 
     `cbnet pipeline status` names them. Files that no run has written are not touched.
@@ -214,8 +200,7 @@ def table(
     router: Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)],
     file: Annotated[str, output_option("Table file to write: a path or a URI.", "TABLE")],
     tree: Annotated[
-        int | None,
-        typer.Option("--tree", metavar="N", min=1, help="Number of the tree.", show_default="all, folded"),
+        int | None, typer.Option("--tree", metavar="N", min=1, help="Number of the tree.", show_default="all, folded")
     ] = None,
     results: Annotated[
         str | None,

@@ -65,10 +65,7 @@ class MatchOptions:
     schema: Annotated[
         str | None,
         typer.Option(
-            "--schema",
-            metavar="DDL",
-            help="Columns, such as 'id bigint, price double'.",
-            show_default="from the files",
+            "--schema", metavar="DDL", help="Columns, such as 'id bigint, price double'.", show_default="from the files"
         ),
     ] = None
     option: Annotated[

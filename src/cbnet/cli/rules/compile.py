@@ -23,8 +23,7 @@ def compile(
         str, typer.Option("--engine", metavar="NAME", help="Matching engine: pivot, counting, tags or bloom.")
     ] = "pivot",
     reduce: Annotated[
-        bool,
-        typer.Option("--reduce/--no-reduce", help="Omit filters that another filter of the same rule covers."),
+        bool, typer.Option("--reduce/--no-reduce", help="Omit filters that another filter of the same rule covers.")
     ] = True,
     dialect: Dialect = "cbnet",
     json: Json = False,

@@ -51,12 +51,7 @@ class ResultOptions:
     ] = None
     explain: Annotated[
         list[str] | None,
-        typer.Option(
-            "--explain",
-            "-e",
-            metavar="RULE",
-            help="Explain one rule by name, or every rule with `all`.",
-        ),
+        typer.Option("--explain", "-e", metavar="RULE", help="Explain one rule by name, or every rule with `all`."),
     ] = None
 
     def check(self) -> None:

@@ -86,10 +86,7 @@ def _described(tweets: DataFrame, cleaning: Cleaning) -> tuple[DataFrame, Observ
     """Return a row of user, tags and `raw_tags` for each tweet that counts, with all tags of its link."""
     counts = F.col("item").isNotNull() & (F.size("tags") > 0)
     observed = ObservedCounts(
-        clean_rows(tweets, cleaning),
-        read=F.count(F.lit(1)),
-        tags_read=F.sum("raw_tags"),
-        kept=F.count_if(counts),
+        clean_rows(tweets, cleaning), read=F.count(F.lit(1)), tags_read=F.sum("raw_tags"), kept=F.count_if(counts)
     )
     # A window instead of a self-join, which would clean all tweets twice. A link is one task, on disk if needed, with
     # its tags in memory: 25 s of a processor per million tweets of one link with 30 tags.

@@ -53,11 +53,10 @@ PAPER = {
 }  # fmt: skip
 
 
-def side_by_side(ours: DerivationCounts, paper: DerivationCounts | None = None) -> str:
+def side_by_side(ours: DerivationCounts) -> str:
     """Return a text table of our counts and the paper's for the same application."""
-    paper = paper or PAPER[ours.app]
     table = [(f"{ours.app}: {ours.unit} to {ours.product}", "here", "[2014]")]
-    for (name, here), (_, there) in zip(ours.rows(), paper.rows(), strict=True):
+    for (name, here), (_, there) in zip(ours.rows(), PAPER[ours.app].rows(), strict=True):
         if here is not None or there is not None:
             table.append((name, _format(name, here), _format(name, there)))
     widths = [max(len(row[column]) for row in table) for column in range(3)]

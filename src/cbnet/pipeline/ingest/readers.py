@@ -22,23 +22,30 @@ from pyspark import Accumulator, AccumulatorParam
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
-from pyspark.sql.types import ArrayType, BooleanType, DataType, DoubleType, LongType, StringType, StructType
+from pyspark.sql.types import StructType
 
 from cbnet.errors import InputError
 from cbnet.pipeline.ingest.fields import Layout, Parser, split_fields
 from cbnet.pipeline.ingest.line_reader import BYTE_ORDER_MARK, WRONG_HEADER, Block, LineCounts, LineReader, read_lines
 from cbnet.pipeline.ingest.parsers import parse_pairs, parse_table, parse_text, parse_tweets, parse_word_counts
 from cbnet.pipeline.ingest.source import Source
-from cbnet.pipeline.schemas import COUNTS, FOLLOWS, PAIRS, POSTS, REJECTED, TAGGED, arrow_schema
+from cbnet.pipeline.schemas import (
+    COUNTS,
+    FOLLOWS,
+    PAIRS,
+    POSTS,
+    REJECTED,
+    TAGGED,
+    arrow_schema,
+    record_batch,
+    struct_type,
+)
 from cbnet.pipeline.spark.failures import cause
 
 _SCHEMAS = {
     "tagged": TAGGED, "tweets": TAGGED, "posts": POSTS, "pairs": PAIRS, "follows": FOLLOWS, "wordcounts": COUNTS,
 }  # fmt: skip
-_TYPES: dict[str, DataType] = {
-    "string": StringType(), "int": LongType(), "float": DoubleType(), "bool": BooleanType(),
-    "tags": ArrayType(StringType()),
-}  # fmt: skip
+_TYPES = {"int": "long", "float": "double", "tags": "strings"}  # others have the same name in a schema
 _MAX_TEXT = 1000  # characters of a rejected line that are kept
 
 BlockCounts = dict[Block, LineCounts]
@@ -95,10 +102,7 @@ def schema_of(source: Source) -> StructType:
     """Return the schema of the rows of a source."""
     if source.format in _SCHEMAS:
         return _SCHEMAS[source.format]
-    schema = StructType()
-    for name, type in source.types.items():
-        schema = schema.add(name, _TYPES[type])
-    return schema
+    return struct_type(**{name: _TYPES.get(type, type) for name, type in source.types.items()})
 
 
 def first_in_file(sizes: Mapping[Block, int]) -> dict[Block, int]:
@@ -200,17 +204,16 @@ def _rows(
 def _rejected(
     batches: Iterable[pa.RecordBatch], reader: LineReader, count: Count, first: Mapping[Block, int]
 ) -> Iterator[pa.RecordBatch]:
-    schema = arrow_schema(REJECTED)
     for run, parsed in read_lines(batches, reader, count):
         if parsed.rejected:
             texts = run.lines.cast(pa.binary()).take([number - run.first for number in parsed.rejected])
-            columns = [
-                pa.array([path_of(run.block.file)] * len(parsed.rejected)),
-                pa.array([number + first[run.block] + 1 for number in parsed.rejected]),
-                pa.array([*parsed.rejected.values()]),
-                pa.array([text.decode(errors="replace")[:_MAX_TEXT] for text in texts.to_pylist()]),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield record_batch(
+                REJECTED,
+                [path_of(run.block.file)] * len(parsed.rejected),
+                [number + first[run.block] + 1 for number in parsed.rejected],
+                [*parsed.rejected.values()],
+                [text.decode(errors="replace")[:_MAX_TEXT] for text in texts.to_pylist()],
+            )
 
 
 def path_of(file: str) -> str:

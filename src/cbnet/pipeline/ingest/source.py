@@ -77,11 +77,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             (not self.separator or not self.tag_separator, "a separator is empty", 'write "\\t", ",", "|" or " "'),
             (self.quoted and len(self.separator) > 1, "the separator of quoted fields must be one character", None),
             (not 0 <= self.max_rejected <= 1, "max_rejected must be from 0 to 1", None),
-            (
-                self.format == "wordcounts" and not self.vocabulary,
-                "no vocabulary",
-                "set it to the file of words",
-            ),
+            (self.format == "wordcounts" and not self.vocabulary, "no vocabulary", "set it to the file of words"),
             (self.format in ("table", "quotes") and not self.types, "no types", 'write types = { price = "float" }'),
         ):
             if wrong:

@@ -36,8 +36,6 @@ from cbnet.pipeline.schemas import POPULATION, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for
 from cbnet.pipeline.spark.shipped_data import ShippedData
 
-CLUSTERS = 2_500_000
-
 _ELECTION = 16  # stream of random numbers
 _AT_ONCE = 70_000  # descriptors of an application that a task generates at once: some 20 MB
 

@@ -47,12 +47,7 @@ def measured_costs(results: Mapping[str, StoredResult]) -> list[StageCost]:
         raise InputError("this run has no population yet", hint="`cbnet pipeline run` computes it")
     return [
         StageCost(
-            name,
-            result.rows,
-            _cpu_seconds(result),
-            result.cost["shuffle_bytes"],
-            result.bytes,
-            result.cost["tasks"],
+            name, result.rows, _cpu_seconds(result), result.cost["shuffle_bytes"], result.bytes, result.cost["tasks"]
         )
         for name, result in results.items()
     ]

@@ -29,12 +29,12 @@ def node_predicates(population: DataFrame, nodes: int, partitions: int | None = 
 
 
 def forwarding_tables(
-    predicates: DataFrame, tree: Tree, routers: Sequence[int], *, number: int = 0, partitions: int | None = None
+    predicates: DataFrame, tree: Tree, routers: Sequence[int], *, partitions: int | None = None
 ) -> DataFrame:
-    """Return the tables of routers on a tree: FIB. predicates: those of the nodes; number: that of the tree."""
+    """Return the tables of routers on a tree, which gets the number 0: FIB. predicates: those of the nodes."""
     interfaces = RouterInterfaces.of([tree], routers)
     kept = minimal_descriptors(predicates, interfaces.targets(), partitions)
-    return named(kept.withColumn("tree", F.lit(number)), interfaces.routers, interfaces.neighbours)
+    return named(kept.withColumn("tree", F.lit(0)), interfaces.routers, interfaces.neighbours)
 
 
 def folded_tables(

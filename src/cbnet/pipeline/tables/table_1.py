@@ -62,42 +62,40 @@ def collect_loads(loads: DataFrame, nodes: int, role: str | None = None) -> Load
     return Loads(*sums)
 
 
-def table1(fib: DataFrame, loads: DataFrame, tree: Tree, routers: Sequence[int], *, number: int = 0) -> DataFrame:
+def table1(fib: DataFrame, loads: DataFrame, tree: Tree, routers: Sequence[int]) -> DataFrame:
     """Return Table 1 of routers: TABLE1, a row for each interface, and one for each router with a null interface.
 
-    fib: FIB, possibly with other routers and trees; loads: LOADS.
+    fib: FIB of one tree, possibly with other routers; loads: LOADS.
     """
-    selected = fib.where((F.col("tree") == number) & F.col("router").isin(*routers))
+    selected = fib.where(F.col("router").isin(*routers))
     counted = selected.groupBy("router", "interface").count().collect()
     kept = {(row[0], row[1]): row[2] for row in counted}
-    rows = table1_rows(kept, collect_loads(loads, len(tree.parents)), tree, routers, number)
+    rows = table1_rows(kept, collect_loads(loads, len(tree.parents)), tree, routers)
     return fib.sparkSession.createDataFrame(rows, TABLE1)
 
 
-def table1_rows(
-    kept: dict[tuple[int, int], int], loads: Loads, tree: Tree, routers: Sequence[int], number: int = 0
-) -> list[Row]:
+def table1_rows(kept: dict[tuple[int, int], int], loads: Loads, tree: Tree, routers: Sequence[int]) -> list[Row]:
     """Return the rows of Table 1; kept: the number of minimal descriptors by router and interface."""
     interfaces = RouterInterfaces.of([tree], routers)
     ones = np.ones(len(tree.parents), dtype=np.int64)
     sums = [interfaces.sums(of_nodes).tolist() for of_nodes in (ones, loads.tags, loads.descriptors, loads.announced)]
     single = [
-        (router, number, neighbour, 1, *counts, minimal, minimal * PAPER_BYTES)
+        (router, 0, neighbour, 1, *counts, minimal, minimal * PAPER_BYTES)
         for router, neighbour, *counts in zip(
             interfaces.routers.tolist(), interfaces.neighbours.tolist(), *sums, strict=True
         )
         for minimal in [kept.get((router, neighbour), 0)]
     ]
-    return [row for router in routers for row in _with_total(router, number, single)]
+    return [row for router in routers for row in _with_total(router, single)]
 
 
-def _with_total(router: int, number: int, rows: list[Row]) -> list[Row]:
+def _with_total(router: int, rows: list[Row]) -> list[Row]:
     own = [row for row in rows if row[0] == router]
     sums = [sum(column) for column in zip(*(row[3:] for row in own), strict=True)] or [0] * 7
-    return [(router, number, None, *sums), *own]
+    return [(router, 0, None, *sums), *own]
 
 
-def table1_of_all(spark: SparkSession, kept: EdgeCounts, loads: Loads, tree: Tree, *, number: int = 0) -> DataFrame:
+def table1_of_all(spark: SparkSession, kept: EdgeCounts, loads: Loads, tree: Tree) -> DataFrame:
     """Return Table 1 of every router of a tree: TABLE1."""
     children = np.flatnonzero(tree.parents >= 0)
     parents = tree.parents[children].astype(np.int64)
@@ -113,7 +111,7 @@ def table1_of_all(spark: SparkSession, kept: EdgeCounts, loads: Loads, tree: Tre
     is_total = np.arange(len(reached) + len(routers)) < len(reached)
     columns = [
         np.concatenate([reached, routers]),
-        np.full(len(is_total), number),
+        np.zeros(len(is_total)),
         pa.array(np.concatenate([reached, neighbours]), mask=is_total),
         *np.concatenate([totals[reached].T, single], axis=1),
     ]
