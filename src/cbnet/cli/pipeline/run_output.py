@@ -71,8 +71,8 @@ def print_results(outcomes: Sequence[StageOutcome]) -> None:
 def show_outcomes(out: str, outcomes: Sequence[StageOutcome]) -> None:
     """Print the yields, the cost of the stages, Table 1 and additional results."""
     console = results_console()
-    for block in _yield_blocks(outcomes):
-        console.print(block, "", markup=False)
+    for name, counts in _yields(outcomes):
+        console.print(yield_grid(name, counts))
     for line in _rejected_lines(outcomes):
         print_note(line)
     console.print(stage_grid(outcomes))
@@ -151,12 +151,26 @@ def _cell(row: dict[str, Any], key: str) -> str:
     return f"{row[key]:,}"
 
 
-def _yield_blocks(outcomes: Sequence[StageOutcome]) -> Iterator[str]:
-    from cbnet.pipeline.derive.derivation_counts import DerivationCounts, side_by_side
+def yield_grid(name: str, counts: Mapping[str, Any]) -> Grid:
+    """Return the counts of a derivation beside the paper's for the same application."""
+    from cbnet.pipeline.derive.derivation_counts import PAPER, DerivationCounts
 
-    for name, counts in _yields(outcomes):
-        text = side_by_side(DerivationCounts(**counts))
-        yield text if name == counts["app"] else f"{name}, as\n{text}"
+    ours = DerivationCounts(**counts)
+    title = f"{ours.app}: {ours.unit} to {ours.product}"
+    rows = [
+        (label, _yield_cell(label, here), _yield_cell(label, there))
+        for (label, here), (_, there) in zip(ours.rows(), PAPER[ours.app].rows(), strict=True)
+        if here is not None or there is not None
+    ]
+    return new_grid(title if name == ours.app else f"{name}, as {title}", "", "here", "[2014]", rows=rows)
+
+
+def _yield_cell(label: str, number: float | None) -> str:
+    if number is None:
+        return "–"
+    if "share" in label:
+        return f"{number:.1%}"
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.2f}"
 
 
 def _yields(outcomes: Sequence[StageOutcome]) -> Iterator[tuple[str, dict[str, Any]]]:

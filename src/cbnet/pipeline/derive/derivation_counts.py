@@ -53,23 +53,5 @@ PAPER = {
 }  # fmt: skip
 
 
-def side_by_side(ours: DerivationCounts) -> str:
-    """Return a text table of our counts and the paper's for the same application."""
-    table = [(f"{ours.app}: {ours.unit} to {ours.product}", "here", "[2014]")]
-    for (name, here), (_, there) in zip(ours.rows(), PAPER[ours.app].rows(), strict=True):
-        if here is not None or there is not None:
-            table.append((name, _format(name, here), _format(name, there)))
-    widths = [max(len(row[column]) for row in table) for column in range(3)]
-    return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in table)
-
-
-def _format(name: str, number: float | None) -> str:
-    if number is None:
-        return "–"
-    if "share" in name:
-        return f"{number:.1%}"
-    return f"{number:,}" if isinstance(number, int) else f"{number:,.2f}"
-
-
 def _ratio(part: int | None, whole: int | None) -> float | None:
     return part / whole if part is not None and whole else None

@@ -152,21 +152,21 @@ def run_match(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
 def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
     steps: dict[str, float] = {}
     started = monotonic()
-    with _timed(spark, steps, "ship tables"):
+    with timed(spark, steps, "ship tables"):
         tables = ship_tables(spark, job.tables, filters=job.filters)
-    with _timed(spark, steps, "read the schema"):
+    with timed(spark, steps, "read the schema"):
         frame = job.read(spark)
     provenance = _provenance(job, tables)
-    with _timed(spark, steps, "match and write"):
+    with timed(spark, steps, "match and write"):
         observation = Observation()
         matches = _stored(_matches(frame.rows, tables, job, observation), out, "matches", provenance)
         counts = observed_counts(observation)
-    with _timed(spark, steps, "count by rule"):
+    with timed(spark, steps, "count by rule"):
         rules = _stored(rule_counts(matches).sort("rule"), out, "counts", provenance).count()
     rejected = frame.rejected()  # lines that the reader could not parse
     records = counts.records + rejected.total()
     if counts.rejected:
-        with _timed(spark, steps, "collect rejected rows"):
+        with timed(spark, steps, "collect rejected rows"):
             # A second pass over the rows, only for data with such rows.
             letters = dead_letters(frame.rows, tables, columns=job.columns)
             is_kept = job.on_error == COLUMN
@@ -178,7 +178,7 @@ def _run(spark: SparkSession, job: MatchJob, out: str) -> JobSummary:
         rules=rules,
         version=joint_version(tables),
         seconds=round(monotonic() - started, 3),
-        steps=steps,
+        steps={name: round(spent, 3) for name, spent in steps.items()},
         encode_s=round(counts.encode_s, 3),
         match_s=round(counts.match_s, 3),
         warning=unknown_attributes(message_columns_of(frame.rows), job.columns, used_names(tables)),
@@ -220,11 +220,12 @@ def check_output_folder(spark: SparkSession, out: str, names: set[str]) -> None:
 
 
 @contextmanager
-def _timed(spark: SparkSession, steps: dict[str, float], name: str) -> Iterator[None]:
+def timed(spark: SparkSession, steps: dict[str, float], name: str) -> Iterator[None]:
+    """Add the seconds of a step to its earlier ones, and convert Spark's errors to one line."""
     start = monotonic()
-    with step(spark, name), one_line_errors("the job"):
+    with one_line_errors("the job"), step(spark, name):
         yield
-    steps[name] = round(monotonic() - start, 3)
+    steps[name] = steps.get(name, 0.0) + monotonic() - start
 
 
 def _provenance(job: MatchJob, tables: Sequence[ShippedTable]) -> Provenance:

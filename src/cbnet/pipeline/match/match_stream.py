@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from pyspark.errors import PythonException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -42,6 +42,7 @@ from cbnet.pipeline.match.match_job import (
     check_output_folder,
     count_reasons,
     explain_columns,
+    timed,
 )
 from cbnet.pipeline.match.message_columns import unknown_attributes
 from cbnet.pipeline.match.message_dataframes import STREAM_FORMATS, message_schema, read_stream
@@ -157,23 +158,27 @@ class MatchStream:
 
     def _match(self, rows: DataFrame, batch: int) -> None:
         """Match a micro-batch; overwrite its folder, which an earlier attempt may have left."""
+        started = monotonic()
         try:
-            times = [monotonic()]
-            tables = self._pinned.ship(self._spark, batch, filters=self._job.filters)
-            version = joint_version(tables)
-            if version not in self._versions:
-                self._warn(rows, tables)
-                self._versions[version] = None
-            times.append(monotonic())
-            counts, rejected = self._write(rows, tables, batch)
-            times.append(monotonic())
+            with timed(self._spark, self._steps, "pin and ship the table"):
+                tables = self._pinned.ship(self._spark, batch, filters=self._job.filters)
+                version = joint_version(tables)
+                if version not in self._versions:
+                    self._warn(rows, tables)
+                    self._versions[version] = None
+            with timed(self._spark, self._steps, "match and write"):
+                counts, rejected = self._write(rows, tables, batch)
             if self._job.compact:
-                compact_batches(self._spark, self._out, batch, at_least=self._job.compact)
-            times.append(monotonic())
-            self._report_batch(batch, version, counts, rejected, times)
-        except (CbnetError, PythonException) as error:  # Spark would raise it as a Java stack trace
-            self._failure = error if isinstance(error, CbnetError) else failure("the job", error)
+                with timed(self._spark, self._steps, "compact"):
+                    compact_batches(self._spark, self._out, batch, at_least=self._job.compact)
+        except CbnetError as error:  # Spark would raise it as a Java stack trace
+            self._failure = error
             raise
+        self._total += counts
+        self._rejected += rejected
+        self._batches += 1
+        seconds = round(monotonic() - started, 3)
+        self._report(BatchReport(batch, counts.records, counts.matches, dict(rejected), version, seconds))
 
     def _warn(self, rows: DataFrame, tables: Sequence[ShippedTable]) -> None:
         if warning := unknown_attributes(message_columns_of(rows), self._job.columns, used_names(tables)):
@@ -198,17 +203,6 @@ class MatchStream:
             letters.write.mode("overwrite").parquet(folder)
             letters = self._spark.read.parquet(folder)
         return count_reasons(letters)
-
-    def _report_batch(
-        self, batch: int, version: str, counts: MatchCounts, rejected: Counter[str], times: Sequence[float]
-    ) -> None:
-        self._total += counts
-        self._rejected += rejected
-        self._batches += 1
-        for step, begin, end in zip(self._steps, times, times[1:], strict=False):
-            self._steps[step] += end - begin
-        seconds = round(times[-1] - times[0], 3)
-        self._report(BatchReport(batch, counts.records, counts.matches, dict(rejected), version, seconds))
 
     def _summary(self, seconds: float) -> StreamSummary:
         rest = seconds - sum(self._steps.values())

@@ -1,22 +1,26 @@
-"""What a person sees of folded tables and of several trees."""
+"""What a person sees of yields, folded tables and several trees."""
 
 from io import StringIO
 from types import SimpleNamespace
 
 from rich.console import Console
 
-from cbnet.cli.pipeline.run_output import extra_grids
+from cbnet.cli.pipeline.run_output import extra_grids, yield_grid
 
 
 def outcome(name, **facts):
     return SimpleNamespace(name=name, result=SimpleNamespace(facts=facts))
 
 
-def lines(*outcomes):
+def lines_of(*grids):
     console = Console(width=80, file=StringIO())
-    for grid in extra_grids(outcomes):
+    for grid in grids:
         console.print(grid)
-    return [" ".join(line.split()) for line in console.file.getvalue().splitlines() if line.strip()]
+    return [" ".join(line.split()) for line in console.file.getvalue().splitlines() if line.strip(" ─")]
+
+
+def lines(*outcomes):
+    return lines_of(*extra_grids(outcomes))
 
 
 def test_folded_tables_stand_beside_that_of_one_tree():
@@ -38,3 +42,26 @@ def test_paths_on_several_trees_are_beside_the_papers():
 
 def test_a_run_without_them_shows_nothing_more():
     assert lines(outcome("table1", rows=[])) == []
+
+
+def test_yields_are_printed_beside_the_papers():
+    counts = {
+        "app": "video", "unit": "videos", "product": "offers",
+        "read": 4, "users_read": 2, "tags_read": 10, "kept": 3, "derived": 3, "users": 2, "tags": 6,
+    }  # fmt: skip
+    assert lines_of(yield_grid("video", counts)) == [
+        "video: videos to offers",
+        "here [2014]",
+        "videos read 4 10,351",
+        "of users 2 782",
+        "tags of each 2.50 –",
+        "videos kept 3 –",
+        "share of the videos 75.0% –",
+        "offers derived 3 –",
+        "of users 2 –",
+        "share of the users 100.0% –",
+        "for each user 1.50 –",
+        "for each of the videos 0.75 –",
+        "tags of each 2.00 –",
+    ]
+    assert lines_of(yield_grid("films", counts))[0] == "films, as video: videos to offers"
