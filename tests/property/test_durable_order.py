@@ -3,13 +3,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cbnet.network.durable import durable_subscription
+from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable.consumers import Consumer
+from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.journal import Committed, Read, SavedSubscription, SaveLosses, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.subscription import durable_subscription
-from cbnet.network.durable.subscription.backlog import Backlog
-from cbnet.network.durable.subscription.consumers import Consumer
-from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
-from cbnet.network.durable.subscription.losses import Losses
+from cbnet.network.durable.losses import Losses
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLimits

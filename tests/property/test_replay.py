@@ -10,7 +10,7 @@ from support.durable_networks import DurableLab
 
 from cbnet.network.durable.history.followers import Follower
 from cbnet.network.durable.history.history import History
-from cbnet.network.durable.history.history_copy import HistoryCopy
+from cbnet.network.durable.history.replays import HistoryCopy
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.protocol.frames import HistoryStart, Replaying
 

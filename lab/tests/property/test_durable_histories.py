@@ -5,16 +5,14 @@ from functools import partial
 import pytest
 from support.seeds import seeds
 
+from cbnet.network.durable import publications, publisher_windows
 from cbnet.network.durable.history.followers import Follower
-from cbnet.network.durable.history.history_copy import HistoryCopy
-from cbnet.network.durable.history.replays import Replays
+from cbnet.network.durable.history.replays import HistoryCopy, Replays
+from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.publishing import publications
-from cbnet.network.durable.publishing.publications import Publications
-from cbnet.network.durable.records.home_records import HomeRecords
-from cbnet.network.durable.storing import publisher_windows
-from cbnet.network.durable.storing.home import Home
-from cbnet.network.durable.storing.publisher_window import PublisherWindow
+from cbnet.network.durable.publications import Publications
+from cbnet.network.durable.publisher_windows import PublisherWindow
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.simulation.memory_disk import MemoryDisk

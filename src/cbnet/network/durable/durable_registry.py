@@ -3,7 +3,7 @@
 A subscription takes effect once it is on disk: its filters are announced like those of clients, and the record of
 this home is flooded. With `wait`, a client is answered when all reachable routers have the record and the announcement.
 
-A subscription that begins in the past first receives the messages of the history (`history_copy`). Meanwhile new
+A subscription that begins in the past first receives the messages of the history (`HistoryCopy`). Meanwhile new
 matching messages reach it through the history, which stores them, too.
 """
 
@@ -20,9 +20,14 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
+from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable.consumers import Consumer
+from cbnet.network.durable.durable_confirmations import DurableConfirmations
+from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.history.history import History, StartPoint, no_history
-from cbnet.network.durable.history.history_copy import HistoryCopy, copy_key
-from cbnet.network.durable.history.replays import Replays
+from cbnet.network.durable.history.replays import HistoryCopy, Replays, copy_key
+from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal import (
     HISTORY_ID,
     DropSubscription,
@@ -32,13 +37,7 @@ from cbnet.network.durable.journal import (
     SaveSubscription,
 )
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.records.durable_confirmations import DurableConfirmations
-from cbnet.network.durable.records.home_records import HomeRecords
-from cbnet.network.durable.storing.home import Home
-from cbnet.network.durable.subscription.backlog import Backlog
-from cbnet.network.durable.subscription.consumers import Consumer
-from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
-from cbnet.network.durable.subscription.losses import Losses
+from cbnet.network.durable.losses import Losses
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.versions import Versions

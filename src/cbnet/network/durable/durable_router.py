@@ -20,11 +20,11 @@ from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.history.followers import Followers
 from cbnet.network.durable.history.history import no_history, open_history
 from cbnet.network.durable.history.replays import Replays
+from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal import JournalEvent, OpenJournal, ReadResult, Stalled
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.publishing.publications import Publications
-from cbnet.network.durable.records.home_records import HomeRecords
-from cbnet.network.durable.storing.home import Home
+from cbnet.network.durable.publications import Publications
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link

@@ -12,10 +12,10 @@ from itertools import count
 from cbnet.errors import LimitError
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
+from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.history.history import History
 from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.journal import Entry
-from cbnet.network.durable.subscription.consumers import Consumer
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableDeliver, DurableLost, Replay

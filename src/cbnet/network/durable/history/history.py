@@ -21,6 +21,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import covers
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
+from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.journal import (
     HISTORY_ID,
     Append,
@@ -32,7 +33,6 @@ from cbnet.network.durable.journal import (
     SaveSubscription,
 )
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.subscription.backlog import Backlog
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
 from cbnet.network.protocol.durable_frames import NO_LIMITS, HistoryField, HistoryStart, Replaying

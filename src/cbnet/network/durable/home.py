@@ -18,18 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from cbnet.language.predicate import Predicate
-from cbnet.network.durable.journal import HISTORY_ID, Entry, RecoveredState
+from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable.durable_subscription import DurableSubscription
+from cbnet.network.durable.journal import HISTORY_ID, Entry, ReadResult, RecoveredState
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.storing.message_log import MessageLog
-from cbnet.network.durable.storing.publisher_window import PublisherWindow
-from cbnet.network.durable.storing.publisher_windows import PublisherWindows
-from cbnet.network.durable.storing.refused_messages import RefusedMessages
-from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
+from cbnet.network.durable.publisher_windows import PublisherWindow, PublisherWindows, RefusedMessages
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.content import Content
@@ -44,6 +42,40 @@ _HELD_AGE = 60.0  # seconds after which a held message is dropped unless its sou
 _encode = msgspec.msgpack.Encoder().encode
 Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message was published
 AnswerKey: TypeAlias = tuple[str, int, int]  # that router, publisher and number
+
+
+class MessageLog(Protocol):
+    """Messages with offsets in the journal: of a durable subscription, or of the history of the router."""
+
+    backlog: Backlog
+
+    @property
+    def id(self) -> int:
+        """Its number in the journal."""
+
+    def refusal(self, size: int, /) -> str:
+        """Return why a message cannot be stored; empty if it can."""
+
+    def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
+        """Store a message; return the number of older ones dropped for it."""
+
+    def refuse(self) -> None:
+        """Count a message that is not stored and whose publisher is not notified."""
+
+    def written(self, end: int) -> None:
+        """Record that all messages before an offset are on disk."""
+
+    def read(self, result: ReadResult) -> None:
+        """Handle messages that were read."""
+
+    def deliver(self, now: float, /) -> None:
+        """Send messages while clients have room."""
+
+    def expire(self, now: float) -> None:
+        """Drop messages that are too old by the wall clock."""
+
+    def check(self, now: float, /) -> None:
+        """Do periodic work."""
 
 
 class _HeldPacket(NamedTuple):

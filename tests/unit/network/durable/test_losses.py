@@ -2,11 +2,11 @@
 
 from support.durable_networks import DurableLab, answers, billing_lab, history_lab, numbers, publish, report
 
+from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.journal import Append, Committed, Discard, Loss, SavedSubscription, SaveLosses
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.subscription.backlog import Backlog
-from cbnet.network.durable.subscription.durable_subscription import DurableSubscription
-from cbnet.network.durable.subscription.losses import Losses
+from cbnet.network.durable.losses import Losses
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLimits, DurableLost, HistoryStart

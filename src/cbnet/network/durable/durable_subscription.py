@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable.consumers import Consumer, Consumers
 from cbnet.network.durable.journal import Append, Discard, Entry, Read, ReadResult, SavedSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.subscription.backlog import Backlog
-from cbnet.network.durable.subscription.consumers import Consumer, Consumers
-from cbnet.network.durable.subscription.losses import Losses
+from cbnet.network.durable.losses import Losses
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 
 _MAX_LOADED = 1 << 20  # bytes of messages in memory beyond which new ones are not kept there

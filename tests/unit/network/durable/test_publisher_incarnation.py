@@ -6,7 +6,7 @@ import pytest
 from support.durable_networks import DurableLab, answers, home_behind_link, payloads
 
 from cbnet.network.client.durable_publishing import new_publisher
-from cbnet.network.durable.publishing.publisher_incarnation import publisher_incarnation
+from cbnet.network.durable.publications import publisher_incarnation
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet
 from cbnet.network.protocol.wire import encode

@@ -6,7 +6,7 @@ from support.guarded_router import GuardedRouter
 from support.memory_networks import sent
 
 from cbnet.language.syntax.byte_form import predicate_to_bytes
-from cbnet.network.durable.publishing import waiting_bytes
+from cbnet.network.durable import publications
 from cbnet.network.protocol.frames import DurablePublish, DurablePublished, HomeRecord, RefusedFrame
 from cbnet.network.security.rights import Rights
 
@@ -16,7 +16,7 @@ HINT = " bytes; publish again later, or less at once"
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(waiting_bytes, "MAX_BYTES", 8 * MESSAGE)  # two for a home, four of an account
+    monkeypatch.setattr(publications, "MAX_BYTES", 8 * MESSAGE)  # two for a home, four of an account
 
 
 def star(homes="bcdefg"):

@@ -2,9 +2,9 @@
 
 from random import Random
 
+from cbnet.network.durable import backlog as module
+from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.journal import StockItem
-from cbnet.network.durable.subscription import backlog as module
-from cbnet.network.durable.subscription.backlog import Backlog
 
 
 def test_random_changes_give_what_a_dict_gives(monkeypatch):

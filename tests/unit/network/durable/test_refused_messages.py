@@ -2,8 +2,8 @@
 
 from support.durable_networks import DurableLab, payloads
 
-from cbnet.network.durable.storing import refused_messages
-from cbnet.network.durable.storing.refused_messages import RefusedMessages
+from cbnet.network.durable import publisher_windows
+from cbnet.network.durable.publisher_windows import RefusedMessages
 from cbnet.network.protocol.frames import DurableLimits, DurableMark, Packet
 from cbnet.network.protocol.wire import encode
 
@@ -81,7 +81,7 @@ def test_a_refused_message_is_forgotten_when_its_publisher_does_not_wait_for_it_
 
 
 def test_refused_messages_are_bounded_and_the_oldest_are_forgotten(monkeypatch):
-    monkeypatch.setattr(refused_messages, "MAX_REFUSED", 3)
+    monkeypatch.setattr(publisher_windows, "MAX_REFUSED", 3)
     refused = RefusedMessages()
     for publisher, number in ((1, 1), (2, 1), (1, 2), (1, 3), (2, 2)):
         refused.add(publisher, number, "full")

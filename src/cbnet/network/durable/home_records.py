@@ -20,8 +20,8 @@ from math import inf
 
 import msgspec
 
+from cbnet.network.durable.home_table import HomeTable, is_empty
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.records.home_table import HomeTable, is_empty
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable

@@ -1,1 +1,0 @@
-"""Home records, known to every router: which homes must store a message."""

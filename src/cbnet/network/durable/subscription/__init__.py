@@ -1,1 +1,0 @@
-"""A durable subscription at its home, and the clients that share it."""
