@@ -17,7 +17,7 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.durable.storing.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
+from cbnet.network.durable.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.logs import audit
