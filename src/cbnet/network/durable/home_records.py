@@ -100,7 +100,7 @@ class OwnHomeRecord(OwnRecord):
         self._newest = HomeRecord(self._context.name, incarnation, sequence, self.address, names, filters)
         return self._newest
 
-    def _report(self, neighbour: str, version: RecordVersion) -> None:
+    def _note_foreign(self, neighbour: str, version: RecordVersion) -> None:
         """Log a foreign version: the home was forgotten, its journal was lost, or another router has its name."""
         self._context.warn("home record superseded", neighbour=neighbour, incarnation=version.incarnation)
 

@@ -68,10 +68,6 @@ class Database(RecordTable[LinkRecord]):
         """The number of further routers for which there is room."""
         return MAX_ROUTERS - len(self._records)
 
-    def fits(self, record: LinkRecord) -> bool:
-        """Return whether there is room for a record."""
-        return record.owner in self._records or self.room > 0
-
     # --- changes
 
     def install(self, record: LinkRecord, now: float) -> InstallOutcome:

@@ -24,7 +24,6 @@ from cbnet.network.linkstate.records import (
     Record,
     RecordTable,
     RecordVersion,
-    entry_of,
     version_of,
 )
 from cbnet.network.protocol.control_frames import RecordKind
@@ -77,8 +76,8 @@ class Flooding(Generic[Record]):
         """Request missing records that were not requested yet, or whose requests were not answered in time."""
         if self._requests:
             due: dict[int, list[RecordEntry]] = {}
-            for each in self._requests.due(self._context.now, self._owner_links):
-                due.setdefault(each.link, []).append(entry_of(each.owner, each.version))
+            for link, entry in self._requests.due(self._context.now, self._owner_links):
+                due.setdefault(link, []).append(entry)
             for link, entries in due.items():
                 self._context.outbox.send(link, RecordRequest(self.kind, entries))
 

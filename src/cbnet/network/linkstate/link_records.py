@@ -83,15 +83,10 @@ class OwnLinks(OwnRecord):
             path=list(path),
         )
 
-    def supersede(self, neighbour: str, version: RecordVersion, *, is_forged: bool) -> bool:
-        """Handle a version of this record from a neighbour; return whether it has to be superseded."""
-        is_foreign = super().supersede(neighbour, version, is_forged=is_forged)
-        if is_foreign and version.incarnation == self._context.incarnation:
-            self._content = None  # a forged record may have the same number of changes: this router adds one
-        return is_foreign
-
-    def _report(self, neighbour: str, version: RecordVersion) -> None:
+    def _note_foreign(self, neighbour: str, version: RecordVersion) -> None:
         """Log a foreign version: the first one after the start may be of an earlier incarnation of this router."""
+        if version.incarnation == self._context.incarnation:
+            self._content = None  # a forged record may have the same number of changes: this router adds one
         name, now = self._context.name, self._context.now
         is_first, self._has_superseded = not self._has_superseded, True
         is_expected = now < _SETTLING or (is_first and now < self._context.settings.lifetime)

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
 
-from cbnet.network.linkstate.records import RecordVersion
+from cbnet.network.linkstate.records import RecordVersion, entry_of
 from cbnet.network.protocol.fields import MAX_ROUTERS
+from cbnet.network.protocol.frames import RecordEntry
 
 _MAX_ATTEMPTS = 8  # without an answer
 _MAX_REQUESTS = MAX_ROUTERS
@@ -29,14 +29,6 @@ class _Request:
     asked: float | None = None  # time
     asked_link: int | None = None
     attempts: int = 0
-
-
-class DueRequest(NamedTuple):
-    """A request to send now."""
-
-    link: int
-    owner: str
-    version: RecordVersion
 
 
 class RecordRequests:
@@ -74,8 +66,11 @@ class RecordRequests:
                 if not request.sources:
                     del self._requests[owner]
 
-    def due(self, now: float, links_to: Callable[[str], Collection[int]]) -> Iterator[DueRequest]:
-        """Yield the requests to send now; `links_to` returns the links to an owner from which alone it is accepted."""
+    def due(self, now: float, links_to: Callable[[str], Collection[int]]) -> Iterator[tuple[int, RecordEntry]]:
+        """Yield links and entries of requests to send now.
+
+        `links_to` returns the links to an owner from which alone its record is accepted.
+        """
         for owner, request in list(self._requests.items()):
             if request.asked is not None and now - request.asked < self._retry:
                 continue
@@ -83,18 +78,14 @@ class RecordRequests:
             if request.attempts == _MAX_ATTEMPTS:
                 del self._requests[owner]
                 continue
-            due = _choose(owner, request, links_to(owner))
-            if due.link in request.sources:
-                request.sources[due.link] = request.sources.pop(due.link)
-            request.asked, request.asked_link = now, due.link
-            yield due
-
-
-def _choose(owner: str, request: _Request, owner_links: Collection[int]) -> DueRequest:
-    newest = reduce(_newer, request.sources.values())
-    sources = [link for link, version in request.sources.items() if version == newest]
-    links = [*(link for link in sources if link in owner_links), *owner_links] if owner_links else sources
-    return DueRequest(links[0], owner, newest)
+            newest = reduce(_newer, request.sources.values())
+            sources = [link for link, version in request.sources.items() if version == newest]
+            owner_links = links_to(owner)
+            link = next(link for link in (*sources, *owner_links) if link in (owner_links or sources))
+            if link in request.sources:
+                request.sources[link] = request.sources.pop(link)
+            request.asked, request.asked_link = now, link
+            yield link, entry_of(owner, newest)
 
 
 def _newer(one: RecordVersion, other: RecordVersion) -> RecordVersion:

@@ -138,9 +138,9 @@ class RecordTable(ABC, Generic[Record]):
     def room(self) -> int:
         """The number of further owners for which there is room."""
 
-    @abstractmethod
     def fits(self, record: Record) -> bool:
-        """Return whether there is room for a record."""
+        """Return whether there is room for a newer record."""
+        return record.owner in self._records or self.room > 0
 
     @abstractmethod
     def set(self, record: Record, now: float) -> object:
@@ -192,11 +192,11 @@ class OwnRecord(ABC):
         else:
             return False
         self._context.counters[Event.RECORDS_SUPERSEDED] += 1
-        self._report(neighbour, version)
+        self._note_foreign(neighbour, version)
         return True
 
     @abstractmethod
-    def _report(self, neighbour: str, version: RecordVersion) -> None:
+    def _note_foreign(self, neighbour: str, version: RecordVersion) -> None:
         """Log a foreign version."""
 
     def _advance(self) -> RecordVersion:

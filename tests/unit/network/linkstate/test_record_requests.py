@@ -15,8 +15,8 @@ def wanted(*heard):
 def due(requests, now, *owner_links):
     """Return the links and sequences of requests."""
     all = list(requests.due(now, lambda _owner: owner_links))
-    assert {each.owner for each in all} <= {"a"}
-    return [(each.link, each.version.sequence) for each in all]
+    assert {entry.owner for _, entry in all} <= {"a"}
+    return [(link, entry.sequence) for link, entry in all]
 
 
 def test_record_is_requested_once():
