@@ -3,7 +3,7 @@
 from support.link_networks import LinkNetwork, LinkRouter
 
 from cbnet.network.link.actions import Send
-from cbnet.network.linkstate import database, record_requests
+from cbnet.network.linkstate import database, flooding
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordRequest, RecordSummary
 
@@ -102,7 +102,7 @@ def test_summary_replaces_an_earlier_one():
 
 
 def test_router_with_too_many_requests_is_not_synchronised(monkeypatch):
-    monkeypatch.setattr(record_requests, "_MAX_REQUESTS", 1)
+    monkeypatch.setattr(flooding, "_MAX_REQUESTS", 1)
     router = LinkRouter("a")
     router.greet(1, "b")
     router.say(1, RecordSummary("links", [RecordEntry("x", 1, 5), RecordEntry("y", 1, 5)]))

@@ -1,7 +1,7 @@
 """Whom a router asks for the records that it lacks."""
 
-from cbnet.network.linkstate import record_requests as module
-from cbnet.network.linkstate.record_requests import RecordRequests
+from cbnet.network.linkstate import flooding as module
+from cbnet.network.linkstate.flooding import RecordRequests
 from cbnet.network.linkstate.records import RecordVersion
 
 
