@@ -19,6 +19,9 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.frame_codes cimport (
+    ARRAY16, DELIVER, DELIVER_ARRAY, FIXARRAY, LENGTH_BYTES, MAX_ENTRIES, MAX_NAME_LENGTH, MESSAGE_ARRAY,
+)
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message, read_number, read_text
 from cbnet._kernels.frame_writer cimport frame_length
 from cbnet._kernels.packet_window cimport PacketWindows
@@ -29,18 +32,6 @@ from msgspec.msgpack import Decoder
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
-
-cdef enum:  # as in `network.protocol`
-    DELIVER = 36
-    DELIVER_ARRAY = 0x98        # 8 members
-    MAX_ENTRIES = 2048          # subscriptions in one Deliver
-    MAX_NAME_LENGTH = 64        # characters
-    LENGTH_BYTES = 4
-
-cdef enum:
-    FIXARRAY = 0x90
-    ARRAY16 = 0xDC
-    MESSAGE_ARRAY = 0x93        # 3 members: attributes, tags, payload
 
 cdef object _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 

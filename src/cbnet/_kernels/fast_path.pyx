@@ -20,26 +20,16 @@ from libc.string cimport memset
 from cbnet._kernels.clocks cimport monotonic_ns
 from cbnet._kernels.frame_message cimport close_message, open_message
 from cbnet._kernels.frame_writer cimport frame_length, put_bytes, put_length, put_number
+from cbnet._kernels.frame_codes cimport (
+    ARRAY16, DELIVER, DELIVER_ARRAY, FIXARRAY, FIXSTR, MAX_ENTRIES, MAX_NAME_BYTES, NIL, PACKET, PACKET_ARRAY, PUBLISHED,
+    PUBLISHED_ARRAY, STR8,
+)
 from cbnet._kernels.frame_matching cimport RightMatcher
 from cbnet._kernels.link_output cimport FrameBuffer, LinkOutput
 from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
 from cbnet._kernels.plain_frame cimport read_packet, read_publish
 from cbnet._kernels.route_table cimport CLIENT_ROLE, OWN_MESSAGES, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, RouteBranch, resized
 from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
-
-cdef enum:  # as in `network.protocol`
-    PACKET = 10
-    DELIVER = 36
-    PUBLISHED = 32
-    MAX_NAME_BYTES = 64         # of 64 characters, which may have more; Python handles longer names
-    MAX_ENTRIES = 2048          # subscriptions in one Deliver
-
-cdef enum:
-    NIL = 0xC0
-    EMPTY_TEXT = 0xA0
-    PACKET_ARRAY = 0x9D         # 13 members
-    DELIVER_ARRAY = 0x98        # 8 members
-    PUBLISHED_ARRAY = 0x92      # 2 members
 
 cdef enum:
     CLOCK_INTERVAL = 64         # messages and deliveries between two readings of the clock
@@ -55,7 +45,7 @@ DONE, PYTHON, LATE = DONE_OUTCOME, PYTHON_OUTCOME, LATE_OUTCOME
 cdef bytes _text(str text):
     """Return a name as MessagePack."""
     cdef bytes data = text.encode()
-    return (bytes((EMPTY_TEXT | len(data),)) if len(data) < 32 else bytes((0xD9, len(data)))) + data
+    return (bytes((FIXSTR | len(data),)) if len(data) < 32 else bytes((STR8, len(data)))) + data
 
 
 cdef class FastPath:
@@ -329,10 +319,10 @@ cdef class FastPath:
             frame = output.begin_frame(16 + 9 * <size_t> part + 2 * MAX_NAME_BYTES + 18 + body)
             frame[4], frame[5] = DELIVER_ARRAY, DELIVER
             if part < 16:
-                frame[6] = 0x90 | <uint8_t> part
+                frame[6] = FIXARRAY | <uint8_t> part
                 at = frame + 7
             else:
-                frame[6], frame[7], frame[8] = 0xDC, <uint8_t> (part >> 8), <uint8_t> part
+                frame[6], frame[7], frame[8] = ARRAY16, <uint8_t> (part >> 8), <uint8_t> part
                 at = frame + 9
             for n in range(part):
                 at = put_number(at, self.slots.holders[self.matcher.found.targets[slot]].id)
@@ -378,7 +368,7 @@ cdef class FastPath:
             at = put_number(at, branch.side)
             at = put_number(at, head.tries)
             at = put_bytes(at, self.message.first, body)
-            at[0], at[1] = NIL, EMPTY_TEXT
+            at[0], at[1] = NIL, FIXSTR
             at = put_bytes(at + 1, head.origin, head.origin_length) if head.origin_length else at + 2
             put_length(frame, at)
             if link.batch != NULL:

@@ -6,39 +6,17 @@ from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, 
 from libc.string cimport memcmp, memcpy, memset
 
 from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.frame_codes cimport (
+    ARRAY16, BIN8, FIXARRAY, FIXMAP, FIXSTR, FLOAT64, INT16, INT32, INT64, INT8, IS_FALSE, IS_TRUE, MAP16,
+    MAX_PAYLOAD_BYTES, MAX_TAGS, NEGATIVE, NIL, STR32, STR8, UINT16, UINT32, UINT64, UINT8,
+)
 from cbnet._kernels.intrinsics cimport swap16, swap32, swap64
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, set_int
 
 cdef enum:
     MAX_ATTRIBUTES = 256
-    MAX_TAGS = 1024             # as in `network.protocol.fields`
-    MAX_PAYLOAD_BYTES = 1 << 19  # the same
     FEW_NAMES = 16              # compared one by one
     MAX_PROBES = 64             # more only if names were chosen for equal hashes: left to Python
-
-# First bytes in MessagePack.
-cdef enum Lead:
-    FIXMAP = 0x80
-    FIXARRAY = 0x90
-    FIXSTR = 0xA0
-    NIL = 0xC0
-    IS_FALSE = 0xC2
-    IS_TRUE = 0xC3
-    BIN8 = 0xC4
-    FLOAT64 = 0xCB
-    UINT8 = 0xCC
-    UINT16 = 0xCD
-    UINT32 = 0xCE
-    UINT64 = 0xCF
-    INT8 = 0xD0
-    INT16 = 0xD1
-    INT32 = 0xD2
-    INT64 = 0xD3
-    STR8 = 0xD9
-    STR32 = 0xDB
-    ARRAY16 = 0xDC
-    MAP16 = 0xDE
-    NEGATIVE = 0xE0
 
 
 cdef int open_message(FrameMessage *message) except -1:

@@ -30,6 +30,7 @@ from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from cbnet._kernels.frame_codes cimport DELIVER, NO_ITEM, PACKET, TRACE_REPORT
 from cbnet._kernels.frame_message cimport read_number, read_text
 
 cdef extern from "Python.h":
@@ -41,12 +42,6 @@ cdef enum:
     MIN_READY = 1 << 10
     MAX_EXPECTED = 1 << 17
     HEAD = 6  # bytes of a frame before its second member: length, array, number
-
-cdef enum:  # numbers of lossy frames, as in `network.protocol.frames`
-    PACKET = 10
-    TRACE_REPORT = 13  # to NO_ITEM: also REQUEST and REPLY
-    NO_ITEM = 16
-    DELIVER = 36
 
 
 cdef class LinkTraffic:

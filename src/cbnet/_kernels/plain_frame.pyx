@@ -2,25 +2,11 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from cbnet._kernels.frame_codes cimport (
+    IS_FALSE, IS_TRUE, LONG_PACKET_ARRAY, MAX_HOPS, MAX_NAME_BYTES, MAX_PACKET_LENGTH, MAX_TREES, MAX_TRIES, NIL, PACKET,
+    PACKET_ARRAY, PUBLISH, PUBLISH_ARRAY, SHORT_PACKET_ARRAY,
+)
 from cbnet._kernels.frame_message cimport FrameMessage, read_message, read_number, read_text
-
-cdef enum:  # as in `network.protocol`
-    PUBLISH = 22
-    PACKET = 10
-    MAX_NAME_BYTES = 64         # of 64 characters, which may have more; Python handles longer names
-    MAX_HOPS = 255
-    MAX_TREES = 64
-    MAX_TRIES = 3
-    MAX_PACKET_LENGTH = (5 << 19) - 4
-
-cdef enum:
-    NIL = 0xC0
-    FALSE = 0xC2
-    TRUE = 0xC3
-    PUBLISH_ARRAY = 0x96        # 6 members
-    SHORT_PACKET_ARRAY = 0x9B   # 11 members: without a mark and an origin
-    PACKET_ARRAY = 0x9D         # 13 members
-    LONG_PACKET_ARRAY = 0x9E    # 14 members: with a mark of durable publishing, or nil
 
 
 cdef inline const uint8_t *_read_name(
@@ -39,9 +25,9 @@ cdef bint read_publish(const uint8_t *body, const uint8_t *end, PlainFrame *fram
     at = read_number(body + 2, end, &frame.number)
     if at != NULL:
         at = read_message(at, end, message)
-    if at == NULL or end - at != 1 or (at[0] != FALSE and at[0] != TRUE):
+    if at == NULL or end - at != 1 or (at[0] != IS_FALSE and at[0] != IS_TRUE):
         return False
-    frame.wants_answer = at[0] == TRUE
+    frame.wants_answer = at[0] == IS_TRUE
     frame.head.origin_length = frame.head.tries = 0
     frame.head.hops = 0
     return True

@@ -22,19 +22,15 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from cbnet._kernels.frame_codes cimport (
+    ARRAY16, BIN8, FIXARRAY, FIXMAP, FIXSTR, FLOAT64, INT16, INT32, INT64, INT8, IS_FALSE, IS_TRUE, LENGTH_BYTES, MAP16,
+    MAX_CLIENT_BYTES, MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES, NIL, PUBLISH, PUBLISH_ARRAY, STR8,
+)
 from cbnet._kernels.frame_writer cimport put_length, put_number
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
     const char *utf8_of "PyUnicode_AsUTF8AndSize" (object text, Py_ssize_t *length)  # NULL: an error is set
-
-cdef enum:  # as in `network.protocol`
-    PUBLISH = 22
-    MAX_VALUES = 4096
-    MAX_TAGS = 1024
-    MAX_PAYLOAD_BYTES = 1 << 19
-    MAX_FRAME_BYTES = 1 << 20   # of a client
-    LENGTH_BYTES = 4
 
 cdef enum:
     MIN_ROOM = 512
@@ -82,13 +78,13 @@ cdef class PublishWriter:
         elif number >= -32:
             self.put_byte(<uint8_t> number)
         elif number >= -0x80:
-            self.put_wide(0xD0, <uint64_t> number, 1)
+            self.put_wide(INT8, <uint64_t> number, 1)
         elif number >= -0x8000:
-            self.put_wide(0xD1, <uint64_t> number, 2)
+            self.put_wide(INT16, <uint64_t> number, 2)
         elif number >= -<int64_t> 0x80000000:
-            self.put_wide(0xD2, <uint64_t> number, 4)
+            self.put_wide(INT32, <uint64_t> number, 4)
         else:
-            self.put_wide(0xD3, <uint64_t> number, 8)
+            self.put_wide(INT64, <uint64_t> number, 8)
 
     cdef inline void put_size(self, size_t length, uint8_t lead8) noexcept:
         """Write a length; lead8: the first byte of one of 8 bits, which those of 16 and 32 bits follow."""
@@ -118,9 +114,9 @@ cdef class PublishWriter:
             return False
         self.reserve(length + 2 * ITEM_ROOM)
         if length < 32:
-            self.put_byte(<uint8_t> (0xA0 | length))
+            self.put_byte(<uint8_t> (FIXSTR | length))
         else:
-            self.put_size(length, 0xD9)
+            self.put_size(length, STR8)
         memcpy(self.data + self.used, utf8, length)
         self.used += length
         return True
@@ -140,12 +136,12 @@ cdef class PublishWriter:
         if PyFloat_CheckExact(value):
             real = PyFloat_AS_DOUBLE(value)
             memcpy(&bits, &real, 8)
-            self.put_wide(0xCB, bits, 8)
+            self.put_wide(FLOAT64, bits, 8)
             return isfinite(real)
         if PyBool_Check(value):
-            self.put_byte(0xC3 if value is True else 0xC2)
+            self.put_byte(IS_TRUE if value is True else IS_FALSE)
             return True
-        self.put_byte(0xC0)
+        self.put_byte(NIL)
         return value is None
 
     # --- frames
@@ -155,12 +151,12 @@ cdef class PublishWriter:
         cdef size_t start = self.used
         self.reserve(HEADER_ROOM)
         self.used += LENGTH_BYTES
-        self.put_byte(0x96)
+        self.put_byte(PUBLISH_ARRAY)
         self.put_byte(PUBLISH)
         self.put_int(<int64_t> number)
         if self._put_message(message) and self._put_payload(payload):
-            self.put_byte(0xC3 if wants_answer else 0xC2)
-            if self.used - start <= LENGTH_BYTES + MAX_FRAME_BYTES:
+            self.put_byte(IS_TRUE if wants_answer else IS_FALSE)
+            if self.used - start <= LENGTH_BYTES + MAX_CLIENT_BYTES:
                 put_length(self.data + start, self.data + self.used)
                 return True
         self.used = start
@@ -179,7 +175,7 @@ cdef class PublishWriter:
         count = len(<dict> message) - has_tags
         if count > MAX_VALUES:
             return False
-        self.put_count(count, 0x80, 0xDE)
+        self.put_count(count, FIXMAP, MAP16)
         while PyDict_Next(message, &place, &key, &value):
             if has_tags and PyUnicode_CheckExact(<object> key) and <object> key == "#":
                 tags = <object> value
@@ -199,7 +195,7 @@ cdef class PublishWriter:
         if len(tags) > MAX_TAGS:
             return False
         self.reserve(ITEM_ROOM)
-        self.put_count(len(tags), 0x90, 0xDC)
+        self.put_count(len(tags), FIXARRAY, ARRAY16)
         for tag in tags:
             if not self.put_text(tag):
                 return False
@@ -211,7 +207,7 @@ cdef class PublishWriter:
             return False
         length = PyBytes_GET_SIZE(payload)
         self.reserve(length + 2 * ITEM_ROOM)
-        self.put_size(length, 0xC4)
+        self.put_size(length, BIN8)
         memcpy(self.data + self.used, PyBytes_AS_STRING(payload), length)
         self.used += length
         return True
