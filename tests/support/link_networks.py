@@ -3,8 +3,7 @@
 import random
 from collections import deque
 
-from cbnet.network.link.actions import Send
-from cbnet.network.link.context import RouterContext
+from cbnet.network.link.context import RouterContext, Send
 from cbnet.network.link.links import LinkTable
 from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database

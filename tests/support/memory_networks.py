@@ -2,7 +2,7 @@
 
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes
-from cbnet.network.link.actions import Send, Shut
+from cbnet.network.link.context import Send, Shut
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Announce, Held, Hello, LinkField, LinkRecord, Publish, StreamChange

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         Timeout,
         TooSlow,
     )
-    from cbnet.network.link.actions import Action, Send, Shut
+    from cbnet.network.link.context import Action, Send, Shut
     from cbnet.network.link.settings import Settings
     from cbnet.network.protocol.addresses import Address
     from cbnet.network.protocol.durable_frames import DurableLimits
@@ -80,7 +80,7 @@ _NAMES = {  # by module
     "client.durable_publishing": "Receipt",
     "client.router_status": "statuses",
     "errors": "NetworkError NoReply NotConfirmed NotConnected NotStored NotTrusted Refused Timeout TooSlow",
-    "link.actions": "Action Send Shut",
+    "link.context": "Action Send Shut",
     "link.settings": "Settings",
     "protocol.addresses": "Address",
     "protocol.durable_frames": "DurableLimits",

@@ -16,8 +16,7 @@ from zlib import crc32
 from cbnet._kernels.fast_path import FastPath
 from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.forwarding.sent_packets import SentPackets
-from cbnet.network.link.actions import Action
-from cbnet.network.link.context import RouterContext
+from cbnet.network.link.context import Action, RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable

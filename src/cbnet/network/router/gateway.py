@@ -35,7 +35,7 @@ from msgspec.structs import replace
 
 from cbnet.errors import InputError
 from cbnet.network.announce.exports import ExportChange
-from cbnet.network.link.actions import Action
+from cbnet.network.link.context import Action
 from cbnet.network.protocol.fields import MAX_GATEWAYS, check_name
 from cbnet.network.protocol.frames import Hop, NoItem, Packet, ReplyFrame, Request, TraceReport
 from cbnet.network.protocol.pull_frames import Steps, with_step

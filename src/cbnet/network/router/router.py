@@ -32,8 +32,7 @@ from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.traces import TraceReporter, Traces
-from cbnet.network.link.actions import Action
-from cbnet.network.link.context import RouterContext
+from cbnet.network.link.context import Action, RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable

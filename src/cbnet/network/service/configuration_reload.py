@@ -15,7 +15,7 @@ from typing import Any, Final
 from cbnet.errors import InputError
 from cbnet.network import logs
 from cbnet.network.link import settings
-from cbnet.network.link.actions import Send
+from cbnet.network.link.context import Send
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import Frame, RefusedFrame, Reload, Reloaded, frame_number
 from cbnet.network.protocol.operation_frames import MAX_CHANGES

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cbnet._kernels.fast_path import LATE, PYTHON
 from cbnet.network.forwarding.fast_forwarding import Progress
-from cbnet.network.link.actions import Action, Send
+from cbnet.network.link.context import Action, Send
 from cbnet.network.protocol.frames import Close
 from cbnet.network.protocol.wire import Data, FrameReader, WireError, encode
 from cbnet.network.router.router import Router

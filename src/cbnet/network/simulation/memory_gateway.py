@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cbnet.network.link.actions import Action
+from cbnet.network.link.context import Action
 from cbnet.network.link.settings import Settings
 from cbnet.network.router.gateway import Gateway
 from cbnet.network.router.router import Router

@@ -18,7 +18,7 @@ from typing import Protocol
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
-from cbnet.network.link.actions import Action
+from cbnet.network.link.context import Action
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import FRAMES, Frame, frame_number
 from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, encode

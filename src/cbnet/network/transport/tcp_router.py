@@ -28,7 +28,7 @@ from cbnet.network.announce.announcements import NO_DATA, NodeData
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.errors import NotTrusted, Refused
 from cbnet.network.forwarding.fast_forwarding import Progress
-from cbnet.network.link.actions import Action, Send
+from cbnet.network.link.context import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
 from cbnet.network.link.settings import Settings
 from cbnet.network.logs import audit, log

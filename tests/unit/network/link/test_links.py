@@ -6,7 +6,7 @@ import pytest
 from support.link_networks import LinkNetwork, LinkRouter, hello_of
 
 from cbnet.network.link import links
-from cbnet.network.link.actions import Send, Shut
+from cbnet.network.link.context import Send, Shut
 from cbnet.network.link.link import session_id
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import Hello, LinkField, Ping, Pong

@@ -2,7 +2,7 @@
 
 from support.link_networks import LinkNetwork, LinkRouter
 
-from cbnet.network.link.actions import Send
+from cbnet.network.link.context import Send
 from cbnet.network.linkstate import database, flooding
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordRequest, RecordSummary

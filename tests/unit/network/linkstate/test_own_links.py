@@ -5,7 +5,7 @@ import logging
 import pytest
 from support.link_networks import LinkNetwork, LinkRouter
 
-from cbnet.network.link.actions import Send
+from cbnet.network.link.context import Send
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordEntry, RecordRequest, RecordSummary
