@@ -19,7 +19,6 @@ to 0.05 % of all nodes, large up to 1.25 %, small up to 5 %, with at least one n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -129,13 +128,3 @@ def draw_roots(classes: NDArray[np.int8], count: int, *, seed: int = 0) -> Ids:
     rng = np.random.default_rng(seed)
     kinds = (rng.choice([*members], p=chances / chances.sum()) for _ in range(count))
     return np.array([rng.choice(members[kind]) for kind in kinds], dtype=np.int32)
-
-
-def select_roots(graph: Graph, count: int | None, names: Sequence[str], seed: int) -> list[int]:
-    """Return the named roots, or `count` random ones drawn by class (by default one)."""
-    if names and count is not None:
-        raise InputError("both a number of trees and their roots are given", hint="give one of them")
-    if names:
-        return [graph.id(name) for name in names]
-    drawn: list[int] = draw_roots(root_classes(graph), count or 1, seed=seed).tolist()
-    return drawn

@@ -64,7 +64,7 @@ class FibPlan:
 def _show(plan: FibPlan, as_json: bool) -> None:
     from cbnet.topology import most_central
     from cbnet.topology import topology as load_graph
-    from cbnet.topology.as_classes import select_roots
+    from cbnet_lab.cli.lab.simulation_plan import select_roots
 
     graph = load_graph(plan.topology, plan.seed, largest=plan.largest)
     roots = select_roots(graph, plan.trees, list(plan.root), plan.seed)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from cbnet.cli.options import GRAPH
-from cbnet.errors import InputError
+from cbnet.errors import FileError, InputError
+from cbnet.files import read_text
 from cbnet_lab.bench.plan_options import option, seed
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from cbnet.topology import Graph
 
     Offers: TypeAlias = Mapping[int, Predicate]
+
+_MAX_ERRORS = 20  # of one file
 
 # option -> the schemes that use it
 _EFFECTS = {
@@ -154,23 +157,65 @@ class SimulationPlan:
         return TreeHeader(network, hashes=HASHES if self.hashes is None else self.hashes, bits=self.header_bits)
 
     def _roots(self, graph: Graph) -> list[int]:
-        from cbnet.topology.as_classes import select_roots
-
         return select_roots(graph, self.trees, list(self.root), self.seed)
 
     def _groups(self, graph: Graph) -> Sequence[object]:
         """Return the domain of each node: from a file, or a number of grown domains, by default √n."""
         from math import isqrt
 
-        from cbnet.topology.domains import grow_domains, read_domains
+        from cbnet.topology.domains import grow_domains
 
         text = self.domains if self.domains is not None else str(isqrt(len(graph)))
         if not re.fullmatch("-?[0-9]+", text):
-            return read_domains(Path(text), graph)
+            return _read_domains(Path(text), graph)
         if len(text) > len(str(len(graph))) + 1:
             raise InputError(f"--domains must be from 1 to {len(graph):,}, not {text}")
         groups: list[int] = grow_domains(graph, int(text)).tolist()
         return groups
+
+
+def _read_domains(path: Path, graph: Graph) -> list[str]:
+    """Return the domain of each node, from a file with one line per node: its name and its domain.
+
+    The errors of the file are reported together.
+    """
+    domains: dict[int, str] = {}
+    errors: list[InputError] = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        text = line.partition("#")[0].strip()
+        if text and len(errors) < _MAX_ERRORS:
+            try:
+                _add_domain(text, graph, domains)
+            except InputError as error:
+                errors.append(error.at(file=str(path), line=number))
+    if not errors and len(domains) < len(graph):
+        missing = next(name for node, name in enumerate(graph.names) if node not in domains)
+        errors.append(InputError(f"the node {missing} has no domain", hint=f"write {missing} NAME", file=str(path)))
+    if errors:
+        raise FileError(str(path), errors)
+    return [domains[node] for node in range(len(graph))]
+
+
+def _add_domain(text: str, graph: Graph, domains: dict[int, str]) -> None:
+    fields = [field.strip() for field in text.split(",")] if "," in text else text.split()
+    if len(fields) != 2 or not all(fields):
+        raise InputError(f"{text!r} is not a node and its domain", hint="write two names: a north")
+    node = graph.id(fields[0])
+    if node in domains:
+        raise InputError(f"the node {fields[0]} already has the domain {domains[node]}", hint="keep one line")
+    domains[node] = fields[1]
+
+
+def select_roots(graph: Graph, count: int | None, names: Sequence[str], seed: int) -> list[int]:
+    """Return the named roots, or `count` random ones drawn by class (by default one)."""
+    from cbnet.topology import draw_roots, root_classes
+
+    if names and count is not None:
+        raise InputError("both a number of trees and their roots are given", hint="give one of them")
+    if names:
+        return [graph.id(name) for name in names]
+    drawn: list[int] = draw_roots(root_classes(graph), count or 1, seed=seed).tolist()
+    return drawn
 
 
 def _roots_inside(graph: Graph, groups: Sequence[object], count: int, seed: int) -> list[int]:
