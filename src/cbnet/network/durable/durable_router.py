@@ -77,7 +77,6 @@ class DurableRouter:
             )
         elif context.settings.history:
             raise InputError(f"router {context.name} cannot keep a history without a journal", hint="set `journal`")
-        forwarder.on_durable = self._take
         links.on_closed.append(self._link_closed)
 
     @property
@@ -228,11 +227,12 @@ class DurableRouter:
         """Return the state of the history, if there is one; the predicate only if `is_whole`."""
         return None if self._replays is None else self._replays.history.status(is_whole=is_whole)
 
-    # --- inside
-
-    def _take(self, packet: Packet, ids: Sequence[int]) -> None:
+    def take(self, packet: Packet, ids: Sequence[int]) -> None:
+        """Store a message for some durable subscriptions of this router, and answer its source."""
         if self._home is not None:
             self._home.take(packet, ids)
+
+    # --- inside
 
     def _answer(self, frame: Stored) -> None:
         if frame.to == self._context.name:

@@ -22,7 +22,6 @@ from cbnet.errors import InputError
 from cbnet.network.forwarding.forwarding_table import ForwardingTable, Interface, Matches
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.traces import (
-    TraceReporter,
     Traces,
     TraceStep,
     hypothetical_predicate,
@@ -67,25 +66,25 @@ class Forwarder:
         versions: Versions,
         fib: ForwardingTable,
         unicast: UnicastForwarder,
-        reporter: TraceReporter,
         traces: Traces,
         sent: SentPackets,
         fast: FastPath,
+        *,
         adopt: Callable[[], None],
+        store: Callable[[Packet, Sequence[int]], None],
     ) -> None:
-        """Initialise; adopt: adopts the newest topology at once."""
+        """Initialise; adopt: adopts the newest topology at once; store: stores a packet for durable subscriptions."""
         self._context = context
         self._versions = versions
         self._fib = fib
         self._unicast = unicast
-        self._reporter = reporter
         self._traces = traces
         self._sent = sent
         self._fast = fast
         self._adopt = adopt
+        self._store = store
         self._retried: dict[tuple[str, int, int], None] = {}
         self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # passes it to other domains
-        self.on_durable: Callable[[Packet, Sequence[int]], None] = lambda *_: None  # stores it for some subscriptions
 
     def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
@@ -185,7 +184,7 @@ class Forwarder:
         elif packet.mark is None or not packet.mark.is_dry:
             self._deliver(packet, matches)
         if packet.durable is not None and (matches.durable or self._context.name in packet.durable.homes):
-            self.on_durable(packet, matches.durable)  # also for a duplicate: its source may lack the answer
+            self._store(packet, matches.durable)  # also for a duplicate: its source may lack the answer
         has_entered = bool(packet.origin) and not came_from
         domains = self._leave(packet, matches) if is_new and not has_entered else {}
         if has_entered and not is_new:
@@ -199,7 +198,7 @@ class Forwarder:
         if packet.mark is not None:
             dropped = result.dropped or (None if is_new else DropReason.DUPLICATE)
             step = TraceStep(tree, packet, packet.mark, content, came_from, result.sent, dropped, matches, domains)
-            self.report(TraceReport(packet.source, 0, packet.mark.number, self._reporter.hop(step)))
+            self.report(TraceReport(packet.source, 0, packet.mark.number, self._traces.hop(step)))
 
     def _is_new(self, packet: Packet) -> bool:
         # A durable publisher may resend a message through another router.
@@ -212,7 +211,7 @@ class Forwarder:
         if matches.clients or matches.domains or matches.is_initial or matches.durable:
             counters[Event.MATCHED] += 1
         if matches.durable and packet.durable is None:
-            self.on_durable(packet, matches.durable)
+            self._store(packet, matches.durable)
         if matches.is_initial:
             counters[Event.DELIVERED_INITIAL] += 1
         for link, ids in matches.clients.items():

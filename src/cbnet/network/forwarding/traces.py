@@ -74,10 +74,12 @@ class _Trace:
 
 
 class Traces:
-    """The running traces of this router's clients."""
+    """The running traces of this router's clients, and its reports on the packets of any trace."""
 
-    def __init__(self, context: RouterContext, links: LinkTable) -> None:
+    def __init__(self, context: RouterContext, links: LinkTable, fib: ForwardingTable) -> None:
         self._context = context
+        self._links = links
+        self._fib = fib
         links.on_closed.append(self._link_closed)
         self._traces: dict[int, _Trace] = {}
         self._relays: dict[int, _Relay] = {}
@@ -135,44 +137,13 @@ class Traces:
         trace = self._traces.pop(number)
         self._context.outbox.send(trace.link, TraceEnd(trace.number, trace.missing()))
 
-
-def _name(network: str, came_from: str, router: str) -> str:
-    if not came_from:
-        return f"the gateway to {network}"
-    return f"{network}/{router}" if network else router
-
-
-_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; fewer if attributes have several values
-_TOO_MANY = "the message has too many values to be explained"
-
-
-class TraceStep(NamedTuple):
-    """A router's handling of a traced packet."""
-
-    tree: TreeView | None  # None: this router knows no such tree
-    packet: Packet
-    mark: TraceMark
-    content: Content
-    came_from: str
-    sent: Sequence[Interface]  # of this tree, or of the one that the packet was committed to again
-    dropped: DropReason | None
-    matches: Matches
-    domains: Mapping[int, str]  # domains that it was passed to: their networks, by the side of the gateway
-
-
-class TraceReporter:
-    """Creates the reports of one router."""
-
-    def __init__(self, name: str, fib: ForwardingTable, links: LinkTable) -> None:
-        self._name = name
-        self._fib = fib
-        self._links = links
+    # --- reports of this router
 
     def hop(self, step: TraceStep) -> Hop:
         """Return the report on a step."""
         delivered, missed = self._local_results(step)
         return Hop(
-            router=self._name,
+            router=self._context.name,
             came_from=step.came_from,
             hops=step.packet.hops,
             dropped="" if step.dropped is None else step.dropped.text,
@@ -257,9 +228,9 @@ class TraceReporter:
     def _hypothetical_results(self, step: TraceStep) -> list[str]:
         """Return whether the hypothetical subscriber matches: reported at its router and at the source."""
         mark = step.mark
-        if not mark.predicate or self._name not in (mark.at, step.packet.source):
+        if not mark.predicate or self._context.name not in (mark.at, step.packet.source):
             return []
-        behind = {self._name}.union(*(branch.to.behind for branch in self._tree_branches(step)))
+        behind = {self._context.name}.union(*(branch.to.behind for branch in self._tree_branches(step)))
         if mark.at not in behind:
             return [_short(f"router {mark.at!r} is not reachable")]
         predicate = hypothetical_predicate(mark)
@@ -267,6 +238,30 @@ class TraceReporter:
         if filter is not None:
             return [_short(f"a subscriber at {mark.at}: {filter}")]
         return nearest_misses(step.content, [(f"a subscriber at {mark.at}", predicate)])
+
+
+def _name(network: str, came_from: str, router: str) -> str:
+    if not came_from:
+        return f"the gateway to {network}"
+    return f"{network}/{router}" if network else router
+
+
+_MAX_EXPLAINED = 20_000  # filters searched for the nearest misses; fewer if attributes have several values
+_TOO_MANY = "the message has too many values to be explained"
+
+
+class TraceStep(NamedTuple):
+    """A router's handling of a traced packet."""
+
+    tree: TreeView | None  # None: this router knows no such tree
+    packet: Packet
+    mark: TraceMark
+    content: Content
+    came_from: str
+    sent: Sequence[Interface]  # of this tree, or of the one that the packet was committed to again
+    dropped: DropReason | None
+    matches: Matches
+    domains: Mapping[int, str]  # domains that it was passed to: their networks, by the side of the gateway
 
 
 def wants_hypothetically(mark: TraceMark, nodes: frozenset[str], content: Content) -> bool:

@@ -30,13 +30,19 @@ class LossNotices:
     """The notices of one router to those of its clients that have subscriptions."""
 
     def __init__(
-        self, context: RouterContext, links: LinkTable, database: Database, subscriptions: Subscriptions
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        database: Database,
+        subscriptions: Subscriptions,
+        on_loss: Callable[[str], None],
     ) -> None:
+        """Initialise; on_loss: called with the cause."""
         self._context = context
         self._links = links
         self._database = database
         self._subscriptions = subscriptions
-        self.on_loss: Callable[[str], None] = lambda _: None  # called with the cause
+        self._on_loss = on_loss
         self._version: Version | None = None  # at the last check
         self._incarnations: dict[str, int | None] = {}  # of its routers
         self._sessions: Mapping[Ends, set[int]] = {}  # of its links
@@ -77,7 +83,7 @@ class LossNotices:
         return all(link.weight == MAX_WEIGHT for link in self._database.neighbours(name).values())
 
     def _notify(self, cause: str) -> None:
-        self.on_loss(cause)
+        self._on_loss(cause)
         for link in self._links.all():
             if not link.is_router and self._subscriptions.count(link.id):
                 self._context.outbox.send(link.id, Lost(0, cause[:MAX_REASON_LENGTH]))

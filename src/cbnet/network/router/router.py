@@ -31,7 +31,7 @@ from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.forwarding_table import ForwardingTable
 from cbnet.network.forwarding.sent_packets import SentPackets
-from cbnet.network.forwarding.traces import TraceReporter, Traces
+from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import Action, RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.link import Link
@@ -96,8 +96,7 @@ class Router:
             announcements.offers,
             announcements.streams,
         )
-        self._traces = Traces(context, self.links)
-        reporter = TraceReporter(settings.name, self.fib, self.links)
+        self._traces = Traces(context, self.links, self.fib)
         self._sent = SentPackets(self.links)
         self._fast = FastForwarding(context, self.links, self.versions, self.fib, self._sent)
         self._forwarder = Forwarder(
@@ -105,11 +104,11 @@ class Router:
             self.versions,
             self.fib,
             self._unicast,
-            reporter,
             self._traces,
             self._sent,
             self._fast.path,
-            self._adopt,
+            adopt=self._adopt,
+            store=lambda packet, ids: self.durable.take(packet, ids),
         )
         self.pulls = PullRouter(context, self.links, self.versions, self.offer_fib, self._unicast)
         self.durable = DurableRouter(
@@ -132,8 +131,7 @@ class Router:
         )
         self._review = RightsReview(context, announcements, self.durable, quotas)
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
-        self._losses = LossNotices(context, self.links, self.database, self.subscriptions)
-        self._losses.on_loss = self.durable.note_loss
+        self._losses = LossNotices(context, self.links, self.database, self.subscriptions, self.durable.note_loss)
         self._tables = TableReport(context, self.versions, self.fib, self.offer_fib)
         self._is_due = False  # whether anything but messages was handled in this turn
         self._handlers = {"": {}, "router": self._router_handlers(), "client": self._client_handlers()}  # by role
