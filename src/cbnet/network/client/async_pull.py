@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 DEFAULT_HOLDERS: Final = 8
 _MAX_TIMEOUT = 3_600.0  # seconds
-_MAX_KEEP = 1e12  # seconds
+MAX_KEEP: Final = 1e12  # seconds
 
 _log = logging.getLogger("cbnet.network")
 
@@ -145,7 +145,7 @@ async def _item(handler: Handler, requested: DecodedRequest) -> frames.ItemField
 
 
 def _keep(seconds: float | None) -> int | None:
-    if seconds is not None and not 0 <= seconds <= _MAX_KEEP:
+    if seconds is not None and not 0 <= seconds <= MAX_KEEP:
         raise InputError(f"invalid keep time {seconds} s", hint="use 0 for no caching, None for no limit")
     return None if seconds is None else round(seconds * 1000)
 

@@ -18,7 +18,7 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.matching.files.message_files import message_from_line
-from cbnet.network.client.async_pull import Item, Reply
+from cbnet.network.client.async_pull import MAX_KEEP, Item, Reply
 from cbnet.network.client.async_subscription import Delivery, DurableDelivery
 from cbnet.network.protocol.frames import json_of
 
@@ -73,6 +73,14 @@ def payload_from_members(members: dict[str, Any]) -> bytes:
         raise InputError("the payload cannot be decoded", hint="write it as UTF-8 or in base64") from None
 
 
+def keep_from_members(members: dict[str, Any]) -> float | None:
+    """Return the seconds for which routers may cache the item of a JSON object; None: no limit."""
+    keep = members.get("keep")
+    if keep is not None and (type(keep) not in (int, float) or not 0 <= keep <= MAX_KEEP):
+        raise InputError(f"keep must be a number of seconds, not {keep!r}", hint="use 0 for no caching")
+    return keep
+
+
 def message_and_payload(line: bytes) -> tuple[Message, bytes]:
     """Return the message of a line of JSON, and its payload if the line is an item that has one.
 
@@ -100,15 +108,12 @@ def item_from_json(line: bytes) -> Item:
     if not text.startswith(b"{"):
         raise InputError("the item has no message", hint='write {"message": {"name": "value"}, "payload": "text"}')
     others = {name: msgspec.json.decode(member) for name, member in members.items()}
-    keep = others.get("keep")
-    if keep is not None and (type(keep) not in (int, float) or not 0 <= keep <= 1e12):
-        raise InputError(f"keep must be a number of seconds, not {keep!r}", hint="use 0 for no caching")
     try:
         message = message_from_json(text)
     except InputError as error:
         start = len(line[: line.index(text)].decode())  # the column is that of the line
         raise error.at(column=start + (error.column or 1)) from None
-    return Item(message, payload_from_members(others), keep)
+    return Item(message, payload_from_members(others), keep_from_members(others))
 
 
 def _members(line: bytes) -> dict[str, bytes]:

@@ -30,7 +30,7 @@ from cbnet.language.roles import filter_of
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_pull import AsyncOffer, Item
 from cbnet.network.client.async_subscription import AsyncSubscription
-from cbnet.network.client.message_json import delivery_members, payload_from_members
+from cbnet.network.client.message_json import delivery_members, keep_from_members, payload_from_members
 from cbnet.network.errors import NotConfirmed
 from cbnet.network.http.event_stream import (
     KEEP_ALIVE,
@@ -48,7 +48,6 @@ from cbnet.network.http.request_input import RequestOptions, object_of
 _HELLO_TIMEOUT: Final = 5.0  # seconds
 _REFUSED, _ENDED = 1008, 1012  # close codes [RFC 6455 §7.4.1]: policy violation, service restart
 _ANSWER_TIMEOUT: Final = 60.0  # seconds; the router gives up earlier, after its setting `answer`
-_MAX_KEEP: Final = 1e9  # seconds
 _MAX_OPEN: Final = 1_000  # unanswered requests; further ones are answered with no item
 _REFERENCES: Final = ("id", "number")  # members that an answer repeats
 
@@ -309,7 +308,7 @@ class _Offers:
         try:
             if members.get("message") is not None:
                 message = _matching(members["message"], entry.request)
-                item = Item(message, payload_from_members(members), _keep(members.get("keep")))
+                item = Item(message, payload_from_members(members), keep_from_members(members))
         finally:
             if not entry.item.done():
                 entry.item.set_result(item)
@@ -329,14 +328,6 @@ class _Offers:
             return None
         finally:
             self._open.pop(number, None)
-
-
-def _keep(seconds: object) -> float | None:
-    if seconds is None:
-        return None
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _MAX_KEEP:
-        raise InputError(f"keep: {seconds!r} is not a valid number", hint="use seconds, or 0 for no caching")
-    return seconds
 
 
 def _matching(members: object, request: Message) -> Message:

@@ -190,8 +190,7 @@ def read_policy(values: Mapping[str, Any], listen: Address, neighbours: Iterable
     if tls is None and policy.needs_client_certificates:
         raise InputError("client_certificates needs TLS", hint="set certificate, key and authority")
     policy.contexts()  # checks the files now
-    if not listen.is_loopback and values["insecure"] != INSECURE:
-        _check_public(policy, values["routers"], listen)
+    check_public(policy, listen, values)
     return policy
 
 
@@ -214,27 +213,16 @@ def _tls(values: Mapping[str, Any]) -> Tls | None:
     return Tls(authority, certificate, key)
 
 
-def check_http(policy: SecurityPolicy, http: Address, insecure: str) -> None:
-    """Raise an `InputError` if the HTTP address is publicly reachable and clients need not authenticate."""
-    if not http.is_loopback and insecure != INSECURE:
-        _check_missing(http, _missing_for_clients(policy))
-
-
-def _check_public(policy: SecurityPolicy, routers: object, listen: Address) -> None:
-    """Raise an `InputError` if a publicly reachable router does not authenticate its peers."""
-    missing = _missing_for_clients(policy)
-    _check_missing(listen, [*missing, *(["list of routers (routers)"] if routers is None else [])])
-
-
-def _missing_for_clients(policy: SecurityPolicy) -> list[str]:
-    found = {
+def check_public(policy: SecurityPolicy, address: Address, values: Mapping[str, Any], *, is_http: bool = False) -> None:
+    """Raise an `InputError` if an address is publicly reachable, and its peers need not authenticate."""
+    if address.is_loopback or values["insecure"] == INSECURE:
+        return
+    needed = {
         "TLS (certificate, key, authority)": policy.tls,
         "list of clients ([clients.NAME])": policy.access.clients,
+        **({} if is_http else {"list of routers (routers)": values["routers"]}),
     }
-    return [name for name, value in found.items() if value is None]
-
-
-def _check_missing(address: Address, missing: list[str]) -> None:
+    missing = [name for name, value in needed.items() if value is None]
     if missing:
         raise InputError(
             f"{address} is reachable from other machines, but has no " + ", no ".join(missing),

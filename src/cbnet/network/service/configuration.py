@@ -28,7 +28,7 @@ from cbnet.network.security.access import (
     SECURITY,
     SECURITY_FILES,
     SecurityPolicy,
-    check_http,
+    check_public,
     read_accounts,
     read_policy,
 )
@@ -172,7 +172,7 @@ def configured(given: Mapping[str, ConfigValue]) -> Configuration:
     secured = read_policy(value, listen, neighbours)
     process = _process_settings(value)
     if process.http is not None:
-        check_http(secured, process.http, value["insecure"])
+        check_public(secured, process.http, value, is_http=True)
     if value["history"] and process.journal is None:
         raise InputError("`history` needs a journal", hint='set journal = "FOLDER"')
     settings = Settings(**{name: value[name] for name in _SETTINGS})
