@@ -76,10 +76,6 @@ class TimedComparison:
         self._batches = {engine: batch for engine, (batch, _) in encoded.items()}
         self._buffers = [buffers for _, buffers in encoded.values()]  # the batches point into them
 
-    def with_messages(self, data: BenchInput) -> TimedComparison:
-        """Return the same tables with the messages of another input."""
-        return TimedComparison(data, self.methods, self.compiled)
-
     def match(self, method: MatchMethod) -> tuple[EngineAnswer, Mapping[str, int]]:
         """Match all messages by a method; return the answers and the work counters."""
         compiled, batch = self.compiled[method.engine], self._batches[method.engine]

@@ -224,7 +224,8 @@ class _Trial:
             f"{_CROWD} clients subscribe to {_CROWD_FILTERS:,} filters each",
             lambda: self._add(self._crowd, [_CROWD_FILTERS] * _CROWD, 1),
         )
-        yield self._phase("unsubscribe one by one half of a client's filters", self._unsubscribe_half)
+        ids = range(1, _CROWD_FILTERS // 2 + 1)
+        yield self._phase("unsubscribe one by one half of a client's filters", lambda: self._crowd[0].unsubscribe(ids))
         yield self._phase(f"{_CROWD} clients vanish", lambda: self._vanish(self._crowd))
         yield self._phase(f"subscribe to a filter that covers {_COVERED:,}", self._cover)
         yield self._phase("unsubscribe it", lambda: self._clients[-1].unsubscribe([_COVERED + 1]))
@@ -293,9 +294,6 @@ class _Trial:
         """Add clients with these numbers of random filters."""
         for count in counts:
             to.append(self._new(f"client-{self._held}", [*islice(self._texts, count)], per_subscription))
-
-    def _unsubscribe_half(self) -> None:
-        self._crowd[0].unsubscribe(range(1, _CROWD_FILTERS // 2 + 1))
 
     def _vanish(self, clients: list[RouterClient]) -> None:
         """Close connections without unsubscribing."""

@@ -64,16 +64,6 @@ class HistoryPlan:
         """The routers that store durable subscriptions."""
         return sorted({each.home for each in self.subscriptions if each.kind == "durable"})
 
-    @property
-    def link_names(self) -> list[str]:
-        """The links, such as r0-r1."""
-        return _names(self.links)
-
-    @property
-    def has_plain(self) -> bool:
-        """Whether there are plain subscribers."""
-        return any(each.kind == "plain" for each in self.subscriptions)
-
     @classmethod
     def of_processes(cls, seed: int) -> HistoryPlan:
         """Return the plan of a history over real processes."""

@@ -221,7 +221,7 @@ class MemoryHistory:
         for disk in (host.disk for host in memory.hosts.values() if host.disk is not None):
             disk.delay = _DISK_DELAYS[0]
         self.record(record.HealEvent(memory.now))
-        if self._plan.has_plain:
+        if any(each.kind == "plain" for each in self._plan.subscriptions):
             memory.run(_RECOVERY)  # from then on, plain subscribers must not miss messages
             for publisher in self.publishers:
                 publisher.publish_burst()

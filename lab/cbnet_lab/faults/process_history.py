@@ -191,7 +191,7 @@ class _ProcessHistory(ProcessFaults):
     """One running history; clients are among the parts that fail."""
 
     def __init__(self, plan: HistoryPlan, network: ProcessNetwork, seed: int) -> None:
-        super().__init__(network, plan.link_names, seed)
+        super().__init__(network, ["-".join(link) for link in plan.links], seed)
         self._plan = plan
         self._addresses = {name: str(address) for name, address in network.addresses.items()}
         self._log = log = HistoryLog()

@@ -65,7 +65,8 @@ def _run(parameters: IntroductionParameters, context: ExperimentContext) -> Resu
     comparison = max(comparisons, key=lambda each: len(each.input.columns))
     context.progress(len(parameters.tables), len(parameters.tables) + 1, "names in common")
     for common in parameters.common:  # in the table with the most filters
-        renamed = comparison.with_messages(with_unknown_attributes(comparison.input, common))
+        data = with_unknown_attributes(comparison.input, common)
+        renamed = TimedComparison(data, comparison.methods, comparison.compiled)
         shared += [{"common": common, **row} for row in renamed.rows(parameters.turns, parameters.seconds)]
     return {"times": times, "matched": matched, "shared": shared}
 

@@ -126,8 +126,7 @@ def _latencies(rows: Rows, parameters: RouterNetworkParameters) -> list[Row]:
     return latencies
 
 
-def _charts(rows: Rows, parameters: RouterNetworkParameters) -> dict[str, list[Row]]:
-    return {"network": _latencies(rows, parameters)}
-
-
-EXPERIMENT = experiment("2002-network", RouterNetworkParameters, _run, _metrics, _charts)
+EXPERIMENT = experiment(
+    "2002-network", RouterNetworkParameters, _run, _metrics,
+    lambda rows, parameters: {"network": _latencies(rows, parameters)},
+)  # fmt: skip

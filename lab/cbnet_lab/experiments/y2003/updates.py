@@ -33,7 +33,9 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> Results:
     rows: list[Row] = []
     for done, rate in enumerate(parameters.rates):
         context.progress(done, len(parameters.rates) + 1, f"{rate:,} changes per second")
-        plan = UpdatesPlan(parameters.filters, rate, _seconds(rate, parameters), context.seed)
+        # At a low rate, the benchmark's prepared changes do not last long.
+        seconds = min(parameters.seconds, _AT_LOW_RATES) if rate < _LOW else parameters.seconds
+        plan = UpdatesPlan(parameters.filters, rate, seconds, context.seed)
         (result,) = run_updates(plan, lambda _: None)
         if not rows:
             rows.append(
@@ -47,11 +49,6 @@ def _run(parameters: UpdatesParameters, context: ExperimentContext) -> Results:
         )  # fmt: skip
     context.progress(len(parameters.rates), len(parameters.rates) + 1, "delay of changes")
     return {"rates": rows, "delays": _delays(parameters, context)}
-
-
-def _seconds(rate: int, parameters: UpdatesParameters) -> float:
-    """Return the duration of a run; at a low rate, at most as long as the benchmark's prepared changes last."""
-    return min(parameters.seconds, _AT_LOW_RATES) if rate < _LOW else parameters.seconds
 
 
 def _delays(parameters: UpdatesParameters, context: ExperimentContext) -> list[Row]:

@@ -103,9 +103,7 @@ def _reliable(measured: list[Row]) -> list[Row]:
     return [row for row in measured if row["measured_per_descriptor"] * row["messages"] * row["descriptors"] >= _ENOUGH]
 
 
-def _charts(rows: Rows, _: BloomParameters) -> dict[str, list[Row]]:
-    return {"measured": _reliable(rows["measured"])}
-
-
-_TABLES = {"predicted": _predicted, "measured": _measured}
-EXPERIMENT = experiment("2014-bloom", BloomParameters, _TABLES, _metrics, _charts)
+EXPERIMENT = experiment(
+    "2014-bloom", BloomParameters, {"predicted": _predicted, "measured": _measured}, _metrics,
+    lambda rows, _: {"measured": _reliable(rows["measured"])},
+)  # fmt: skip

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -100,18 +99,13 @@ def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentConte
     try:
         rows = predicates.toArrow().combine_chunks()
         owners = np.asarray(rows["node"]).astype(np.int32)
-        descriptors = DescriptorSets(owners, _one_chunk(rows["tags"]))
+        descriptors = DescriptorSets(owners, rows["tags"].combine_chunks())
         for k in context.track(parameters.trees, lambda k: f"{k} trees"):
             in_memory = asdict(DescriptorFibs(trees[:k], descriptors).entries(router))
             on_spark = folded_tables(predicates, trees[:k], [router]).count()
             yield {"trees": k, **in_memory, "folded_on_spark": on_spark, "descriptors": len(owners)}
     finally:
         predicates.unpersist()
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.ListArray:
-    whole = column.combine_chunks()
-    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _metrics(rows: Rows, _: FoldingParameters) -> Metrics:

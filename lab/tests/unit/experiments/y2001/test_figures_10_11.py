@@ -5,14 +5,14 @@ from cbnet.matching import reference
 from cbnet_lab.bench.bench_input import bench_input
 from cbnet_lab.bench.matching.oracle import Oracle
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2001.figures_10_11 import EXPERIMENT, Figures10And11Parameters
+from cbnet_lab.experiments.y2001.figures_9_to_12 import FIGURES_10_11, Figures10And11Parameters
 from cbnet_lab.workload import Forwarding2001
 
 TINY = Figures10And11Parameters(filters=(30, 300), names=(50, 100, 1000), interfaces=(5,), messages=40)
 
 
 def test_match_counts_equal_the_reference():
-    rows = EXPERIMENT.run(TINY, ExperimentContext(seed=3))["matched"].to_pylist()
+    rows = FIGURES_10_11.run(TINY, ExperimentContext(seed=3))["matched"].to_pylist()
     data = bench_input(Forwarding2001(N=40, F=300, I=5, A=50, seed=3), lambda _: None)
     predicates = Oracle(data.filters).all_predicates()
     counts = [len(reference.match(predicates, Message.from_dict(members))) for members in data.members]
@@ -22,8 +22,8 @@ def test_match_counts_equal_the_reference():
 
 
 def test_more_filters_and_fewer_names_leave_fewer_messages_without_a_match():
-    tables = EXPERIMENT.run(TINY, ExperimentContext())
-    _, ignored = EXPERIMENT.charts(tables, TINY)
+    tables = FIGURES_10_11.run(TINY, ExperimentContext())
+    _, ignored = FIGURES_10_11.charts(tables, TINY)
     share = {(row["of"], row["filters"]): row["ignored"] for row in ignored.table.to_pylist()}
     assert share["A = 50", 300] < share["A = 50", 30]
     assert share["A = 50", 300] < share["A = 1000", 300]
@@ -36,7 +36,7 @@ def verdicts(shares):
         for (a, f), none in shares.items()
         for to, count in ((0, round(1000 * none)), (50, round(1000 * (1 - none))))
     ]
-    return {finding.claim: finding for finding in EXPERIMENT.findings({"matched": pa.Table.from_pylist(rows)}, TINY)}
+    return {finding.claim: finding for finding in FIGURES_10_11.findings({"matched": pa.Table.from_pylist(rows)}, TINY)}
 
 
 def test_shares_of_the_paper_hold_and_others_do_not():

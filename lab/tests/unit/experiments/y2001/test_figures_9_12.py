@@ -4,14 +4,14 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2001.figures_9_12 import EXPERIMENT, Figures9And12Parameters
+from cbnet_lab.experiments.y2001.figures_9_to_12 import FIGURES_9_12, Figures9And12Parameters
 
 TINY = Figures9And12Parameters(filters=(100, 200), interfaces=(2, 0), messages=20, turns=2, seconds=0.0)
 
 
 def verdicts(rows):
     tables = {"times": pa.Table.from_pylist(rows)}
-    return {finding.claim: finding for finding in EXPERIMENT.findings(tables, TINY)}
+    return {finding.claim: finding for finding in FIGURES_9_12.findings(tables, TINY)}
 
 
 def rows(us, filters, cases=(2, 50, 500, 0), names=(100, 1000)):
@@ -86,13 +86,13 @@ def test_a_factor_of_ten_is_not_a_hundred():
 def test_tables_with_many_names_stop_earlier():
     parameters = replace(TINY, most_with_few=100)
     found = {
-        (row["names"], row["filters"]) for row in EXPERIMENT.run(parameters, ExperimentContext())["times"].to_pylist()
+        (row["names"], row["filters"]) for row in FIGURES_9_12.run(parameters, ExperimentContext())["times"].to_pylist()
     }
     assert found == {(100, 100), (100, 200), (1000, 100)}
 
 
 def test_tiny_run_covers_all_cases():
-    tables = EXPERIMENT.run(TINY, ExperimentContext())
+    tables = FIGURES_9_12.run(TINY, ExperimentContext())
     rows = tables["times"].to_pylist()
     assert {(row["names"], row["case"], row["filters"]) for row in rows} == {
         (a, case, f) for a in (100, 1000) for case in ("I = 2", "I = F") for f in (100, 200)
@@ -103,13 +103,13 @@ def test_tiny_run_covers_all_cases():
         for a in (100, 1000)
     }
     assert touched[100] > touched[1000]
-    assert {chart.name for chart in EXPERIMENT.charts(tables, TINY)} == {"figure-9", "figure-12"}
-    assert "I = F" not in str(EXPERIMENT.charts(tables, TINY)[1].table.column("case").to_pylist())
+    assert {chart.name for chart in FIGURES_9_12.charts(tables, TINY)} == {"figure-9", "figure-12"}
+    assert "I = F" not in str(FIGURES_9_12.charts(tables, TINY)[1].table.column("case").to_pylist())
 
 
 @pytest.mark.parametrize("scale", ["quick", "full", "paper"])
 def test_filters_grow_from_1000_by_powers_of_two(scale):
-    filters = EXPERIMENT.scales[scale].filters
+    filters = FIGURES_9_12.scales[scale].filters
     assert filters[0] == 1000
     assert list(filters) == sorted(set(filters))
     assert set(filters) <= set(WHOLE)

@@ -2,7 +2,7 @@ import pyarrow as pa
 
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.timing import SweepParameters
-from cbnet_lab.experiments.y2002.figures_7_8_9 import FIGURE_7B
+from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_7B
 
 TINY = SweepParameters(filters=(100, 200), interfaces=(5, 0), messages=10, turns=2, seconds=0.0)
 

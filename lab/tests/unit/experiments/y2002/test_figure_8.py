@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.figures_7_8_9 import FIGURE_8, Figure8Parameters
+from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_8, Figure8Parameters
 
 TINY = Figure8Parameters(200, (1, 10, 200), messages=10, turns=2, seconds=0.0)
 

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2002.figures_7_8_9 import FIGURE_9, Figure9Parameters
+from cbnet_lab.experiments.y2002.figures_7_to_9 import FIGURE_9, Figure9Parameters
 
 ROUNDS = Figure9Parameters(filters=(200_000, 1_000_000), rounds=(0, 10, 50, 100))
 TINY = Figure9Parameters(filters=(50, 100), rounds=(0, 5, 50), messages=10, turns=2, seconds=0.0)

@@ -5,7 +5,7 @@ import pytest
 
 from cbnet.routing.sizing.advantage import expected
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.figure_5 import EXPERIMENT, Figure5Parameters2006
+from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURE_5, Figure5Parameters2006
 from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA, advantages_in_bits
 
 TINY = Figure5Parameters2006((10_000,), sets=10)
@@ -13,7 +13,7 @@ TINY = Figure5Parameters2006((10_000,), sets=10)
 
 @pytest.fixture(scope="module")
 def tables():
-    return EXPERIMENT.run(TINY, ExperimentContext())
+    return FIGURE_5.run(TINY, ExperimentContext())
 
 
 def test_uniform_sets_follow_the_closed_form_and_zipf_is_below(tables):
@@ -22,7 +22,7 @@ def test_uniform_sets_follow_the_closed_form_and_zipf_is_below(tables):
         uniform = rows["uniform-10000", "distinct", count]
         assert uniform == pytest.approx((1 - 0.99**count) / (count / 100), abs=0.02)
         assert rows["zipf-10000", "distinct", count] < uniform
-    found = {finding.claim: finding for finding in EXPERIMENT.findings(tables, TINY)}
+    found = {finding.claim: finding for finding in FIGURE_5.findings(tables, TINY)}
     assert list(found) == [60, 61, 62]
     assert found[60].verdict == found[61].verdict == "unmeasured"  # one universe of three
     assert "k distinct messages" in found[62].ours
@@ -46,7 +46,7 @@ def advantages(uniform=lambda ratio: (1 - 0.99 ** (100 * ratio)) / ratio, zipf=0
 
 
 def verdicts(**changed):
-    return {finding.claim: finding.verdict for finding in EXPERIMENT.findings(advantages(**changed), TINY)}
+    return {finding.claim: finding.verdict for finding in FIGURE_5.findings(advantages(**changed), TINY)}
 
 
 def test_closed_form_and_its_approximation_decide():
@@ -61,13 +61,13 @@ def test_zipf_above_uniform_fails():
 def test_distinct_messages_decide_by_how_much_five_predicates_shrink():
     """The paper defines |p| = k. k draws, of which some repeat, are only shown."""
     assert verdicts(saved=0.42, drawn=0.1)[62] == "holds"
-    found = {each.claim: each for each in EXPERIMENT.findings(advantages(saved=0.23, drawn=0.51), TINY)}
+    found = {each.claim: each for each in FIGURE_5.findings(advantages(saved=0.23, drawn=0.51), TINY)}
     assert found[62].verdict == "fails"
     assert "k draws): 51% (10,000)" in found[62].ours
 
 
 def test_second_chart_ends_at_a_tenth(tables):
-    whole, zoomed = EXPERIMENT.charts(tables, TINY)
+    whole, zoomed = FIGURE_5.charts(tables, TINY)
     assert max(zoomed.table.column("ratio").to_pylist()) <= 0.1
     assert all("zipf" in series for series in zoomed.table.column("series").to_pylist())
     closed = [row["alpha"] for row in whole.table.to_pylist() if row["series"] == "closed form"]

@@ -2,19 +2,19 @@ import pyarrow as pa
 import pytest
 
 from cbnet_lab.experiments.experiment import ExperimentContext
-from cbnet_lab.experiments.y2006.figures_6_7 import EXPERIMENT, Figures6And7Parameters
+from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURES_6_7, Figures6And7Parameters
 from cbnet_lab.experiments.y2006.monte_carlo import SCHEMA
 
 TINY = Figures6And7Parameters(sets=3, max_predicates=20)
 
 
 def test_small_run_leaves_claims_open():
-    tables = EXPERIMENT.run(TINY, ExperimentContext(processes=1))
+    tables = FIGURES_6_7.run(TINY, ExperimentContext(processes=1))
     assert tables["advantages"].schema == SCHEMA
-    found = {finding.claim: finding.verdict for finding in EXPERIMENT.findings(tables, TINY)}
+    found = {finding.claim: finding.verdict for finding in FIGURES_6_7.findings(tables, TINY)}
     assert list(found) == [64, 65, 66, 67]
     assert {found[64], found[66], found[67]} == {"unmeasured"}
-    six, seven = EXPERIMENT.charts(tables, TINY)
+    six, seven = FIGURES_6_7.charts(tables, TINY)
     assert {row["scenario"] for row in six.table.to_pylist()} == {"zipf-500", "zipf-5000"}
     assert {row["scenario"] for row in seven.table.to_pylist()} == {"uniform-50", "uniform-500"}
 
@@ -32,7 +32,7 @@ def test_table_like_that_of_the_paper_holds():
         for rule in ("pairwise", "full")
         for count, alpha in curve.items()
     ]
-    found = EXPERIMENT.findings({"advantages": pa.Table.from_pylist(rows, schema=SCHEMA)}, TINY)
+    found = FIGURES_6_7.findings({"advantages": pa.Table.from_pylist(rows, schema=SCHEMA)}, TINY)
     assert [finding.verdict for finding in found] == ["holds"] * 4
     # 0.7 to 0.4 from 1000 to 10,000: one half after two thirds of the way
     assert "median from about 7,000 on" in found[3].ours
@@ -65,7 +65,7 @@ def curves(**changed):
 )
 def test_curve_that_contradicts_the_paper_fails(claim, scenario, curve):
     def verdict(**changed):
-        return {each.claim: each.verdict for each in EXPERIMENT.findings(curves(**changed), TINY)}[claim]
+        return {each.claim: each.verdict for each in FIGURES_6_7.findings(curves(**changed), TINY)}[claim]
 
     assert verdict() == "holds"
     assert verdict(**{scenario: curve}) == "fails"

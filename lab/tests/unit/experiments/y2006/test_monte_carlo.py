@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.routing.sizing.advantage import Predicates, expected
-from cbnet_lab.experiments.y2006 import figure_5, figures_6_7
+from cbnet_lab.experiments.y2006.figures_5_to_7 import FIGURE_5, FIGURES_6_7
 from cbnet_lab.experiments.y2006.monte_carlo import (
     GENERAL_COUNTS,
     SCHEMA,
@@ -70,7 +70,7 @@ def test_uniform_general_model_follows_the_closed_form():
     assert column(table, "uniform-1000", "distinct", "predicates") == list(GENERAL_COUNTS)
     for count, median in zip(GENERAL_COUNTS, column(table, "uniform-1000", "distinct", "p50"), strict=True):
         assert median == pytest.approx(expected(count, 10, 1000), abs=0.02)
-    found = {finding.claim: finding for finding in figure_5.EXPERIMENT.findings({"advantages": table}, None)}
+    found = {finding.claim: finding for finding in FIGURE_5.findings({"advantages": table}, None)}
     assert found[61].ours == "at 19 of 19 points"
 
 
@@ -113,7 +113,7 @@ def rows(scenario, medians, rules=("pairwise", "full"), spread=0.02, sets=20):
 
 def judged(*parts):
     table = pa.Table.from_pylist([row for part in parts for row in part], schema=SCHEMA)
-    return {finding.claim: finding for finding in figures_6_7.EXPERIMENT.findings({"advantages": table}, None)}
+    return {finding.claim: finding for finding in FIGURES_6_7.findings({"advantages": table}, None)}
 
 
 def test_number_where_one_half_is_reached_is_interpolated():
@@ -186,7 +186,7 @@ def test_savings_of_five_predicates_are_reported_per_universe():
     medians = {"uniform-1000": 0.9802, "zipf-1000": 0.6, "uniform-500": 0.98, "zipf-500": 0.55}
     parts = [rows(scenario, {5: median}, ("distinct", "draws")) for scenario, median in medians.items()]
     table = pa.Table.from_pylist([row for part in parts for row in part], schema=SCHEMA)
-    found = {finding.claim: finding for finding in figure_5.EXPERIMENT.findings({"advantages": table}, None)}
+    found = {finding.claim: finding for finding in FIGURE_5.findings({"advantages": table}, None)}
     assert found[62].ours.endswith("(k draws): 45% (500), 40% (1,000)")
     assert found[62].verdict == "unmeasured"  # not the universes of the paper
     # |M|/nk (1 - 0.99^5) = 0.980199; (1 - e^-0.05) / 0.05 = 0.975412

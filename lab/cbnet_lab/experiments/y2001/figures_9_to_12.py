@@ -1,6 +1,7 @@
-"""Figures 10 and 11 of [2001]: interfaces matched per message, and messages that match nothing.
+"""Figures 9 to 12 of [2001].
 
-Both figures show the same data: Figure 11 is the first column of Figure 10.
+9, 12     time per message by number of filters, interfaces and names; 12 leaves out one interface per filter
+10, 11    interfaces matched per message, and messages that match nothing, the first column of Figure 10
 """
 
 from __future__ import annotations
@@ -11,11 +12,25 @@ from itertools import pairwise
 
 import numpy as np
 
-from cbnet_lab.experiments.curves import Metrics, Row, grouped, where
-from cbnet_lab.experiments.experiment import ExperimentContext, Rows, experiment
-from cbnet_lab.experiments.timing import COUNTING, PIVOT, TimedComparison, generated
+from cbnet_lab.experiments.curves import (
+    Metrics,
+    Row,
+    end_point,
+    grouped,
+    interval,
+    last_decade,
+    median,
+    medians,
+    slope,
+    where,
+)
+from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment
+from cbnet_lab.experiments.timing import CENTRAL, COUNTING, PIVOT, SweepParameters, TimedComparison, generated, sweep
 from cbnet_lab.workload import Forwarding2001
 
+_PAPER_FILTERS = 8_192_000
+_MANY_MATCHES, _FEW_MATCHES = 100, 1000  # names
+_LARGEST = "I = 500"
 _FEW_NAMES, _MANY_NAMES = (50, 100), 1000
 _SHOWN = (1000, 10_000, 100_000)  # filters
 _MIDDLE = _SHOWN[1]
@@ -23,6 +38,87 @@ _FEW = 0.1  # of the interfaces
 _INTERFACES = 50  # our choice; the paper does not state I
 _BINS = ("none", "up to 10 %", "up to 50 %", "up to 99 %", "all")
 _EDGES = (0.0, _FEW, 0.5, 1.0)
+
+
+# --- Figures 9 and 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures9And12Parameters(SweepParameters):
+    """Names per table; tables with many, which only show that they are faster, have at most `most_with_few` filters."""
+
+    interfaces: tuple[int, ...] = (2, 50, 100, 200, 500, 0)
+    names: tuple[int, ...] = (_FEW_MATCHES, _MANY_MATCHES)
+    messages: int = 1000
+    turns: int = 5
+    seconds: float = 0.01
+    most_with_few: int = 1_024_000
+
+
+def _run_9(parameters: Figures9And12Parameters, context: ExperimentContext) -> Results:
+    mixes = [
+        Forwarding2001(N=parameters.messages, F=filters, I=interfaces or None, A=names)
+        for names in parameters.names
+        for filters in parameters.filters
+        for interfaces in parameters.interfaces
+        if names != _FEW_MATCHES or filters <= parameters.most_with_few
+    ]
+    return {"times": sweep(mixes, (COUNTING, PIVOT), parameters, context)}
+
+
+def _metrics_9(rows: Rows, _: Figures9And12Parameters) -> Metrics:
+    counting = where(rows["times"], method=COUNTING.name)
+    groups = {case: group for (case,), group in grouped(where(counting, names=_MANY_MATCHES), "case").items()}
+    pivot = where(rows["times"], method=PIVOT.name, names=_MANY_MATCHES)
+    curves = {case: medians(group, "filters") for case, group in groups.items()}
+    slopes = [
+        {
+            "case": case, "interfaces": group[0]["interfaces"], "slope": slope(last_decade(curves[case])),
+            "counters": slope(last_decade(medians(group, "filters", "counters"))),
+        }
+        for case, group in groups.items()
+    ]  # fmt: skip
+    fixed = [row for row in slopes if row["case"] != CENTRAL]
+    ends = {
+        case: end_point(curve, _PAPER_FILTERS)
+        | {"pivot": median(where(pivot, case=case, filters=max(curve)))}
+        for case, curve in curves.items()
+    }  # fmt: skip
+    worst, largest = ends[CENTRAL], ends.get(_LARGEST)
+    others = [end["us"] for case, end in ends.items() if case != CENTRAL and end["filters"] == worst["filters"]]
+    return {
+        "central": worst, "largest": largest, "slopes": slopes, "fixed": fixed,
+        "over_largest": [{"times": worst["us"] / largest["us"]}] if largest else [],
+        "over_next": worst["us"] / max(others, default=worst["us"]),
+        "counters": interval([row["counters"] for row in fixed] or [0.0]),
+        **_by_names(counting), **_plateau([group for case, group in groups.items() if case != CENTRAL]),
+    }  # fmt: skip
+
+
+def _by_names(rows: list[Row]) -> Metrics:
+    """Return the least and greatest factor by which fewer names increase time and postings, over all tables."""
+    ratios: dict[str, list[float]] = {"us": [], "postings": []}
+    for group in grouped(rows, "case", "filters").values():
+        few, many = where(group, names=_FEW_MATCHES), where(group, names=_MANY_MATCHES)
+        if few and many:
+            for value, own in ratios.items():
+                own.append(median(many, value) / max(median(few, value), 1e-9))
+    return {f"{end.__name__}_{value}": end(own) for value, own in ratios.items() for end in (min, max)}
+
+
+def _plateau(groups: list[list[Row]]) -> Metrics:
+    """Return the exponents of I in time, postings and counters, in the largest tables with fixed I."""
+    last = max(row["filters"] for group in groups for row in group)
+    return {
+        f"exponent_{value}": slope({group[0]["interfaces"]: medians(group, "filters", value)[last] for group in groups})
+        for value in ("us", "postings", "counters")
+    } | {"fixed_filters": last}
+
+
+FIGURES_9_12 = experiment("2001-figures-9-12", Figures9And12Parameters, _run_9, _metrics_9)
+
+
+# --- Figures 10 and 11
 
 
 @dataclass(frozen=True)
@@ -69,7 +165,7 @@ def _shown(shares: list[Row]) -> list[Row]:
     return [row for row in shares if row["filters"] in (min(filters), max(filters), _MIDDLE)]
 
 
-def _metrics(rows: Rows, _: Figures10And11Parameters) -> Metrics:
+def _metrics_10(rows: Rows, _: Figures10And11Parameters) -> Metrics:
     matched = rows["matched"]
     few, ignored = (_shares(matched, _MANY_NAMES, high) for high in (_FEW, 0.0))
     filters = max(row["filters"] for row in few)
@@ -93,7 +189,7 @@ def _ends(shares: list[Row]) -> Row:
     return {"fewest": fewest, "first": by_filters[fewest], "last": by_filters[middle]}
 
 
-def _charts(rows: Rows, parameters: Figures10And11Parameters) -> dict[str, list[Row]]:
+def _charts_10(rows: Rows, parameters: Figures10And11Parameters) -> dict[str, list[Row]]:
     matched = rows["matched"]
     shown = {filters for filters in _SHOWN if filters in parameters.filters} or {*parameters.filters}
     groups = grouped([row for row in matched if row["filters"] in shown], "names", "interfaces", "filters")
@@ -116,4 +212,6 @@ def _binned(rows: Sequence[Row]) -> list[float]:
     return [_share(rows, 0, 0), *inner, _share(rows, 1, 1)]
 
 
-EXPERIMENT = experiment("2001-figures-10-11", Figures10And11Parameters, {"matched": _matched}, _metrics, _charts)
+FIGURES_10_11 = experiment(
+    "2001-figures-10-11", Figures10And11Parameters, {"matched": _matched}, _metrics_10, _charts_10
+)
