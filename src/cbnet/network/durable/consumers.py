@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cbnet.network.durable.journal import Entry
+from cbnet.network.protocol.frames import DurableDeliver
+
 MAX_CONSUMER_BYTES = 1 << 22  # sent to one consumer and not acknowledged; a larger message is sent alone
 
 
@@ -16,6 +19,7 @@ class Consumer:
     id: int  # of its subscription
     window: int
     ack_wait: float
+    max_bytes: int = MAX_CONSUMER_BYTES
     reported: int = 0  # number of the newest loss reported to it
     bytes: int = 0
     held: dict[int, tuple[int, float]] = field(default_factory=dict)  # offset -> size, deadline; oldest first
@@ -23,7 +27,7 @@ class Consumer:
     @property
     def has_room(self) -> bool:
         """Whether another message may be sent."""
-        return len(self.held) < self.window and self.bytes < MAX_CONSUMER_BYTES
+        return len(self.held) < self.window and self.bytes < self.max_bytes
 
     def add(self, offset: int, size: int, now: float) -> None:
         """Record that a message was sent."""
@@ -34,6 +38,18 @@ class Consumer:
         """Record that a message was acknowledged, or that its acknowledgement is no longer awaited."""
         size, _ = self.held.pop(offset)
         self.bytes -= size
+
+    def delivery(self, entry: Entry, deliveries: int) -> DurableDeliver:
+        """Return the frame of a message; deliveries: how often it was sent, with this one."""
+        return DurableDeliver(
+            id=self.id,
+            offset=entry.offset,
+            deliveries=deliveries,
+            source=entry.source,
+            incarnation=entry.incarnation,
+            number=entry.number,
+            content=entry.content,
+        )
 
     def overdue(self, now: float) -> list[int]:
         """Return the messages that were not acknowledged in time, oldest first."""

@@ -96,11 +96,6 @@ class DurableRouter:
             raise no_history(self._context.name)
         return self._followers
 
-    @property
-    def has_journal(self) -> bool:
-        """Whether this router can have durable subscriptions."""
-        return self._registry is not None
-
     # --- events
 
     def stored(self, _: Link, frame: Stored) -> None:

@@ -164,18 +164,7 @@ class DurableSubscription:
         offset = entry.offset
         self.consumers.sent(consumer, offset, len(entry.content), now)
         count = self._deliveries[offset] = self._deliveries.get(offset, 0) + 1
-        self._send(
-            consumer.link,
-            DurableDeliver(
-                id=consumer.id,
-                offset=offset,
-                deliveries=count,
-                source=entry.source,
-                incarnation=entry.incarnation,
-                number=entry.number,
-                content=entry.content,
-            ),
-        )
+        self._send(consumer.link, consumer.delivery(entry, count))
 
     def _next(self) -> Entry | None:
         """Return the next message to send; None if there is none, or if it is being read."""

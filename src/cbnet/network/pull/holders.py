@@ -31,6 +31,14 @@ MAX_HOLDER_REQUESTS: Final = 1_000  # open requests to one holder
 MAX_OPEN_REQUESTS: Final = 20_000  # to all holders
 
 
+def is_reply(request: bytes, item: ItemField | ReplyFrame) -> bool:
+    """Return whether an item matches a request; raise a `WireError` if one of them is invalid."""
+    try:
+        return request_from_bytes(request).filter.matches(Content(item))
+    except InputError as error:
+        raise WireError(f"invalid reply: {error.summary}") from None
+
+
 @dataclass
 class _OpenRequest:
     request: Request
@@ -84,11 +92,7 @@ class Holders:
         if frame.item is None:
             self._next(entry, "it lacks the item")
             return
-        try:
-            is_match = request_from_bytes(entry.request.request).filter.matches(Content(frame.item))
-        except InputError as error:
-            raise WireError(f"invalid answer: {error.summary}") from None
-        if is_match:
+        if is_reply(entry.request.request, frame.item):
             self._context.counters[Event.REQUESTS_ANSWERED] += 1
             self._on_reply(self._reply(entry, frame.item))
         else:
@@ -99,8 +103,8 @@ class Holders:
         """Give up on holders that have not answered in time."""
         now = self._context.now
         for number, entry in list(self._open.items()):
-            if now >= entry.deadline and self._open.pop(number, None) is not None:
-                self._busy[entry.link] -= 1
+            if now >= entry.deadline and number in self._open:
+                self._end(number)
                 self._context.counters[Event.HOLDERS_TIMED_OUT] += 1
                 self._next(entry, "it timed out")
 

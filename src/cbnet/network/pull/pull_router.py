@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from cbnet.errors import InputError
 from cbnet.network.forwarding.forwarding_table import ForwardingTable, Interface
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
@@ -24,13 +23,11 @@ from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
-from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_VISITED_ROUTERS
 from cbnet.network.protocol.frames import NoItem, PullFrame, ReplyFrame, Request
 from cbnet.network.protocol.pull_frames import REPLY_STEP, with_step
 from cbnet.network.protocol.request_codec import request_from_bytes
-from cbnet.network.protocol.wire import WireError
-from cbnet.network.pull.holders import Holders
+from cbnet.network.pull.holders import Holders, is_reply
 from cbnet.network.pull.reply_cache import ReplyCache
 from cbnet.network.pull.requesters import Requesters
 
@@ -70,11 +67,7 @@ class PullRouter:
 
     def reply(self, _: Link, frame: ReplyFrame) -> None:
         """Handle a reply from a neighbour."""
-        try:
-            is_match = request_from_bytes(frame.request).filter.matches(Content(frame))
-        except InputError as error:
-            raise WireError(f"invalid reply: {error.summary}") from None
-        if is_match:
+        if is_reply(frame.request, frame):
             self.handle_reply(with_step(frame, self._context.name, REPLY_STEP))
         else:
             self._context.drop(DropReason.REPLY_MISMATCH)

@@ -18,7 +18,7 @@ from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.journal import Entry
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import DurableDeliver, DurableLost, Replay
+from cbnet.network.protocol.frames import DurableLost, Replay
 
 MAX_CLIENT_REPLAYS = 16  # of one connection
 MAX_REPLAYS = 1_000  # of a router
@@ -33,40 +33,24 @@ class Follower:
     ) -> None:  # fmt: skip
         self.key = key
         self._outbox = context.outbox
-        self._consumer = Consumer(link, frame.id, frame.window, 0.0)
+        self._consumer = Consumer(link, frame.id, frame.window, 0.0, MAX_REPLAY_BYTES)
         self.predicate = frame.predicate
         self.load = load
         self.cursor = cursor
         self.is_reading = False
 
     @property
-    def _has_room(self) -> bool:
-        consumer = self._consumer
-        return len(consumer.held) < consumer.window and consumer.bytes < MAX_REPLAY_BYTES
-
-    @property
     def room(self) -> int:
         """The number of messages to read now: 0 until half of the window is free."""
         free = self._consumer.window - len(self._consumer.held)
-        return free if self._has_room and 2 * free >= self._consumer.window else 0
+        return free if self._consumer.has_room and 2 * free >= self._consumer.window else 0
 
     def take(self, entry: Entry) -> bool:
         """Send a message if the client has room; return whether it was sent."""
-        if not self._has_room:
+        if not self._consumer.has_room:
             return False
         self._consumer.add(entry.offset, len(entry.content), 0.0)
-        self._outbox.send(
-            self._consumer.link,
-            DurableDeliver(
-                id=self._consumer.id,
-                offset=entry.offset,
-                deliveries=1,
-                source=entry.source,
-                incarnation=entry.incarnation,
-                number=entry.number,
-                content=entry.content,
-            ),
-        )
+        self._outbox.send(self._consumer.link, self._consumer.delivery(entry, 1))
         return True
 
     def missed(self, text: str, messages: int) -> None:
