@@ -9,9 +9,9 @@ from support.rich_language import members, rich_filters, rich_messages_near, ric
 
 from cbnet.language import Message, Predicate, covers, parse
 from cbnet.network.security.rights import Denied, Rights, within
-from cbnet.routing.domains.summary import SUMMARIES, summary
 from cbnet.routing.interests import Interests
 from cbnet.routing.multitree.folding import fold
+from cbnet.routing.schemes.domains import SUMMARIES, summary
 
 few_filters = st.lists(rich_filters, max_size=6)
 

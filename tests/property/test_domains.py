@@ -9,10 +9,9 @@ from support.strategies import messages_near, predicates
 from cbnet.language import Predicate, covers
 from cbnet.matching import reference
 from cbnet.routing import deliver, judge
-from cbnet.routing.domains.scheme import Domains
-from cbnet.routing.domains.summary import SUMMARIES, summary
-from cbnet.routing.multitree.commit_policy import COMMIT_POLICIES
 from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.multitree.policies import COMMIT_POLICIES
+from cbnet.routing.schemes.domains import SUMMARIES, Domains, summary
 from cbnet.topology import shortest_path_tree
 from cbnet.topology.domains import grow_domains, validate_domains
 

@@ -13,11 +13,10 @@ from cbnet.language import Descriptor, Message, Predicate, reduce
 from cbnet.language.roles import MessageKind
 from cbnet.matching import reference
 from cbnet.routing import Network, deliver, judge
-from cbnet.routing.multitree.commit_policy import COMMIT_POLICIES
 from cbnet.routing.multitree.folding import fold
 from cbnet.routing.multitree.grouping import TreeClasses
-from cbnet.routing.multitree.holder_choice import HOLDER_CHOICES
 from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.multitree.policies import COMMIT_POLICIES, HOLDER_CHOICES
 from cbnet.routing.multitree.tree_sides import TreeSides, lengths_on_tree
 from cbnet.routing.simulate.pull import pull
 from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs

@@ -10,7 +10,7 @@ from cbnet.matching import reference
 from cbnet.routing import SCHEMES, deliver, judge, scheme
 from cbnet.routing.schemes.drp import Drp
 from cbnet.routing.schemes.unicast import OneTree
-from cbnet.routing.simulate.ideal import fewest_packets, is_ideal
+from cbnet.routing.simulate.verdict import fewest_packets, is_ideal
 
 IN_THE_SOURCE_TREE = ("psf", "ips", "drp")
 

@@ -14,8 +14,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.matching import Table, reference
 from cbnet.routing import SCHEMES, Network, deliver, scheme
 from cbnet.routing.interests import Interests, filter_words, set_bits
-from cbnet.routing.schemes.header_rewriting import Rewriting
-from cbnet.routing.schemes.source_classes import class_of, classes_at
+from cbnet.routing.schemes.ips import Rewriting, class_of, classes_at
 from cbnet.topology import bridges
 
 

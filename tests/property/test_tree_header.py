@@ -7,8 +7,7 @@ from support.networks import UNIVERSE, graphs, networks
 
 from cbnet.matching import reference
 from cbnet.routing import deliver, judge, scheme
-from cbnet.routing.schemes.link_filter import DirectedLink, build, contains, size
-from cbnet.routing.schemes.tree_header import TreeHeader
+from cbnet.routing.schemes.tree_header import DirectedLink, TreeHeader, build, contains, size
 from cbnet.routing.simulate.header_cost import Spread
 
 MANY = 200_000  # packets: more than false positives make on nine nodes

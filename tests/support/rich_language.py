@@ -9,7 +9,7 @@ from cbnet.language.constraint import ORDERING, PATTERNS, value_set
 from cbnet.language.expression import Arithmetic, Attribute, Call, Constant
 from cbnet.language.formula import AllOf, AnyOf, Is, Not, literal, predicate_of
 from cbnet.language.like_pattern import validate_pattern
-from cbnet.language.relations.condition_search import _near
+from cbnet.language.relations.witness import _near
 from cbnet.language.values import canonical
 
 NAMES = ("x", "y", "o", "o.x", "o.y", "o.p.x")

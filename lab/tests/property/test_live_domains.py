@@ -15,7 +15,7 @@ from support.seeds import seeds
 from cbnet.language import parse
 from cbnet.network.link.settings import LIVE_SCHEMES
 from cbnet.network.protocol.frames import ItemField, PullReply, Subscribed
-from cbnet.routing.domains.summary import SUMMARIES
+from cbnet.routing.schemes.domains import SUMMARIES
 from cbnet_lab.faults.random_schedule import MESSAGES, PREDICATES
 
 VALUES = range(4)  # that are requested

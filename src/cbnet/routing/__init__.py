@@ -10,8 +10,7 @@ from cbnet.routing.network import Network
 from cbnet.routing.router_state import RouterState
 from cbnet.routing.scheme import SCHEMES, Scheme, SchemeRouter, scheme
 from cbnet.routing.simulate.delivery import DeliveryTree, SentPacket, deliver
-from cbnet.routing.simulate.sweep import Totals, sweep
-from cbnet.routing.simulate.verdict import Verdict, judge
+from cbnet.routing.simulate.verdict import Totals, Verdict, judge, sweep
 
 __all__ = [
     "SCHEMES",

@@ -1,11 +1,21 @@
 """The view of a network that every router has: links, predicates of receivers, senders [2006 §2].
 
 A link-state protocol gives each router this view. Everything derived from it is computed lazily.
+
+The *branches* of a source's tree are the receivers behind each edge: T_v/(u, w), restricted to receivers [2006 §3.1].
+In preorder the receivers behind an edge are consecutive, so a branch is a slice of one list:
+
+    receivers    3  8  5  2  7          in preorder of the tree of v
+                 └──────┘  └──┘
+                  via w1    via w2      the branches at u
+
+Edges without receivers are left out: no scheme stores anything for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import TypeAlias
@@ -18,7 +28,6 @@ from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching import Table
-from cbnet.routing.branches import Branches
 from cbnet.routing.interests import Interests
 from cbnet.topology import Graph, Tree, parents, shortest_path_tree
 
@@ -149,3 +158,31 @@ def _first_hops(graph: Graph, tree: Tree, nodes: Ids) -> Ids:
     children = neighbours[tree.parents[neighbours] == tree.root]  # in preorder, their subtrees are consecutive
     behind = np.searchsorted(tree.positions[children], tree.positions[nodes], side="right") - 1
     return np.where(nodes == tree.root, tree.root, np.append(children, tree.root)[behind]).astype(np.int32)
+
+
+Branch: TypeAlias = tuple[int, int, int]  # the child w, and the slice of receivers behind (u, w)
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The part of a tree that leads to receivers."""
+
+    receivers: list[int]  # in preorder
+    at: dict[int, list[Branch]]  # by node
+
+    @classmethod
+    def of(cls, tree: Tree, receivers: NDArray[np.int32]) -> Branches:
+        """Return the branches of a tree."""
+        order = receivers[np.argsort(tree.positions[receivers])]
+        first = np.searchsorted(tree.positions[order], tree.positions)
+        end = np.searchsorted(tree.positions[order], tree.positions + tree.sizes)
+        above = np.flatnonzero((first < end) & (tree.parents >= 0))
+        at: dict[int, list[Branch]] = {}
+        columns = (tree.parents[above], above, first[above], end[above])
+        for u, w, start, stop in zip(*(column.tolist() for column in columns), strict=True):
+            at.setdefault(u, []).append((w, start, stop))
+        return cls(order.tolist(), at)
+
+    def behind(self, u: int) -> dict[int, list[int]]:
+        """Return the children of u that lead to receivers, ascending, each with the receivers behind it."""
+        return {w: self.receivers[first:end] for w, first, end in self.at.get(u, ())}

@@ -9,6 +9,15 @@ is the paper's unchanged initial header in every scheme here.
 
 A scheme is built from a `Network`; `router(u)` computes the state of u lazily, and only that.
 A simulator runs all routers over a graph (`simulate.delivery`); a live router runs its own.
+
+A header is a plain value: an identifier, or nested tuples of identifiers.
+
+    PSF, iPS, PIF     7                        the source, or a router in its place
+    DRP               (2, 3)                   the destinations
+    DRP, partition    ((2, (2, 3)), (7, (4, 8)))   the destinations of each next hop
+
+On the wire a header is MessagePack: an identifier takes 1 byte below 128, 2 below 256, 3 below 65,536 and 5 above;
+a tuple adds a byte, and 3 if it has 16 members or more.
 """
 
 from __future__ import annotations
@@ -16,11 +25,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
 
 from cbnet.errors import InputError
 from cbnet.language.message import Message
-from cbnet.routing.header import Header
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import RouterState, total
 
@@ -107,7 +117,7 @@ _SCHEMES = {
 }
 SCHEMES = tuple(_SCHEMES)
 _SIMULATED_ONLY = {
-    "domains": ("cbnet.routing.domains.scheme", "Domains"),
+    "domains": ("cbnet.routing.schemes.domains", "Domains"),
     "treeheader": ("cbnet.routing.schemes.tree_header", "TreeHeader"),
 }
 SIMULATED = (*_SCHEMES, *_SIMULATED_ONLY)  # live routers run a subset of SCHEMES
@@ -120,3 +130,13 @@ def scheme(name: str) -> Callable[[Network], Scheme]:
     module, kind = (_SCHEMES | _SIMULATED_ONLY)[name]
     scheme_class: Callable[[Network], Scheme] = getattr(import_module(module), kind)
     return scheme_class
+
+
+Header: TypeAlias = Any  # an int, or tuples of ints, nested
+
+_encoded = msgspec.msgpack.Encoder().encode
+
+
+def header_bytes(header: Header) -> int:
+    """Return the bytes of a header on the wire."""
+    return len(_encoded(header))

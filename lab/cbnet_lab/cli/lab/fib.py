@@ -99,7 +99,7 @@ def _fibs(graph: Graph, roots: list[int], rules: Path | None, descriptors: Path 
         return PredicateFibs(MultiTree(Network(graph, read_receivers(rules, graph)), roots))
     if descriptors is not None and rules is None:
         from cbnet.routing.sizing.descriptor_fibs import DescriptorFibs
-        from cbnet.routing.sizing.descriptor_file import random_descriptors
+        from cbnet.routing.sizing.descriptor_sets import random_descriptors
         from cbnet.topology import shortest_path_trees
 
         sets, empty = random_descriptors(descriptors, len(graph), seed)

@@ -85,7 +85,7 @@ def show_pulls(rows: Sequence[Row], topology: str, as_json: bool) -> None:
 
 def show_classes(network: Network, count: int, seed: int, as_json: bool) -> None:
     """Print the number of classes of senders at random routers and at the one with the most neighbours."""
-    from cbnet.routing.schemes.source_classes import classes_at
+    from cbnet.routing.schemes.ips import classes_at
 
     names, degrees, senders = network.graph.names, network.graph.degrees.tolist(), len(network.senders)
     chosen = random.Random(f"classes {seed}").sample(range(len(network)), min(count, len(network)))
@@ -207,7 +207,7 @@ def _row(scheme: Scheme, totals: Totals, seed: int) -> dict[str, Any]:
 
 
 def _choices(text: str | None) -> list[str]:
-    from cbnet.routing.multitree.holder_choice import HOLDER_CHOICES, holder_choice
+    from cbnet.routing.multitree.policies import HOLDER_CHOICES, holder_choice
 
     names = list(HOLDER_CHOICES) if text is None else [*dict.fromkeys(name.strip() for name in text.split(","))]
     for name in names:

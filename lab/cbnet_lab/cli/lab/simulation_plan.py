@@ -143,7 +143,7 @@ class SimulationPlan:
         return MultiTree(network, roots, offers=offers, commit=commit, choice=choice, seed=self.seed)
 
     def _domains(self, network: Network) -> Scheme:
-        from cbnet.routing.domains.scheme import Domains
+        from cbnet.routing.schemes.domains import Domains
 
         graph, between = network.graph, self._roots(network.graph)
         groups = self._groups(graph)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cbnet.routing import Network, scheme
-from cbnet.routing.schemes.source_classes import classes_at
+from cbnet.routing.schemes.ips import classes_at
 from cbnet.topology import Graph, topology
 from cbnet_lab.experiments.curves import Metrics, Row, grouped
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment

@@ -11,11 +11,9 @@ from numpy.random import Generator
 from cbnet.language.message import Message
 from cbnet.routing import DeliveryTree, Network, deliver, judge, scheme
 from cbnet.routing.schemes.drp import Drp
-from cbnet.routing.schemes.header_rewriting import Rewriting
-from cbnet.routing.schemes.ips import Ips
-from cbnet.routing.schemes.source_classes import classes_at
+from cbnet.routing.schemes.ips import Ips, Rewriting, classes_at
 from cbnet.routing.schemes.unicast import ReplacedHops, ShortestPaths
-from cbnet.routing.simulate.ideal import is_ideal
+from cbnet.routing.simulate.verdict import is_ideal
 from cbnet.topology import Graph, Tree, bridges
 from cbnet_lab.experiments.curves import Metrics, Row, grouped, slope, where
 from cbnet_lab.experiments.experiment import ExperimentContext, Results, Rows, experiment

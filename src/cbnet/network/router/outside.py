@@ -19,7 +19,7 @@ from cbnet.network.announce.exports import ExportChange
 from cbnet.network.logs import log
 from cbnet.network.router.filter_quotas import MAX_NODE_BYTES, MAX_NODE_FILTERS
 from cbnet.network.router.gateway_port import FilterChange
-from cbnet.routing.domains.summary import summary
+from cbnet.routing.schemes.domains import summary
 
 _FILTERS_PER_SECOND = 50_000  # that a gateway summarises on a quarter of a processor
 MAX_SUMMARY_FILTERS = MAX_NODE_FILTERS // 4  # of one side

@@ -24,7 +24,7 @@ from typing import Any
 from cbnet.errors import InputError
 from cbnet.files import Keys, TomlDocument
 from cbnet.network.service.configuration import Configuration, configured_from, file_values
-from cbnet.routing.domains.summary import summary
+from cbnet.routing.schemes.domains import summary
 
 _DOMAIN_KEYS = ("listen", "network", "neighbours", "weights", "http")  # allowed only in a domain
 _PROCESS_KEYS = ("log", "log_level", "drain", "audit")  # allowed only before the domains

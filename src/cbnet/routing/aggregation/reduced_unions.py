@@ -20,13 +20,55 @@ filters that another one dominates. When no work is left, no announced filter is
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from cbnet.matching.storage.filter_encoding import EncodedFilter
 from cbnet.routing.aggregation.source_filters import Group, SourceFilters
 from cbnet.routing.aggregation.union_rows import SCANNED, UnionRows
 from cbnet.routing.aggregation.union_target import UnionTarget
-from cbnet.routing.aggregation.union_work import Fill, RowQueue
+
+
+class RowQueue:
+    """Rows to visit, in the order in which they were added."""
+
+    def __init__(self, parts: Iterable[array[int]] = ()) -> None:
+        self._parts = [part[:] for part in parts if part]
+        self._next = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts)) - self._next
+
+    def take(self, count: int) -> Iterator[int]:
+        """Yield the next rows, at most `count`."""
+        while self._parts and count > 0:
+            first = self._parts[0]
+            rows = first[self._next : self._next + count]
+            self._next += len(rows)
+            count -= len(rows)
+            if self._next >= len(first):
+                del self._parts[0]
+                self._next = 0
+            yield from rows
+
+
+@dataclass
+class Fill:
+    """The work that remains before the content of a target is exact."""
+
+    bit: int
+    is_opening: bool  # whether the target is new: nothing has been sent yet
+    is_indexed: bool = False
+    indexed: RowQueue = field(default_factory=RowQueue)  # rows to add to the index
+    whole: int = 0  # bit of a reduced source; all its filters are announced until they are compared with others
+    plain: RowQueue = field(default_factory=RowQueue)  # rows to announce without comparison
+    compared: RowQueue = field(default_factory=RowQueue)  # rows to compare
+    former: RowQueue = field(default_factory=RowQueue)  # rows of the copied target that may not belong to this one
+    is_first: bool = False  # whether nothing but the compared rows is announced
 
 
 class ReducedUnions:

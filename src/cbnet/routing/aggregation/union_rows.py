@@ -10,15 +10,29 @@ Invariant: a carried row is announced, or dominated by an announced row, except 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from cbnet.routing.aggregation.dominance import DominanceIndex
 from cbnet.routing.aggregation.source_filters import SourceFilters
 from cbnet.routing.aggregation.union_target import UnionTarget
-from cbnet.routing.aggregation.union_work import Sweep
 
 _FEW = 32  # rows that may be visited at once even if the slice is used up
 _LEAST = 8  # minimum cost of a sweep, as the number of rows that could be announced in the same time
 SCANNED = 20  # rows that can be compared with one filter in the time of announcing one row
+
+
+@dataclass
+class Sweep:
+    """A pass over all rows that one row dominates.
+
+    Invariant: only the first sweep in the queue has visited rows; the others begin with row 0.
+    """
+
+    row: int
+    hiding: int = 0  # bits of the targets where the row is announced and the dominated rows are withdrawn
+    reviving: int = 0  # bits of the targets where the row has no source any more and the dominated rows are announced
+    cursor: int = 0  # rows below it have been visited
+    is_partial: bool = False  # whether the row lost its sources before all dominated rows were withdrawn
 
 
 class UnionRows:

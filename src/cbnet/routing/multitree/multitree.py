@@ -7,11 +7,21 @@ each tree T and each neighbour w on it the disjunction of the predicates behind 
 
     notification   ⟨T, last hop⟩               to all neighbours on T that match, but not back
     request        ⟨T, last hop, requester⟩    to one of them, until it reaches a node whose offer matches
-    reply          ⟨T, requester⟩              to the requester, by its locator (`locators`)
+    reply          ⟨T, requester⟩              to the requester, by its locator
 
 Forwarding does not depend on the source, so there is no state per source, at the cost of longer paths. Trees that are
 indistinguishable at u share a table there (`grouping`). One table holds subscriptions and offers: `fib`, or `folded`
-as in [2014 §3.2.3]. The policies are in `commit_policy` and `holder_choice`. The paper has no formula.
+as in [2014 §3.2.3]. The policies are in `policies`. The paper has no formula.
+
+A locator is an address on a tree that leads a reply to the requester without state in routers. A request carries the
+locator of its requester, and the reply is forwarded to it. [2014] leaves this open; this is our choice. The locator of
+a node is its position in the preorder of the tree, so a subtree is an interval:
+
+    u, 4 to 9                  children divide the interval of their parent:
+    ├── v, 5 to 7              a router stores the start of each child's interval,
+    └── w, 8 to 9              and both ends of its own; all else is behind its parent
+
+A router stores an interval for each neighbour on the tree, and nothing for each request.
 """
 
 from __future__ import annotations
@@ -26,18 +36,15 @@ from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.language.roles import Registration
-from cbnet.routing.header import Header
 from cbnet.routing.interests import Interests
-from cbnet.routing.multitree import locators
-from cbnet.routing.multitree.commit_policy import commit_policy
 from cbnet.routing.multitree.folding import FoldedFib
 from cbnet.routing.multitree.grouping import TreeClasses
-from cbnet.routing.multitree.holder_choice import holder_choice
+from cbnet.routing.multitree.policies import commit_policy, holder_choice
 from cbnet.routing.multitree.tree_interests import RouterTables, TreeInterests
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import RouterState
-from cbnet.routing.scheme import Scheme, SchemeRouter
-from cbnet.topology import shortest_path_trees
+from cbnet.routing.scheme import Header, Scheme, SchemeRouter
+from cbnet.topology import ROOT, Tree, shortest_path_trees
 
 
 class NotificationHeader(NamedTuple):
@@ -79,7 +86,7 @@ class MultiTreeRouter(SchemeRouter):
     def init_request(self, request: Message) -> RequestHeader:
         """Commit a new request to a tree; the header carries the locator of this node."""
         tree = self._scheme.commit_request.tree(self.u, request)
-        return RequestHeader(tree, self.u, locators.locator(self._scheme.trees[tree], self.u))
+        return RequestHeader(tree, self.u, locator(self._scheme.trees[tree], self.u))
 
     def init_reply(self, header: RequestHeader) -> ReplyHeader:
         """Return the header of the reply to a request with this header."""
@@ -92,7 +99,7 @@ class MultiTreeRouter(SchemeRouter):
     def fwd(self, header: Header, message: Message) -> list[int]:
         """Return the neighbours that match; for a request or a reply, one at most."""
         if isinstance(header, ReplyHeader):
-            hop = locators.next_hop(self._scheme.trees[header.tree], self.u, header.requester)
+            hop = next_hop(self._scheme.trees[header.tree], self.u, header.requester)
             return [] if hop is None else [hop]
         if isinstance(header, RequestHeader):
             return [] if self.has(message) else self._toward_one(header, message)
@@ -120,7 +127,7 @@ class MultiTreeRouter(SchemeRouter):
     def state(self) -> RouterState:
         """Return the size of the tables and of the router's own identifier, and of locators if there are offers."""
         trees = self._scheme.trees if self._scheme.offers.predicates else ()
-        intervals = sum(locators.identifiers(tree, self.u) for tree in trees)
+        intervals = sum(stored_identifiers(tree, self.u) for tree in trees)
         own = RouterState(identifiers=1 + intervals, flags=self._scheme.classes.bits(self.u))
         return own + self._subscriptions.state() + self._offers.state()
 
@@ -183,3 +190,24 @@ class MultiTree(Scheme):
     def formula(self) -> None:
         """Return None: the paper has no formula."""
         return
+
+
+def locator(tree: Tree, u: int) -> int:
+    """Return the locator of a node."""
+    return int(tree.positions[u])
+
+
+def next_hop(tree: Tree, u: int, locator: int) -> int | None:
+    """Return the neighbour of u toward the node with a locator; None if that is u."""
+    first = int(tree.positions[u])
+    if locator == first:
+        return None
+    if not first < locator < first + int(tree.sizes[u]):
+        return int(tree.parents[u])
+    children = tree.children(u)
+    return int(children[np.searchsorted(tree.positions[children], locator, side="right") - 1])
+
+
+def stored_identifiers(tree: Tree, u: int) -> int:
+    """Return the number of identifiers that u stores: its interval, its parent, and each child with its start."""
+    return 2 + int(tree.parents[u] != ROOT) + 2 * len(tree.children(u))

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbnet.language.predicate import Predicate
-from cbnet.routing.forwarding_table import ForwardingTable
+from cbnet.routing.forwarding_table import ForwardingTable, HolderTable
 from cbnet.routing.interests import Interests
 from cbnet.routing.multitree.grouping import TreeClasses
-from cbnet.routing.multitree.holder_table import HolderTable
 from cbnet.routing.multitree.tree_sides import Ids, TreeSides, lengths_on_tree
 from cbnet.routing.router_state import RouterState, total
 from cbnet.topology import Tree

@@ -20,10 +20,9 @@ from functools import cached_property
 from math import log2
 
 from cbnet.language.message import Message
-from cbnet.routing.header import Header
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import WORD_BITS, RouterState, receiver_state
-from cbnet.routing.scheme import Scheme, SchemeRouter
+from cbnet.routing.scheme import Header, Scheme, SchemeRouter
 from cbnet.routing.schemes.unicast import ShortestPaths, Unicast
 
 

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from cbnet.language.message import Message
 from cbnet.routing.forwarding_table import ForwardingTable
-from cbnet.routing.header import Header
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import WORD_BITS, RouterState, alpha, total
-from cbnet.routing.scheme import Scheme, SchemeRouter, SourceRouter
+from cbnet.routing.scheme import Header, Scheme, SchemeRouter, SourceRouter
 
 
 class PifRouter(SourceRouter):

@@ -18,10 +18,9 @@ from math import log2
 
 from cbnet.language.message import Message
 from cbnet.routing.forwarding_table import ForwardingTable
-from cbnet.routing.header import Header
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import WORD_BITS, RouterState, total
-from cbnet.routing.scheme import Scheme, SchemeRouter, SourceRouter
+from cbnet.routing.scheme import Header, Scheme, SchemeRouter, SourceRouter
 
 
 class PsfRouter(SourceRouter):

@@ -1,6 +1,6 @@
 """The delivery tree in the packet header; routers store no forwarding state [2014 §3, its reference 8].
 
-    source           interested nodes ─► links of its tree that lead to them ─► filter (`link_filter`)
+    source           interested nodes ─► links of its tree that lead to them ─► Bloom filter
     header           ⟨hops left, last hop, filter⟩
     router u         to each neighbour w ≠ last hop whose link (u, w, hops left) is in the filter
 
@@ -10,21 +10,32 @@ has no table: only the ids of its links. A message follows the shortest-path tre
 The cost is false positives: packets to nodes off the tree, or to nodes on it by another path. Nothing loops: a packet
 starts with as many hops left as the tree is deep, and each hop uses one. The id of a link is valid at one hop only, so
 a packet that returns to the tree does not follow it again, unless it arrives at exactly the same hop.
+
+The header has a Bloom filter of the links of the delivery tree:
+
+    links of the delivery tree     0→3   3→5   3→7          each sets k of the m bits
+    filter in the header           0110 1001 0010 1100      m = k·links / ln 2, in whole bytes: half of the bits are set
+
+A router tests for each of its links whether all k bits are set. There are no false negatives; any other link is a false
+positive with probability `false_positive`, 2**-k at this size.
+
+The id of a link includes the number of hops left when a packet takes it, so a link is on the tree at one hop only. A
+packet that a false positive brings back to the tree, in a loop or by a detour, meets ids that are not in the filter.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from math import ceil, expm1, log, log1p
 from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.language.message import Message
-from cbnet.routing.header import Header
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import RouterState, receiver_state
-from cbnet.routing.scheme import Scheme, SchemeRouter
-from cbnet.routing.schemes import link_filter
-from cbnet.routing.schemes.link_filter import MAX_HASHES, DirectedLink
+from cbnet.routing.scheme import Header, Scheme, SchemeRouter
 
 HASHES = 8  # the default: a false-positive rate of 1 in 256
 _MAX_BITS = 1 << 20
@@ -106,12 +117,12 @@ class TreeHeader(Scheme):
 
     def link_filter(self, links: list[DirectedLink]) -> bytes:
         """Return the filter of these links."""
-        size = link_filter.size(len(links), self.hashes) if self.bits is None else self.bits // 8
-        return link_filter.build(links, self.hashes, size)
+        size = filter_size(len(links), self.hashes) if self.bits is None else self.bits // 8
+        return link_filter(links, self.hashes, size)
 
     def contains(self, filter: bytes, link: DirectedLink) -> bool:
         """Return whether a filter contains a link."""
-        return link_filter.contains(filter, link, self.hashes)
+        return has_link(filter, link, self.hashes)
 
     @cached_property
     def known(self) -> RouterState:
@@ -121,3 +132,54 @@ class TreeHeader(Scheme):
     def formula(self) -> None:
         """Return None: the paper has no formula."""
         return
+
+
+MAX_HASHES = 16
+_DRAW_BYTES = 4
+_MAX_CACHED = 1 << 18  # ids of links, some 700 bytes each
+
+
+class DirectedLink(NamedTuple):
+    """A link from u to w at the hop with `left` hops left."""
+
+    u: int
+    w: int
+    left: int
+
+
+def filter_size(links: int, hashes: int) -> int:
+    """Return the size in bytes of a filter in which `links` links set half of the bits."""
+    return ceil(hashes * links / (8 * log(2)))
+
+
+def link_filter(links: Iterable[DirectedLink], hashes: int, size: int) -> bytes:
+    """Return the filter of these links, of `size` bytes."""
+    filter = bytearray(size)
+    for link in links:
+        for draw in _draws(link)[:hashes]:
+            bit = draw % (8 * size)
+            filter[bit >> 3] |= 1 << (bit & 7)
+    return bytes(filter)
+
+
+def has_link(filter: bytes, link: DirectedLink, hashes: int) -> bool:
+    """Return whether a filter contains a link, possibly as a false positive."""
+    bits = 8 * len(filter)
+    return bits > 0 and all(
+        filter[bit >> 3] >> (bit & 7) & 1 for bit in (draw % bits for draw in _draws(link)[:hashes])
+    )
+
+
+def false_positive(links: int, hashes: int, size: int) -> float:
+    """Return the false-positive probability of a filter of `size` bytes with `links` links."""
+    if not size:
+        return 0.0
+    share = -expm1(links * hashes * log1p(-1 / (8 * size)))  # expected share of set bits
+    return float(share**hashes)
+
+
+@lru_cache(_MAX_CACHED)
+def _draws(link: DirectedLink) -> tuple[int, ...]:
+    """Return MAX_HASHES independent numbers, the same at every router."""
+    digest = blake2b(repr(tuple(link)).encode(), digest_size=MAX_HASHES * _DRAW_BYTES).digest()
+    return tuple(int.from_bytes(digest[start : start + _DRAW_BYTES]) for start in range(0, len(digest), _DRAW_BYTES))

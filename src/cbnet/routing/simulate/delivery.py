@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from cbnet.errors import InputError
 from cbnet.language.message import Message
-from cbnet.routing.header import Header, header_bytes
-from cbnet.routing.scheme import Scheme
+from cbnet.routing.scheme import Header, Scheme, header_bytes
 
 _MAX_PACKETS_PER_NODE = 100
 

@@ -1,6 +1,6 @@
 """Cost of false positives of a tree in the header, predicted and measured [2014 §3].
 
-A link off the tree is taken with probability f (`link_filter.false_positive`). A packet that arrived over a link may be
+A link off the tree is taken with probability f (`tree_header.false_positive`). A packet that arrived over a link may be
 forwarded over each of the others, so with p = 1 for a link of the tree at its hop and p = f for any other,
 
     E_i(u→w) = p_i(u→w) · Σ E_{i-1}(x→u), over the neighbours x ≠ w of u
@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from cbnet.language.filter import Descriptor
 from cbnet.language.message import Message
 from cbnet.language.predicate import Predicate
-from cbnet.routing.header import header_bytes
 from cbnet.routing.network import Network
-from cbnet.routing.schemes.link_filter import DirectedLink, false_positive
-from cbnet.routing.schemes.tree_header import TreeHeader
+from cbnet.routing.scheme import header_bytes
+from cbnet.routing.schemes.tree_header import DirectedLink, TreeHeader, false_positive
 from cbnet.routing.simulate.delivery import deliver
 from cbnet.routing.simulate.verdict import judge
 from cbnet.topology import Graph

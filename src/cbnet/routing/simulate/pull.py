@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from cbnet.language.message import Message
 from cbnet.language.roles import answers
-from cbnet.routing.header import Header
 from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.scheme import Header
 from cbnet.routing.simulate.delivery import SentPacket
 
 Answer = Callable[[int, Message], Message]

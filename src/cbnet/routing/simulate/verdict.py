@@ -1,15 +1,28 @@
-"""Verdicts on deliveries: missed nodes, spurious packets, duplicates, stretch [2006 §2.3].
+"""Verdicts on deliveries and their totals: missed nodes, spurious packets, duplicates, stretch, ideal cost [2006 §2.3].
 
 Interested nodes come from the unreduced predicates and distances from the graph, both independent of the scheme. The
 source has its message already and does not count as a receiver.
+
+A delivery is ideal if it reaches all interested nodes by shortest paths with the fewest packets. All shortest paths
+from the source form an acyclic graph, with an edge (a, b) if it ends a shortest path to b. A latency-minimal delivery
+is a tree in that graph, and the smallest one is a Steiner tree, found by dynamic programming over sets of destinations:
+the tree at a for a set is a tree at a neighbour plus one edge, or the union of two trees at a for subsets of the set.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cbnet.errors import InputError
+from cbnet.language.message import Message
 from cbnet.routing.network import Network
-from cbnet.routing.simulate.delivery import DeliveryTree
+from cbnet.routing.scheme import Scheme
+from cbnet.routing.simulate.delivery import DeliveryTree, deliver
+from cbnet.topology import distances
 
 
 @dataclass(frozen=True)
@@ -73,3 +86,94 @@ def _useful(delivery: DeliveryTree, interested: set[int]) -> list[bool]:
         if useful[number] and cause >= 0:
             useful[cause] = True
     return useful
+
+
+MAX_DESTINATIONS = 10  # 3**10 pairs of a set and a subset of it, for each node
+
+
+def is_ideal(network: Network, delivery: DeliveryTree) -> bool:
+    """Return whether a delivery is latency-minimal with the fewest packets possible."""
+    interested = [x for x in network.interested(delivery.message) if x != delivery.source]
+    is_minimal = judge(network, delivery).is_latency_minimal
+    return is_minimal and delivery.cost == fewest_packets(network, delivery.source, interested)
+
+
+def fewest_packets(network: Network, source: int, destinations: Collection[int]) -> int:
+    """Return the number of packets of the smallest latency-minimal delivery."""
+    targets = sorted(set(destinations) - {source})
+    if len(targets) > MAX_DESTINATIONS:
+        raise InputError(f"the search is exact up to {MAX_DESTINATIONS} destinations, not for {len(targets):,}")
+    (lengths,) = distances(network.graph, [source])
+    best = np.full((1 << len(targets), len(network)), np.inf)
+    best[0] = 0
+    for number, x in enumerate(targets):
+        best[1 << number, x] = 0
+    steps = _steps(network, lengths)
+    for chosen in range(1, len(best)):
+        part = (chosen - 1) & chosen
+        while part > chosen ^ part:  # every split into two subsets once
+            np.minimum(best[chosen], best[part] + best[chosen ^ part], out=best[chosen])
+            part = (part - 1) & chosen
+        row = best[chosen].tolist()
+        for a, b in steps:
+            row[a] = min(row[a], row[b] + 1)
+        best[chosen] = row
+    return int(best[-1, source])
+
+
+def _steps(network: Network, lengths: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the edges (a, b) that end a shortest path to b, those to the farthest b first."""
+    edges = [*network.graph.edges()]
+    both = [*edges, *((v, u, weight) for u, v, weight in edges)]
+    steps = [(a, b) for a, b, weight in both if lengths[a] + weight == lengths[b]]
+    return sorted(steps, key=lambda step: -lengths[step[1]])
+
+
+@dataclass
+class Totals:
+    """Sums over deliveries."""
+
+    messages: int = 0
+    delivered: int = 0
+    missed: int = 0
+    spurious: int = 0
+    duplicates: int = 0
+    packets: int = 0
+    header_bytes: int = 0
+    stretch_sum: float = 0.0
+    stretch_max: float = 1.0
+    cut: int = 0  # messages that reached the packet limit
+    ideal_checked: int = 0  # deliveries with few enough interested nodes for an exact search, if requested
+    ideal: int = 0  # ideal ones among them
+
+    @property
+    def stretch_mean(self) -> float:
+        """The mean over all deliveries to interested nodes."""
+        return self.stretch_sum / self.delivered if self.delivered else 1.0
+
+
+def sweep(
+    scheme: Scheme, traffic: Iterable[tuple[int, Message]], *, limit: int | None = None, check_ideal: bool = False
+) -> Totals:
+    """Deliver messages, each from its source, and judge every delivery.
+
+    check_ideal: also search for smaller deliveries, where one to MAX_DESTINATIONS nodes are interested.
+    """
+    totals = Totals()
+    for source, message in traffic:
+        delivery = deliver(scheme, source, message, limit=limit)
+        verdict = judge(scheme.network, delivery)
+        if check_ideal and 0 < verdict.delivered + verdict.missed <= MAX_DESTINATIONS:
+            totals.ideal_checked += 1
+            totals.ideal += is_ideal(scheme.network, delivery)
+        totals.messages += 1
+        totals.delivered += verdict.delivered
+        totals.missed += verdict.missed
+        totals.spurious += verdict.spurious
+        totals.duplicates += verdict.duplicates
+        totals.packets += verdict.packets
+        totals.header_bytes += verdict.header_bytes
+        totals.stretch_sum += sum(verdict.stretches)
+        totals.stretch_max = max(totals.stretch_max, *verdict.stretches) if verdict.stretches else totals.stretch_max
+        totals.cut += verdict.is_cut
+    return totals

@@ -11,7 +11,7 @@ from cbnet.network.announce.exports import ExportChange
 from cbnet.network.router import outside
 from cbnet.network.router.outside import Outside
 from cbnet.routing.aggregation.aggregation import Difference
-from cbnet.routing.domains.summary import SUMMARIES, summary
+from cbnet.routing.schemes.domains import SUMMARIES, summary
 
 NONE = Difference([], [])
 

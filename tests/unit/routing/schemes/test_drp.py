@@ -5,10 +5,10 @@ from support.networks import TRIANGLE, TWELVE, TWELVE_TIED, Named
 
 from cbnet.errors import InputError
 from cbnet.routing import deliver, judge, scheme
-from cbnet.routing.header import header_bytes
+from cbnet.routing.scheme import header_bytes
 from cbnet.routing.schemes.drp import Drp
 from cbnet.routing.schemes.unicast import OneTree, ReplacedHops, ShortestPaths, unicast
-from cbnet.routing.simulate.ideal import is_ideal
+from cbnet.routing.simulate.verdict import is_ideal
 
 FIXTURE = Named(TWELVE)
 

@@ -3,7 +3,7 @@ from support.networks import TWELVE, Named
 
 from cbnet.errors import InputError
 from cbnet.routing import Network, deliver, scheme
-from cbnet.routing.schemes.source_classes import classes_at
+from cbnet.routing.schemes.ips import classes_at
 from cbnet.topology import topology
 
 FIXTURE = Named(TWELVE)

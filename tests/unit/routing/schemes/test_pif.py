@@ -2,7 +2,7 @@ from support.networks import RING, TWELVE, Named, via
 
 from cbnet.routing import deliver, judge, scheme
 from cbnet.routing.schemes.pif import FStar
-from cbnet.routing.simulate.ideal import is_ideal
+from cbnet.routing.simulate.verdict import is_ideal
 
 FIXTURE = Named(TWELVE)
 SIX, SEVEN, NINE, TEN = map(FIXTURE.id, (6, 7, 9, 10))

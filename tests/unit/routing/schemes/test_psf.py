@@ -1,7 +1,7 @@
 from support.networks import TIES, TWELVE, Named
 
 from cbnet.routing import deliver, judge, scheme
-from cbnet.routing.simulate.ideal import fewest_packets, is_ideal
+from cbnet.routing.simulate.verdict import fewest_packets, is_ideal
 
 TWELVE_NODES = Named(TWELVE)
 

@@ -3,8 +3,15 @@ from support.networks import RING, Named
 
 from cbnet.errors import InputError
 from cbnet.routing import SCHEMES, Network, RouterState, deliver, judge, scheme
-from cbnet.routing.schemes.link_filter import DirectedLink, build, contains, false_positive, size
-from cbnet.routing.schemes.tree_header import FilterHeader, TreeHeader
+from cbnet.routing.schemes.tree_header import (
+    DirectedLink,
+    FilterHeader,
+    TreeHeader,
+    build,
+    contains,
+    false_positive,
+    size,
+)
 from cbnet.topology import topology
 
 LINE = Named("1-2:1 2-3:1 2-4:1 4-5:1")

@@ -8,8 +8,7 @@ from support.networks import ELEVEN, Named, graph
 from cbnet.language import Message, parse_filter
 from cbnet.language.roles import request_of
 from cbnet.routing import Network
-from cbnet.routing.multitree.locators import identifiers, next_hop
-from cbnet.routing.multitree.multitree import MultiTree, ReplyHeader, RequestHeader
+from cbnet.routing.multitree.multitree import MultiTree, ReplyHeader, RequestHeader, identifiers, next_hop
 from cbnet.routing.simulate.pull import pull
 from cbnet.topology import shortest_path_tree
 

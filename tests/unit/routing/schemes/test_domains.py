@@ -14,9 +14,9 @@ from support.networks import Named
 from cbnet.errors import InputError
 from cbnet.language import parse
 from cbnet.routing import SCHEMES, Network, RouterState, deliver, judge, scheme
-from cbnet.routing.domains.domain_tree import Exit
-from cbnet.routing.domains.scheme import Domains, DomainsHeader
 from cbnet.routing.multitree.multitree import MultiTree
+from cbnet.routing.schemes.domain_trees import Exit
+from cbnet.routing.schemes.domains import Domains, DomainsHeader, summary
 from cbnet.topology import Graph
 
 NINE = Named("1-2:1 2-3:1 3-4:1 2-6:1 4-5:1 4-6:1 5-7:1 7-8:1 8-9:1")
@@ -119,3 +119,16 @@ def test_bad_domains_are_refused():
         Domains(NINE.network, GROUPS, [9])
     with pytest.raises(InputError, match="unknown summary 'some'; use one of exact, names, all"):
         built(outside="some")
+
+
+WANTED = parse("x > 3 and #a or y = 1 and x = 2 and x < 9")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("exact", "x > 3 and #a or y = 1 and x = 2 and x < 9"), ("names", "exists x and #a or exists x and exists y"),
+     ("all", "true")],
+)  # fmt: skip
+def test_summaries_have_the_documented_forms(name, expected):
+    assert summary(name)(WANTED) == parse(expected)
+    assert summary(name)(parse("false")) == parse("false")

@@ -1,6 +1,6 @@
-"""Policies that commit a new message to one tree [2014 §3.1].
+"""Policies that commit a new message to one tree, and choose one of several neighbours for a request [2014 §3].
 
-The paper leaves the policy to the operator of the network. Here:
+The paper leaves both to the operator of the network. A message is committed [§3.1] to
 
     random    a random tree for each message: spreads the load most evenly
     flow      by a hash of the source, and of the tags and attribute names of the message: the messages of a flow
@@ -8,11 +8,20 @@ The paper leaves the policy to the operator of the network. Here:
     least     the tree with the shortest total path length from the source to all destinations, and so the least
               expected extra length: one tree for each source
     own       the tree rooted at the source, as a popular producer has one; other sources as with `least`
+
+A request goes to
+
+| policy  | neighbour                                                    |
+|---------|--------------------------------------------------------------|
+| nearest | toward the nearest holder, which the tables list first       |
+| random  | a random one                                                 |
+| least   | the one to which this router has sent the fewest requests    |
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 from random import Random
@@ -107,3 +116,63 @@ def commit_policy(name: str) -> type[CommitPolicy]:
     if name not in _POLICIES:
         raise InputError(f"unknown commit policy {name!r}", hint="use one of " + ", ".join(COMMIT_POLICIES))
     return _POLICIES[name]
+
+
+class HolderChoice(ABC):
+    """The policy of one router."""
+
+    name: ClassVar[str]
+
+    def __init__(self, u: int, seed: int) -> None:
+        self._rng = Random(f"choice {seed} {u}")
+
+    @abstractmethod
+    def choose(self, neighbours: Sequence[int]) -> int:
+        """Return one of the neighbours, which come nearest first if distances are known, else ascending."""
+
+
+class NearestHolder(HolderChoice):
+    """The neighbour toward the nearest holder."""
+
+    name = "nearest"
+
+    def choose(self, neighbours: Sequence[int]) -> int:
+        """Return the first neighbour."""
+        return neighbours[0]
+
+
+class RandomHolder(HolderChoice):
+    """A random neighbour."""
+
+    name = "random"
+
+    def choose(self, neighbours: Sequence[int]) -> int:
+        """Return a random neighbour."""
+        return self._rng.choice(neighbours)
+
+
+class LeastLoadedHolder(HolderChoice):
+    """The neighbour that received the fewest requests."""
+
+    name = "least"
+
+    def __init__(self, u: int, seed: int) -> None:
+        super().__init__(u, seed)
+        self.sent: Counter[int] = Counter()
+
+    def choose(self, neighbours: Sequence[int]) -> int:
+        """Return the neighbour with the fewest requests, the first in case of a tie, and count the request."""
+        chosen = min(neighbours, key=self.sent.__getitem__)
+        self.sent[chosen] += 1
+        return chosen
+
+
+_HOLDER_CHOICES = {kind.name: kind for kind in (NearestHolder, RandomHolder, LeastLoadedHolder)}
+HOLDER_CHOICES = tuple(_HOLDER_CHOICES)
+
+
+def holder_choice(name: str) -> type[HolderChoice]:
+    """Return a policy by name."""
+    if name not in _HOLDER_CHOICES:
+        raise InputError(f"unknown choice {name!r}", hint="use one of " + ", ".join(HOLDER_CHOICES))
+    return _HOLDER_CHOICES[name]

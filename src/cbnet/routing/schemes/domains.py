@@ -3,36 +3,44 @@
     source ─ tree in A ─► gateway ║ gateway ─ tree in B ─► gateway ║ gateway ─ tree in C ─►
              ⟨τ, a, last hop⟩     ║           ⟨τ, b, last hop⟩     ║
 
-A message is committed to a tree τ between domains (`domain_tree`) and to a tree inside the domain of its source. The
+A message is committed to a tree τ between domains (`domain_trees`) and to a tree inside the domain of its source. The
 gateway where it enters another domain commits it to the tree of that domain with the shortest total path length from
 there. All links that it may then use, inside domains and between them, form one tree over all nodes, so every
 interested node is reached once.
 
 Inside its domain a router knows the predicates of the receivers. About the outside it knows the summaries of its
-gateways (`summary`), which cover the predicates beyond them. The summary `all` is one word, whatever the predicates
+gateways, which cover the predicates beyond them. The summary `all` is one word, whatever the predicates
 outside; the cost is that every message reaches the gateways, which match the predicates themselves. No spurious packet
 crosses a border.
+
+A summary is a wider predicate that gateways announce inside. It is smaller, but lets more spurious messages reach the
+gateway, which always matches the predicates themselves before it forwards to another domain.
+
+| summary | of `x > 3 and #a or y = 1 and x = 2`  | messages that reach a gateway                     |
+|---------|---------------------------------------|---------------------------------------------------|
+| exact   | the same                              | those that match outside                          |
+| names   | `exists x and #a or exists x and exists y` | those with all names and tags of a filter outside |
+| all     | `true`                                | all, if there are predicates outside              |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from cbnet.errors import InputError
+from cbnet.language.constraint import Constraint, Op
+from cbnet.language.filter import Filter
 from cbnet.language.message import Message
-from cbnet.routing.domains.domain import Domain, DomainReceivers
-from cbnet.routing.domains.domain_tree import DomainTree, Ids
-from cbnet.routing.domains.summary import summary
-from cbnet.routing.forwarding_table import ForwardingTable
-from cbnet.routing.header import Header
+from cbnet.language.predicate import Predicate
+from cbnet.routing.forwarding_table import ForwardingTable, SharedTables
 from cbnet.routing.interests import Interests
-from cbnet.routing.multitree.commit_policy import ShortestTree, commit_policy
-from cbnet.routing.multitree.shared_tables import SharedTables
+from cbnet.routing.multitree.policies import ShortestTree, commit_policy
 from cbnet.routing.network import Network
 from cbnet.routing.router_state import RouterState
-from cbnet.routing.scheme import Scheme, SchemeRouter
+from cbnet.routing.scheme import Header, Scheme, SchemeRouter
+from cbnet.routing.schemes.domain_trees import Domain, DomainReceivers, DomainTree, Ids
 from cbnet.topology import shortest_path_trees
 from cbnet.topology.domains import grow_domains, validate_domains
 
@@ -185,3 +193,35 @@ def _by_domain(network: Network, domains: Ids, roots: Iterable[int]) -> list[lis
             raise InputError(f"a root must be a node from 0 to {len(network) - 1}")
         by_domain[domains[root]].append(int(root))
     return by_domain
+
+
+Summary: TypeAlias = Callable[[Predicate], Predicate]
+
+
+def _exact(predicate: Predicate) -> Predicate:
+    return predicate
+
+
+def _names(predicate: Predicate) -> Predicate:
+    """Return the predicate with every constraint widened to the existence of its attribute."""
+    return Predicate(
+        Filter([Constraint(name, Op.EXISTS, None) for name in sorted({each.name for each in filter.constraints})],
+               filter.tags)
+        for filter in predicate.filters
+    )  # fmt: skip
+
+
+def _all(predicate: Predicate) -> Predicate:
+    """Return `true`, or the empty predicate unchanged."""
+    return Predicate([Filter()] if predicate.filters else [])
+
+
+_SUMMARIES: dict[str, Summary] = {"exact": _exact, "names": _names, "all": _all}
+SUMMARIES = tuple(_SUMMARIES)
+
+
+def summary(name: str) -> Summary:
+    """Return a summary by name."""
+    if name not in _SUMMARIES:
+        raise InputError(f"unknown summary {name!r}", hint="use one of " + ", ".join(SUMMARIES))
+    return _SUMMARIES[name]

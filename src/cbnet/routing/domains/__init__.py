@@ -1,1 +1,0 @@
-"""Routing between domains: gateways and summaries [2014 §3.1]."""
