@@ -40,15 +40,7 @@ cdef enum Operation:
     UPPER = 17
     INT_OF = 18
     STRING_OF = 19
-    EQUAL = 20
-    UNEQUAL = 21
-    LESS = 22
-    LESS_OR_EQUAL = 23
-    GREATER = 24
-    GREATER_OR_EQUAL = 25
-    HAS_PREFIX = 26
-    HAS_SUFFIX = 27
-    HAS_SUBSTRING = 28
+    COMPARISON = 20     # and eight more: that of an operator of `test_codes`
     LIKE = 30           # text: the pattern, see `condition_text`
     MEMBER = 31         # u32 count, then `count` constants
     PRESENCE = 32       # name

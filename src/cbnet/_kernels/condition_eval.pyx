@@ -19,6 +19,7 @@ from cbnet._kernels.condition_text cimport (
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows, subtract_overflows
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING
+from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_LE, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX
 
 
 # --- names and tags --------------------------------------------------------------------------
@@ -43,7 +44,7 @@ cdef Py_ssize_t next_mention(const uint8_t *code, Py_ssize_t length, Py_ssize_t 
         if mention.operation <= STRING_CONSTANT:
             if not read_constant(&reader, mention.operation, &constant):
                 return 0
-        elif mention.operation >= EQUAL:  # a test, the last operation
+        elif mention.operation >= COMPARISON:  # a test, the last operation
             return 0
     return 0
 
@@ -92,32 +93,32 @@ cdef bint _are_equal(const Operand *left, const Operand *right) noexcept nogil:
     return _order(left, right) == 0
 
 
-cdef bint _has_part(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
+cdef bint _has_part(int op, const Operand *left, const Operand *right) noexcept nogil:
     if right.length > left.length:
         return False
-    if operation == HAS_PREFIX:
+    if op == OP_PREFIX:
         return memcmp(left.text, right.text, right.length) == 0
-    if operation == HAS_SUFFIX:
+    if op == OP_SUFFIX:
         return memcmp(left.text + left.length - right.length, right.text, right.length) == 0
     return right.length == 0 or find_bytes(left.text, left.length, right.text, right.length) != NULL
 
 
-cdef int _compare(uint8_t operation, const Operand *left, const Operand *right) noexcept nogil:
+cdef int _compare(int op, const Operand *left, const Operand *right) noexcept nogil:
     cdef int order
-    if operation <= UNEQUAL:
+    if op <= OP_NE:
         if left.is_null_constant or right.is_null_constant:
-            return _as_outcome((left.kind == right.kind) == (operation == EQUAL))
+            return _as_outcome((left.kind == right.kind) == (op == OP_EQ))
         if left.kind != right.kind:
             return IS_UNKNOWN
-        return _as_outcome(_are_equal(left, right) == (operation == EQUAL))
+        return _as_outcome(_are_equal(left, right) == (op == OP_EQ))
     if left.kind != right.kind or left.kind == BOOL or left.kind == NULL_VALUE:
         return IS_UNKNOWN
-    if operation >= HAS_PREFIX:
-        return _as_outcome(_has_part(operation, left, right)) if left.kind == STRING else IS_UNKNOWN
+    if op >= OP_PREFIX:
+        return _as_outcome(_has_part(op, left, right)) if left.kind == STRING else IS_UNKNOWN
     order = _order(left, right)
-    if operation <= LESS_OR_EQUAL:
-        return _as_outcome(order < (operation == LESS_OR_EQUAL))
-    return _as_outcome(order > -<int> (operation == GREATER_OR_EQUAL))
+    if op <= OP_LE:
+        return _as_outcome(order < (op == OP_LE))
+    return _as_outcome(order > -<int> (op == OP_GE))
 
 
 cdef int _find_member(Reader *reader, const Operand *operand) noexcept nogil:
@@ -356,8 +357,8 @@ cdef int _test(Machine *machine, uint8_t operation, const Scope *scope) noexcept
     cdef const Operand *first = &machine.operands[0]
     cdef const uint8_t *text
     cdef uint32_t length
-    if EQUAL <= operation <= HAS_SUBSTRING:
-        return _compare(operation, first, first + 1) if machine.depth == 2 else DAMAGED
+    if COMPARISON <= operation <= COMPARISON + OP_SUBSTRING:
+        return _compare(operation - COMPARISON, first, first + 1) if machine.depth == 2 else DAMAGED
     if operation == MEMBER:
         return _find_member(&machine.reader, first) if machine.depth == 1 else DAMAGED
     if operation == IN_BLOCK:
@@ -386,7 +387,7 @@ cdef int _run(Machine *machine, const Scope *scope) noexcept nogil:
             state = _calculate(machine, operation)
         elif operation == LOWER or operation == UPPER:
             state = _convert(machine, operation == UPPER)
-        elif operation < EQUAL:
+        elif operation < COMPARISON:
             state = _cast(machine, operation)
         else:
             state = _test(machine, operation, scope)

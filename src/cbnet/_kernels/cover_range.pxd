@@ -20,11 +20,7 @@ cdef enum:  # answers
     YES = 1
     POSSIBLY = 2
 
-cdef enum Kind:  # the first four as ValueType
-    BOOL = 0
-    NUMBER = 1
-    STRING = 2
-    NULL_KIND = 3
+cdef enum Kind:    # after the types of `message_encoding`
     MIXED = 4      # a finite set of several types
     OUTCOMES = 5   # of a test; `low` has the bits
     NOT_NULL = 6

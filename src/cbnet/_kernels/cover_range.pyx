@@ -9,9 +9,9 @@ from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 from cbnet._kernels.byte_strings cimport find_bytes
-from cbnet._kernels.plain_filter cimport (
-    OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUFFIX, PlainConstraint, constant_of,
-)
+from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING
+from cbnet._kernels.plain_filter cimport PlainConstraint, constant_of
+from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUFFIX
 
 cdef enum:
     MAX_MEMBERS = 1 << 17  # of a finite set; a filter has at most 64 KiB

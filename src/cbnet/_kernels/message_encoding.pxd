@@ -18,12 +18,12 @@ attributes to `set_single`. Texts are not copied: they must live as long as the 
 from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, int16_t, int64_t, uint8_t, uint32_t
 
-cdef enum Kind:
+cdef enum Kind:  # as `language.values.ValueType`, and tags
     BOOL = 0
     NUMBER = 1
     STRING = 2
-    TAG = 3
-    NULL_VALUE = 4
+    NULL_VALUE = 3
+    TAG = 4
 
 cdef struct Attribute:
     uint32_t symbol

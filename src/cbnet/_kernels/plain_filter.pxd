@@ -19,9 +19,6 @@ cdef enum:
     MAX_CONSTRAINTS = 32
     MAX_FILTER_TAGS = 64
 
-cdef enum Operator:  # as `language.constraint.Op`
-    OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_PREFIX, OP_SUFFIX, OP_SUBSTRING
-
 cdef struct PlainText:
     const char *text    # UTF-8, not terminated
     uint32_t length

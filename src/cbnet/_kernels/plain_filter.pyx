@@ -10,7 +10,7 @@ from libc.string cimport memcmp
 
 from cbnet._kernels.frame_message cimport read_scalar, read_text
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING
-from cbnet._kernels.test_codes cimport BOOL_EQ, IS_TAG, NUMBER_EQ, STRING_EQ
+from cbnet._kernels.test_codes cimport BOOL_EQ, IS_TAG, NUMBER_EQ, OP_EQ, OP_GE, OP_SUBSTRING, STRING_EQ
 
 cdef enum:
     FIXARRAY = 0x90   # first bytes in MessagePack: an array of up to 15 items, a longer one, a float

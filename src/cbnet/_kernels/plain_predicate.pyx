@@ -14,8 +14,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 from cbnet._kernels.frame_writer cimport put_bytes, put_number
-from cbnet._kernels.plain_filter cimport (
-    OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX, PlainText,
+from cbnet._kernels.plain_filter cimport PlainText
+from cbnet._kernels.test_codes cimport (
+    OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX,
 )
 
 cdef extern from "Python.h":

@@ -17,15 +17,14 @@ from libc.string cimport memcmp
 
 from cbnet._kernels.byte_strings cimport find_bytes
 from cbnet._kernels.constant_pool cimport Texts, text_at
+from cbnet._kernels.message_encoding cimport NULL_VALUE, NUMBER, STRING
 from cbnet._kernels.test_codes cimport *
 
 cdef extern from *:
     """
     #define MIX 0x9E3779B97F4A7C15ULL
-    #define NULL_MEMBER (3ULL << 32)
     """
     const uint64_t MIX
-    const uint64_t NULL_MEMBER
 
 cdef enum:
     MOST = 12
@@ -108,18 +107,18 @@ cdef bint _has_member(const Sets *sets, uint32_t number, uint64_t member) noexce
 cdef bint _implies_other(const Sets *sets, uint32_t had, uint32_t a, uint32_t asked, uint32_t b) noexcept nogil:
     """Return whether a test implies another; one of them is for null, a set or a condition."""
     if asked == NOT_NULL:
-        return had != CONDITION and had != NULL_EQ and (had != IN or not _has_member(sets, a, NULL_MEMBER))
+        return had != CONDITION and had != NULL_EQ and (had != IN or not _has_member(sets, a, <uint64_t> NULL_VALUE << 32))
     if asked != IN:
         return False
     if had == IN:
         return _is_inside(sets, a, b)
     if had == NULL_EQ:
-        return _has_member(sets, b, NULL_MEMBER)
+        return _has_member(sets, b, <uint64_t> NULL_VALUE << 32)
     if had == BOOL_EQ:
         return _has_member(sets, b, a)
     if had == NUMBER_EQ:
-        return _has_member(sets, b, <uint64_t> 1 << 32 | a)
-    return had == STRING_EQ and _has_member(sets, b, <uint64_t> 2 << 32 | a)
+        return _has_member(sets, b, <uint64_t> NUMBER << 32 | a)
+    return had == STRING_EQ and _has_member(sets, b, <uint64_t> STRING << 32 | a)
 
 
 cdef bint implies(const Texts *texts, const Sets *sets, uint64_t narrow, uint64_t wide) noexcept nogil:

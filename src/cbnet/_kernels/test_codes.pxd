@@ -1,4 +1,10 @@
-"""Test codes, operator and type together, as in `matching.storage.codes`."""
+"""Numbers of operators, and of tests: operator and type together.
+
+They are those of `language.constraint.Op` and `matching.storage.codes.Test`; types are in `message_encoding`.
+"""
+
+cdef enum Operator:
+    OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_PREFIX, OP_SUFFIX, OP_SUBSTRING
 
 cdef enum Test:
     EXISTS, IS_TAG, BOOL_EQ

@@ -17,9 +17,6 @@ from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, A
 from cbnet._kernels.symbol_table cimport SymbolTable
 from cbnet._kernels.test_codes cimport *
 
-cdef enum:
-    NULL_TYPE = 3          # of a member of a set; the other types are numbered as the kinds of attributes
-
 cdef struct Constants:
     Numbers numbers
     Pool strings
@@ -64,7 +61,7 @@ cdef inline uint64_t member_of(const Attribute *attribute, uint32_t place) noexc
     if attribute.kind == BOOL:
         return attribute.high != 0
     if attribute.kind == NULL_VALUE:
-        return <uint64_t> NULL_TYPE << 32
+        return <uint64_t> NULL_VALUE << 32
     return (<uint64_t> attribute.kind << 32) | (place >> 1) if place & 1 else ~<uint64_t> 0
 
 cdef inline bint passes(const Constants *constants, const Attribute *attribute, uint32_t place, uint32_t test, uint32_t operand) noexcept nogil:

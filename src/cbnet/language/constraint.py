@@ -28,7 +28,7 @@ from cbnet.language.values import (
 
 
 class Op(Enum):
-    """An operator; its value is its spelling."""
+    """An operator; its value is its spelling, and its rank its number in byte forms, condition codes and kernels."""
 
     EQ = "="
     NE = "!="

@@ -19,7 +19,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from cbnet.language.constraint import Op
+from cbnet.language.constraint import ORDERING, Op
 from cbnet.language.values import ValueType
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Test(IntEnum):
     CONDITION = 21  # of the attribute "#", which every message has
 
 
-_ORDER = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
+_ORDER = (Op.EQ, Op.NE, *ORDERING)
 TESTS: dict[tuple[Op, ValueType | None], Test] = {
     (Op.EXISTS, None): Test.EXISTS,
     (Op.EQ, ValueType.BOOL): Test.BOOL_EQ,
@@ -66,8 +66,8 @@ TESTS: dict[tuple[Op, ValueType | None], Test] = {
     (Op.SUBSTRING, ValueType.STRING): Test.SUBSTRING,
     (Op.EQ, ValueType.NULL): Test.NULL_EQ,
     (Op.NE, ValueType.NULL): Test.NOT_NULL,
-    **{(op, ValueType.NUMBER): Test(Test.NUMBER_EQ + number) for number, op in enumerate(_ORDER)},
-    **{(op, ValueType.STRING): Test(Test.STRING_EQ + number) for number, op in enumerate(_ORDER)},
+    **{(op, ValueType.NUMBER): Test(Test.NUMBER_EQ + op.rank) for op in _ORDER},
+    **{(op, ValueType.STRING): Test(Test.STRING_EQ + op.rank) for op in _ORDER},
 }
 OPS = {test: op for (op, _), test in TESTS.items() if (op, test) != (Op.NE, Test.BOOL_EQ)}
 _TYPES = {test: kind for (_, kind), test in TESTS.items()}

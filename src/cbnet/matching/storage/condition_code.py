@@ -34,8 +34,7 @@ _ARITHMETIC = {op: 10 + number for number, op in enumerate(("+", "-", "*", "/", 
 _CALLS: dict[Function, int] = {
     "bool": 7, "length": 8, "abs": 9, "lower": 16, "upper": 17, "int": 18, "string": 19,
 }  # fmt: skip
-_ORDER = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE, Op.PREFIX, Op.SUFFIX, Op.SUBSTRING)
-_COMPARISONS = {op: 20 + number for number, op in enumerate(_ORDER)}
+_COMPARISONS: dict[Op, int] = {op: 20 + op.rank for op in Op if op not in (Op.EXISTS, Op.IN)}
 _LIKE, _MEMBER, _PRESENCE, _TAG, _ADDRESS = range(30, 35)
 _ANY_RUN, _ANY_CHARACTER = b"\xff", b"\xfe"  # `%` and `_`: bytes that UTF-8 does not use
 
