@@ -7,7 +7,7 @@ from support.networks import UNIVERSE, graphs, networks
 
 from cbnet.matching import reference
 from cbnet.routing import deliver, judge, scheme
-from cbnet.routing.schemes.tree_header import DirectedLink, TreeHeader, build, contains, size
+from cbnet.routing.schemes.tree_header import DirectedLink, TreeHeader, filter_size, has_link, link_filter
 from cbnet.routing.simulate.header_cost import Spread
 
 MANY = 200_000  # packets: more than false positives make on nine nodes
@@ -43,7 +43,7 @@ def test_all_links_of_the_tree_are_used_and_others_only_as_false_positives(netwo
             )
             assert packet.header.left == before.left - 1 >= 0
             assert packet.receiver != before.last_hop
-            assert contains(before.filter, DirectedLink(packet.sender, packet.receiver, before.left), hashes)
+            assert has_link(before.filter, DirectedLink(packet.sender, packet.receiver, before.left), hashes)
 
 
 @settings(max_examples=20)
@@ -62,8 +62,8 @@ links = st.builds(DirectedLink, st.integers(0, 99), st.integers(0, 99), st.integ
 
 @given(st.sets(links, max_size=40), st.integers(1, 16), st.none() | st.integers(1, 64))
 def test_filter_has_no_false_negatives(chosen, hashes, fixed_size):
-    filter = build(chosen, hashes, size(len(chosen), hashes) if fixed_size is None else fixed_size)
-    assert all(contains(filter, link, hashes) for link in chosen)
+    filter = link_filter(chosen, hashes, filter_size(len(chosen), hashes) if fixed_size is None else fixed_size)
+    assert all(has_link(filter, link, hashes) for link in chosen)
 
 
 # --- the prediction, against all paths one by one

@@ -7,10 +7,10 @@ from cbnet.routing.schemes.tree_header import (
     DirectedLink,
     FilterHeader,
     TreeHeader,
-    build,
-    contains,
     false_positive,
-    size,
+    filter_size,
+    has_link,
+    link_filter,
 )
 from cbnet.topology import topology
 
@@ -31,7 +31,7 @@ def test_header_has_the_links_to_all_interested_nodes():
     header = built.router(ID(1)).init(LINE.message(3, 5))
     assert (header.left, header.last_hop) == (3, ID(1))
     assert len(header.filter) == 6  # 8 hashes · 4 links / ln 2 are 46.2 bits
-    assert all(contains(header.filter, link, 8) for link in links)
+    assert all(has_link(header.filter, link, 8) for link in links)
     assert LINE.packets(deliver(built, ID(1), LINE.message(3, 5))) == {(1, 2), (2, 3), (2, 4), (4, 5)}
 
 
@@ -130,15 +130,15 @@ def test_false_positive_rate_is_the_predicted_one(links, hashes):
     tried, positives = 20_000, 0
     for part in range(10):  # fills vary: take ten filters
         own = [DirectedLink(part, w, 1) for w in range(links)]
-        filter = build(own, hashes, size(links, hashes))
-        positives += sum(contains(filter, DirectedLink(part, w, 2), hashes) for w in range(tried // 10))
-    chance = false_positive(links, hashes, size(links, hashes))
+        filter = link_filter(own, hashes, filter_size(links, hashes))
+        positives += sum(has_link(filter, DirectedLink(part, w, 2), hashes) for w in range(tried // 10))
+    chance = false_positive(links, hashes, filter_size(links, hashes))
     assert 2**-hashes / 1.3 < chance < 2**-hashes * 1.05  # whole bytes have a few bits more than are needed
     assert positives == pytest.approx(tried * chance, rel=0.2)
 
 
 def test_empty_filter_contains_no_link():
-    assert size(0, 8) == 0
-    assert not contains(b"", DirectedLink(0, 1, 1), 8)
+    assert filter_size(0, 8) == 0
+    assert not has_link(b"", DirectedLink(0, 1, 1), 8)
     assert false_positive(0, 8, 0) == 0.0
     assert false_positive(3, 8, 2) == pytest.approx((1 - (15 / 16) ** 24) ** 8)  # 24 draws of 16 bits, then 8

@@ -8,7 +8,7 @@ from support.networks import ELEVEN, Named, graph
 from cbnet.language import Message, parse_filter
 from cbnet.language.roles import request_of
 from cbnet.routing import Network
-from cbnet.routing.multitree.multitree import MultiTree, ReplyHeader, RequestHeader, identifiers, next_hop
+from cbnet.routing.multitree.multitree import MultiTree, ReplyHeader, RequestHeader, next_hop, stored_identifiers
 from cbnet.routing.simulate.pull import pull
 from cbnet.topology import shortest_path_tree
 
@@ -112,7 +112,7 @@ def test_distance_of_a_neighbour_is_that_of_its_nearest_holder():
 
 def test_router_stores_an_interval_per_neighbour_and_nothing_per_request():
     tree = shortest_path_tree(STAR, 0)
-    assert [identifiers(tree, u) for u in range(5)] == [2 + 6, 3, 3, 3 + 2, 3]
+    assert [stored_identifiers(tree, u) for u in range(5)] == [2 + 6, 3, 3, 3 + 2, 3]
     built = MultiTree(Network(STAR, {}), [0], offers={1: "#a"})
     before = built.state()
     assert (
