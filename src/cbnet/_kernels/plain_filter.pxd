@@ -12,6 +12,7 @@ Python, which handles it, or reports the error.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcmp
 
 from cbnet._kernels.message_encoding cimport Attribute
 
@@ -22,6 +23,11 @@ cdef enum:
 cdef struct PlainText:
     const char *text    # UTF-8, not terminated
     uint32_t length
+
+cdef inline int compared(const PlainText *left, const PlainText *right) noexcept nogil:
+    """Return the order of two texts: that of their bytes, which is that of their characters."""
+    cdef int order = memcmp(left.text, right.text, min(left.length, right.length))
+    return order if order else <int> left.length - <int> right.length
 
 cdef struct PlainConstraint:
     PlainText name

@@ -6,7 +6,6 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.math cimport fabs, floor
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcmp
 
 from cbnet._kernels.frame_message cimport read_scalar, read_text
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING
@@ -20,12 +19,6 @@ cdef enum:
     MAX_LENGTH = 4096
 
 cdef double MAX_EXACT = 9007199254740990.0  # 2**53 - 2: neighbours are floats, too
-
-
-cdef inline int _compared(const PlainText *left, const PlainText *right) noexcept:
-    """Return the order of two texts: that of their bytes, which is that of their characters."""
-    cdef int order = memcmp(left.text, right.text, min(left.length, right.length))
-    return order if order else <int> left.length - <int> right.length
 
 
 cdef bint _takes(PlainConstraint *constraint, uint8_t lead) noexcept:
@@ -80,7 +73,7 @@ cdef bint read_filter(bytes encoded, PlainFilter *filter) noexcept:
             if filter.tag_count or filter.count == MAX_CONSTRAINTS:
                 return False
             at = _read_constraint(at + 1, end, &filter.constraints[filter.count])
-            if at == NULL or (filter.count and _compared(
+            if at == NULL or (filter.count and compared(
                     &filter.constraints[filter.count - 1].name, &filter.constraints[filter.count].name) >= 0):
                 return False
             filter.count += 1
@@ -89,7 +82,7 @@ cdef bint read_filter(bytes encoded, PlainFilter *filter) noexcept:
                 return False
             at = read_text(at, end, &filter.tags[filter.tag_count].text, &filter.tags[filter.tag_count].length,
                            &characters)
-            if at == NULL or (filter.tag_count and _compared(
+            if at == NULL or (filter.tag_count and compared(
                     &filter.tags[filter.tag_count - 1], &filter.tags[filter.tag_count]) >= 0):
                 return False
             filter.tag_count += 1

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 from cbnet._kernels.frame_writer cimport put_bytes, put_number
-from cbnet._kernels.plain_filter cimport PlainText
+from cbnet._kernels.plain_filter cimport PlainText, compared
 from cbnet._kernels.test_codes cimport (
     OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX,
 )
@@ -191,11 +191,6 @@ cdef const char *_read_part(const char *at, const char *end, Draft *draft) excep
 
 # --- canonical order
 
-cdef inline int _compared(const PlainText *left, const PlainText *right) noexcept nogil:
-    cdef int order = memcmp(left.text, right.text, min(left.length, right.length))
-    return order if order else <int> left.length - <int> right.length
-
-
 cdef bint _file(Draft *draft, const Part *part) noexcept nogil:
     """Insert a constraint in the order of names; return False if the name has one, or there are too many."""
     cdef uint32_t at = draft.count
@@ -203,7 +198,7 @@ cdef bint _file(Draft *draft, const Part *part) noexcept nogil:
     if draft.count == MAX_PARTS:
         return False
     while at:
-        order = _compared(&draft.constraints[at - 1].name, &part.name)
+        order = compared(&draft.constraints[at - 1].name, &part.name)
         if order == 0:
             return False
         if order < 0:
@@ -222,7 +217,7 @@ cdef bint _file_tag(Draft *draft, const PlainText *tag) noexcept nogil:
     if draft.tag_count == MAX_PARTS:
         return False
     while at:
-        order = _compared(&draft.tags[at - 1], tag)
+        order = compared(&draft.tags[at - 1], tag)
         if order == 0:
             return False
         if order < 0:

@@ -16,9 +16,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from cbnet._kernels.byte_strings cimport find_bytes
-from cbnet._kernels.constant_pool cimport Texts, text_at
+from cbnet._kernels.constant_pool cimport text_at
 from cbnet._kernels.message_encoding cimport NULL_VALUE, NUMBER, STRING
 from cbnet._kernels.test_codes cimport *
+from cbnet._kernels.word_test cimport Constants, set_contains
 
 cdef extern from *:
     """
@@ -31,11 +32,11 @@ cdef enum:
     ROOM = 256  # symbols of one row that are considered
 
 
-cdef bint _text_relation(const Texts *texts, uint32_t test, uint32_t longer, uint32_t shorter) noexcept nogil:
+cdef bint _text_relation(const Constants *constants, uint32_t test, uint32_t longer, uint32_t shorter) noexcept nogil:
     """Return whether the text `longer` begins with, ends with or contains the text `shorter`."""
     cdef uint32_t length, part_length
-    cdef const char *text = text_at(texts, longer, &length)
-    cdef const char *part = text_at(texts, shorter, &part_length)
+    cdef const char *text = text_at(&constants.strings.texts, longer, &length)
+    cdef const char *part = text_at(&constants.strings.texts, shorter, &part_length)
     if part_length > length:
         return False
     if test == PREFIX:
@@ -72,56 +73,36 @@ cdef bint _in_order(uint32_t narrow, uint32_t a, uint32_t wide, uint32_t b) noex
     return wide == NUMBER_GT and a > b
 
 
-cdef struct Sets:
-    const uint64_t *members
-    const uint32_t *offsets
-
-
-cdef bint _is_inside(const Sets *sets, uint32_t narrow, uint32_t wide) noexcept nogil:
+cdef bint _is_inside(const Constants *constants, uint32_t narrow, uint32_t wide) noexcept nogil:
     """Return whether all members of a set are members of another; both are sorted."""
-    cdef uint32_t at = sets.offsets[wide]
+    cdef uint32_t at = constants.set_offsets[wide]
     cdef uint32_t i
-    for i in range(sets.offsets[narrow], sets.offsets[narrow + 1]):
-        while at < sets.offsets[wide + 1] and sets.members[at] < sets.members[i]:
+    for i in range(constants.set_offsets[narrow], constants.set_offsets[narrow + 1]):
+        while at < constants.set_offsets[wide + 1] and constants.set_members[at] < constants.set_members[i]:
             at += 1
-        if at == sets.offsets[wide + 1] or sets.members[at] != sets.members[i]:
+        if at == constants.set_offsets[wide + 1] or constants.set_members[at] != constants.set_members[i]:
             return False
     return True
 
 
-cdef bint _has_member(const Sets *sets, uint32_t number, uint64_t member) noexcept nogil:
-    cdef uint32_t first = sets.offsets[number]
-    cdef uint32_t end = sets.offsets[number + 1]
-    cdef uint32_t half
-    while first < end:
-        half = first + ((end - first) >> 1)
-        if sets.members[half] == member:
-            return True
-        if sets.members[half] < member:
-            first = half + 1
-        else:
-            end = half
-    return False
-
-
-cdef bint _implies_other(const Sets *sets, uint32_t had, uint32_t a, uint32_t asked, uint32_t b) noexcept nogil:
+cdef bint _implies_other(const Constants *constants, uint32_t had, uint32_t a, uint32_t asked, uint32_t b) noexcept nogil:
     """Return whether a test implies another; one of them is for null, a set or a condition."""
     if asked == NOT_NULL:
-        return had != CONDITION and had != NULL_EQ and (had != IN or not _has_member(sets, a, <uint64_t> NULL_VALUE << 32))
+        return had != CONDITION and had != NULL_EQ and (had != IN or not set_contains(constants, a, <uint64_t> NULL_VALUE << 32))
     if asked != IN:
         return False
     if had == IN:
-        return _is_inside(sets, a, b)
+        return _is_inside(constants, a, b)
     if had == NULL_EQ:
-        return _has_member(sets, b, <uint64_t> NULL_VALUE << 32)
+        return set_contains(constants, b, <uint64_t> NULL_VALUE << 32)
     if had == BOOL_EQ:
-        return _has_member(sets, b, a)
+        return set_contains(constants, b, a)
     if had == NUMBER_EQ:
-        return _has_member(sets, b, <uint64_t> NUMBER << 32 | a)
-    return had == STRING_EQ and _has_member(sets, b, <uint64_t> STRING << 32 | a)
+        return set_contains(constants, b, <uint64_t> NUMBER << 32 | a)
+    return had == STRING_EQ and set_contains(constants, b, <uint64_t> STRING << 32 | a)
 
 
-cdef bint implies(const Texts *texts, const Sets *sets, uint64_t narrow, uint64_t wide) noexcept nogil:
+cdef bint implies(const Constants *constants, uint64_t narrow, uint64_t wide) noexcept nogil:
     """Return whether every value that satisfies the word `narrow` satisfies `wide`; sound, for single words."""
     cdef uint32_t a = <uint32_t> narrow
     cdef uint32_t b = <uint32_t> wide
@@ -134,7 +115,7 @@ cdef bint implies(const Texts *texts, const Sets *sets, uint64_t narrow, uint64_
     if asked == EXISTS:
         return True
     if had > SUBSTRING or asked > SUBSTRING:
-        return _implies_other(sets, had, a, asked, b)
+        return _implies_other(constants, had, a, asked, b)
     if had == BOOL_EQ or asked <= BOOL_EQ:
         return False
     if had <= NUMBER_GE:
@@ -144,25 +125,25 @@ cdef bint implies(const Texts *texts, const Sets *sets, uint64_t narrow, uint64_
     if had <= STRING_GE and asked <= STRING_GE:
         return _in_order(had - STRING_EQ + NUMBER_EQ, a, asked - STRING_EQ + NUMBER_EQ, b)
     if had == STRING_EQ:
-        return _text_relation(texts, asked, a, b)
+        return _text_relation(constants, asked, a, b)
     if had <= STRING_GE:
         return False
     if asked == STRING_NE:  # the pattern excludes a text that does not contain it
-        return not _text_relation(texts, had, b, a)
+        return not _text_relation(constants, had, b, a)
     if had == PREFIX:
         if asked == STRING_GE:
             return a >= b
         if asked == STRING_GT:
             return a > b
         if asked == STRING_LT or asked == STRING_LE:  # above the prefix, and does not begin with it
-            return b > a and not _text_relation(texts, PREFIX, b, a)
-        return (asked == PREFIX or asked == SUBSTRING) and _text_relation(texts, asked, a, b)
+            return b > a and not _text_relation(constants, PREFIX, b, a)
+        return (asked == PREFIX or asked == SUBSTRING) and _text_relation(constants, asked, a, b)
     if had == SUFFIX:
-        return (asked == SUFFIX or asked == SUBSTRING) and _text_relation(texts, asked, a, b)
-    return asked == SUBSTRING and _text_relation(texts, SUBSTRING, a, b)
+        return (asked == SUFFIX or asked == SUBSTRING) and _text_relation(constants, asked, a, b)
+    return asked == SUBSTRING and _text_relation(constants, SUBSTRING, a, b)
 
 
-cdef bint _covers(const Texts *texts, const Sets *sets, const uint64_t *wide, int64_t wide_count, const uint64_t *narrow, int64_t narrow_count) noexcept nogil:
+cdef bint _covers(const Constants *constants, const uint64_t *wide, int64_t wide_count, const uint64_t *narrow, int64_t narrow_count) noexcept nogil:
     """Return whether each of the sorted wide words is implied by one of the sorted narrow words."""
     cdef int64_t i, j
     cdef int64_t first = 0
@@ -170,7 +151,7 @@ cdef bint _covers(const Texts *texts, const Sets *sets, const uint64_t *wide, in
         while first < narrow_count and narrow[first] >> 38 < wide[i] >> 38:
             first += 1
         j = first
-        while j < narrow_count and narrow[j] >> 38 == wide[i] >> 38 and not implies(texts, sets, narrow[j], wide[i]):
+        while j < narrow_count and narrow[j] >> 38 == wide[i] >> 38 and not implies(constants, narrow[j], wide[i]):
             j += 1
         if j == narrow_count or narrow[j] >> 38 != wide[i] >> 38:
             return False
@@ -181,8 +162,7 @@ cdef struct Search:
     const uint64_t *words
     const int64_t *offsets
     const uint32_t *targets
-    Texts texts
-    Sets sets
+    Constants constants
     uint32_t *heads        # row + 1 of the first survivor with a hash; 0: none
     uint32_t *links        # per row: the next survivor + 1
     uint64_t slot_mask
@@ -201,7 +181,7 @@ cdef int64_t _coverer(const Search *search, uint64_t key, int64_t row) noexcept 
     while at:
         at -= 1
         if search.targets[at] == search.targets[row] and _covers(
-                   &search.texts, &search.sets, search.words + offsets[at], offsets[at + 1] - offsets[at],
+                   &search.constants, search.words + offsets[at], offsets[at + 1] - offsets[at],
                    search.words + offsets[row], offsets[row + 1] - offsets[row]):
             return at
         at = search.links[at]
@@ -254,7 +234,7 @@ cdef void _join(const Search *search, uint64_t key, int64_t row, int64_t *covere
     while place[0]:
         at = place[0] - 1
         if search.targets[at] == search.targets[row] and _covers(
-                   &search.texts, &search.sets, search.words + offsets[row], offsets[row + 1] - offsets[row],
+                   &search.constants, search.words + offsets[row], offsets[row + 1] - offsets[row],
                    search.words + offsets[at], offsets[at + 1] - offsets[at]):
             covered_by[at] = row
             place[0] = search.links[at]
@@ -281,12 +261,14 @@ def find_covered(const uint64_t[::1] words, const int64_t[::1] offsets, const ui
     search.words = &words[0] if words.shape[0] else NULL
     search.offsets = &offsets[0]
     search.targets = &targets[0] if targets.shape[0] else NULL
-    search.texts.data = &text_data[0] if text_data.shape[0] else <const uint8_t *> b""
-    search.texts.bytes = <uint32_t> text_data.shape[0]
-    search.texts.offsets = &text_offsets[0]
-    search.texts.count = <uint32_t> (text_offsets.shape[0] - 1)
-    search.sets.members = &set_members[0] if set_members.shape[0] else NULL
-    search.sets.offsets = &set_offsets[0]
+    search.constants.strings.texts.data = &text_data[0] if text_data.shape[0] else <const uint8_t *> b""
+    search.constants.strings.texts.bytes = <uint32_t> text_data.shape[0]
+    search.constants.strings.texts.offsets = &text_offsets[0]
+    search.constants.strings.texts.count = <uint32_t> (text_offsets.shape[0] - 1)
+    search.constants.set_members = &set_members[0] if set_members.shape[0] else NULL
+    search.constants.set_offsets = &set_offsets[0]
+    search.constants.set_count = <uint32_t> (set_offsets.shape[0] - 1)
+    search.constants.set_total = <uint32_t> set_members.shape[0]
     search.slot_mask = slots - 1
     search.heads = <uint32_t *> PyMem_RawCalloc(slots, sizeof(uint32_t))
     search.links = <uint32_t *> PyMem_RawCalloc(targets.shape[0] + 1, sizeof(uint32_t))
