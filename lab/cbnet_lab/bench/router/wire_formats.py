@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from cbnet.errors import CbnetError
-from cbnet.network.protocol.frames import Deliver, Ping, Pong, frame_number
+from cbnet.network.protocol.frames import FRAMES, Deliver, Ping, Pong, frame_number
 from cbnet.network.protocol.wire import LENGTH_BYTES
 from cbnet_lab.bench.router.load import enclosed, subscriber_filter
 from cbnet_lab.bench.router.router_client import RawLink, RouterClient
@@ -62,7 +62,8 @@ class CbnetFormat:
         if fields[0] != frame_number(Deliver):
             if fields[0] in (frame_number(Ping), frame_number(Pong)):
                 return FrameShape(end, end, None)
-            raise CbnetError(f"the router sent the frame {fields[0]}: {fields[1:]}")
+            name = next(kind.__name__ for kind in FRAMES if frame_number(kind) == fields[0])
+            raise CbnetError(f"the router sent {name}: {fields[1:]}")
         if fields[1] != [1]:
             raise CbnetError(f"the router delivered a message to the subscriptions {fields[1]}, not to 1")
         number = len(msgspec.msgpack.encode(fields[4]))

@@ -61,5 +61,5 @@ def test_a_message_for_another_subscription_is_an_error():
 def test_control_frames_of_a_router():
     ping = encode(Ping(7))
     assert FORMATS["cbnet"]("fares").shape(ping, 10) == FrameShape(len(ping), len(ping), None)
-    with pytest.raises(CbnetError, match=r"CLOSE: .*too slow"):
+    with pytest.raises(CbnetError, match=r"the router sent Close: .*too slow"):
         FORMATS["cbnet"]("fares").shape(encode(Close("too slow")), 10)
