@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 from cbnet import Message, Table
-from cbnet.cli.demo.demo import run_small_pipeline
+from cbnet.cli.demo.demo import result_grid, run_small_pipeline, show_trace
 from cbnet.cli.demo.example import MESSAGES, RECEIVERS, show_messages, show_reasons, show_receivers
 from cbnet.cli.demo.network import run_small_network
-from cbnet.cli.demo.network_output import result_grid, show_trace
 
 console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, highlight=False)
 table = Table.build(RECEIVERS)

@@ -37,7 +37,7 @@ class TracesParameters:
 
 
 def _run(parameters: TracesParameters, context: ExperimentContext) -> Results:
-    from cbnet.pipeline.derive.derivation_counts import PAPER
+    from cbnet.pipeline.derive.derivation import PAPER
 
     counts = [{"of": "paper", **asdict(each)} for each in PAPER.values()]
     for app in context.track(users.traced_apps(context), str):

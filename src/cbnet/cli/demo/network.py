@@ -84,7 +84,7 @@ class NetworkRun:
         }  # fmt: skip
 
 
-def run_small_network(folder: Path, report: StepReport = lambda _: None, *, count: int = _MESSAGES) -> NetworkRun:
+def run_small_network(folder: Path, report: StepReport = lambda _: None) -> NetworkRun:
     """Start the network of a folder, publish messages, and compare the deliveries with brute force."""
     from cbnet.matching.reference import match
     from cbnet.network import ProcessNetwork, statuses
@@ -92,7 +92,7 @@ def run_small_network(folder: Path, report: StepReport = lambda _: None, *, coun
 
     plan = read_folder(folder)
     predicates = read_predicates(snapshot_folder(folder))
-    published = random_messages(predicates, [str(name) for name in plan.graph.names], count)
+    published = random_messages(predicates, [str(name) for name in plan.graph.names], _MESSAGES)
     report(f"brute force: {len(published)} messages against every filter")
     receivers = [match(predicates, message) for _, message in published]
     report(f"starting {len(plan.graph)} routers")
@@ -180,7 +180,7 @@ def compare_deliveries(receivers: Sequence[Sequence[str]], counts: DeliveryCount
 
 
 def probe_deliveries(
-    routers: Mapping[str, Address], messages: Sequence[tuple[str, MessageLike]], expected: int, network: str = "cbnet"
+    routers: Mapping[str, Address], messages: Sequence[tuple[str, MessageLike]], expected: int
 ) -> DeliveryCounts:
     """Publish messages, each at a router, and return the deliveries.
 
@@ -188,9 +188,7 @@ def probe_deliveries(
     """
     received: DeliveryCounts = Counter()
     with ExitStack() as stack:
-        clients = {
-            name: stack.enter_context(connect(str(address), network=network)) for name, address in routers.items()
-        }
+        clients = {name: stack.enter_context(connect(str(address))) for name, address in routers.items()}
         subscriptions = {name: _initial_subscription(client, len(messages)) for name, client in clients.items()}
         for number, (router, message) in enumerate(messages):
             clients[router].publish(message, str(number).encode())

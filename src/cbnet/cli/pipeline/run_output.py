@@ -53,7 +53,7 @@ def print_outcomes(outcomes: Sequence[StageOutcome]) -> None:
 
 def print_results(outcomes: Sequence[StageOutcome]) -> None:
     """Print an object for each yield and each row of Table 1."""
-    from cbnet.pipeline.derive.derivation_counts import PAPER
+    from cbnet.pipeline.derive.derivation import PAPER
     from cbnet.pipeline.tables.table_1 import PAPER_TABLE1
 
     for name, counts in _yields(outcomes):
@@ -153,7 +153,7 @@ def _cell(row: dict[str, Any], key: str) -> str:
 
 def yield_grid(name: str, counts: Mapping[str, Any]) -> Grid:
     """Return the counts of a derivation beside the paper's for the same application."""
-    from cbnet.pipeline.derive.derivation_counts import PAPER, DerivationCounts
+    from cbnet.pipeline.derive.derivation import PAPER, DerivationCounts
 
     ours = DerivationCounts(**counts)
     title = f"{ours.app}: {ours.unit} to {ours.product}"

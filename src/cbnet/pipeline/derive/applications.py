@@ -17,8 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
 
 from cbnet.pipeline.derive.blogs import blog_subscriptions, documents_of_counts, documents_of_posts
 from cbnet.pipeline.derive.cleaning import Cleaning
-from cbnet.pipeline.derive.derivation import Derivation, clean_rows, derive_by_user, derive_per_row
-from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.derivation import Derivation, DerivationCounts, clean_rows, derive_by_user, derive_per_row
 from cbnet.pipeline.derive.topics import TopicModel
 from cbnet.pipeline.spark.observed_counts import ObservedCounts
 

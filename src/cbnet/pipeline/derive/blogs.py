@@ -18,8 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812, Spark's usual name
 
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_elements
-from cbnet.pipeline.derive.derivation import Derivation
-from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.derivation import Derivation, DerivationCounts
 from cbnet.pipeline.derive.topics import TopicModel, Topics, find_topics
 from cbnet.pipeline.ingest.list_columns import Numbers, lengths_of, rows_of, sets_with_counts
 from cbnet.pipeline.schemas import COUNTS, DOCUMENTS, POSTS, record_batch

@@ -29,8 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cbnet.errors import InputError
 from cbnet.matching.minimal_sets import TagSets
 from cbnet.pipeline.population.counter_random import below, units, wide_units, words
-from cbnet.pipeline.population.model_file import open_models, ship_models
-from cbnet.pipeline.population.user_model import UserModel, user_sets
+from cbnet.pipeline.population.user_model import UserModel, open_models, ship_models, user_sets
 from cbnet.pipeline.population.user_trace import minimal_of_groups
 from cbnet.pipeline.schemas import POPULATION, record_batch
 from cbnet.pipeline.spark.parallelism import partitions_for

@@ -11,9 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.population.application_models import models_of_apps, user_trace
 from cbnet.pipeline.population.law_fit import compare
-from cbnet.pipeline.population.model_file import model_table, models_of_table
 from cbnet.pipeline.population.population import population
-from cbnet.pipeline.population.user_model import UserModel
+from cbnet.pipeline.population.user_model import UserModel, model_table, models_of_table
 from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.run.configuration import Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext, network_files, network_parameters

@@ -22,8 +22,7 @@ from cbnet.pipeline.ingest.readers import Reading, read
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population.application_models import user_trace
 from cbnet.pipeline.population.law_fit import compare, fit_activity, fit_models, mean_law
-from cbnet.pipeline.population.model_file import model_table
-from cbnet.pipeline.population.user_model import UserModel
+from cbnet.pipeline.population.user_model import UserModel, model_table
 from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.run.configuration import ApplicationConfig, Config
 from cbnet.pipeline.run.stage import Output, Stage, StageContext

@@ -5,7 +5,7 @@ import pytest
 
 from cbnet.pipeline.derive.applications import social_subscriptions
 from cbnet.pipeline.derive.cleaning import Cleaning, clean_tag
-from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.derivation import DerivationCounts
 from cbnet.pipeline.schemas import FOLLOWS, TAGGED
 
 

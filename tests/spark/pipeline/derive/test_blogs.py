@@ -10,7 +10,7 @@ from cbnet.pipeline.derive.blogs import (
     subscriptions_to_topics,
 )
 from cbnet.pipeline.derive.cleaning import Cleaning
-from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.derivation import DerivationCounts
 from cbnet.pipeline.derive.topics import TopicModel, Topics
 from cbnet.pipeline.schemas import COUNTS, PAIRS, POSTS
 

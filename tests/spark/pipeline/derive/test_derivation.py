@@ -4,7 +4,7 @@ import pytest
 
 from cbnet.pipeline.derive.applications import video_offers, web_subscriptions
 from cbnet.pipeline.derive.cleaning import NO_CLEANING, Cleaning, clean_tag
-from cbnet.pipeline.derive.derivation_counts import DerivationCounts
+from cbnet.pipeline.derive.derivation import DerivationCounts
 from cbnet.pipeline.schemas import DESCRIPTORS, TAGGED
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbnet.pipeline.population.application_models import default_models
-from cbnet.pipeline.population.model_file import open_models, ship_models
-from cbnet.pipeline.population.user_model import user_sets
+from cbnet.pipeline.population.user_model import open_models, ship_models, user_sets
 from cbnet.pipeline.spark.shipped_data import ship_table
 
 

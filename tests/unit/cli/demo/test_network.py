@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from cbnet import parse
+from cbnet.cli.demo.demo import trace_tree
 from cbnet.cli.demo.network import ProbeResult, compare_deliveries, random_messages
-from cbnet.cli.demo.network_output import trace_tree
 from cbnet.errors import CbnetError
 from cbnet.network.client.client_inbox import Traced
 from cbnet.network.protocol.fields import CAME_FROM_THERE

@@ -1,4 +1,4 @@
-from cbnet.pipeline.derive.derivation_counts import PAPER, DerivationCounts
+from cbnet.pipeline.derive.derivation import PAPER, DerivationCounts
 from cbnet.pipeline.schemas import APPS
 
 
