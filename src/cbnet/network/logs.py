@@ -9,8 +9,8 @@ peer cannot forge log lines. At most 20 events of one name are written per secon
 A thread of its own writes the lines, so a pipe that nobody reads cannot stop the router; lines that do not fit in the
 queue are lost, and counted in a line.
 
-The audit log is a file of its own, as JSON: who was refused what, and why. There the limit is 100 lines per second of
-one client, or of one address while the client is not known, so that nobody can hide the refusals of others.
+The audit log is a separate JSON file of refusals: peer, operation and reason. Its limit is 100 lines per second for
+each client, or for each address of unknown clients, so that none can hide the refusals of others.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _publish_durably(
 
 
 def _stored_text(stored: Sequence[int]) -> str:
-    """Return what to say about messages, each of which is in so many durable subscriptions."""
+    """Return a note on the numbers of durable subscriptions that have stored each message."""
     if not stored:
         return ""
     if not max(stored):

@@ -1,7 +1,7 @@
 """Reason codes: why a router refuses a frame or closes a link.
 
-Peers decide by the number. The text beside it is for people, and may change. A number that is unknown here, of a newer
-peer, decides nothing.
+Peers act on the number; the text beside it is for people, and may change. An unknown number, from a newer peer, has no
+special meaning.
 """
 
 from __future__ import annotations

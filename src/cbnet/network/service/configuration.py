@@ -7,7 +7,7 @@
 
 The keys are those of `Settings`, of the security policy and of `ProcessSettings`, and `listen` and `neighbours`.
 `clients` is a table in the file, or the path of a file with such tables, which several routers can share. A mistake in
-a file has a line; one that several keys make together, that of the first of them.
+a file has a line number; if several keys cause it, that of the first.
 """
 
 from __future__ import annotations

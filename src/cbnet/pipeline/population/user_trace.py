@@ -83,7 +83,7 @@ class UserTrace:
 
     @cached_property
     def mixed(self) -> float:
-        """Of the sets with several tags and one that their user has in no other set, the share with another tag too."""
+        """Share of sets with a shared tag among multi-tag sets with a private one, in no other set of the user."""
         _, pair, counts = np.unique(self._keys, return_inverse=True, return_counts=True)
         private = np.add.reduceat(counts[pair] == 1, self.sets.offsets[:-1], dtype=np.int64)
         chosen = (self.sets.sizes > 1) & (private > 0)

@@ -1,8 +1,8 @@
 """The costs of a run per descriptor, and what another number of descriptors would cost.
 
 Costs grow in proportion to the descriptors of the population, at most: later stages have fewer rows, because larger
-populations have more redundant descriptors, and the start of Spark counts once. So an estimate is too high rather than
-too low, the more the smaller the run.
+populations have more redundant descriptors, and the start of Spark counts once. So an estimate is an upper bound, less
+tight for smaller runs.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ _GROUP = "spark.jobGroup.id"
 class ProcessUsage:
     """Resources of one process at one time.
 
-    Memory of Python is counted in proportion (PSS) where the system reports it: workers share that of the process which
-    forked them. To sum up the pages of Java would stop it for a tenth of a second, and it shares few: RSS.
+    Memory of Python is counted in proportion (PSS) where the system reports it: workers share pages with the process
+    that forked them. For Java it is RSS: it shares few pages, and summing them would pause it for 0.1 s.
     """
 
     is_java: bool

@@ -1,9 +1,9 @@
 """Files of Hadoop's file systems: HDFS, object stores and whatever else a session is configured for.
 
 A written file appears complete or not at all. Object stores have no rename, but show a file only once it is complete;
-elsewhere a draft is renamed by `FileContext`, whose failures are errors and not results that one can overlook. HDFS
-replaces an older file by that in one operation; others, such as `abfs`, delete it first, so what must never be missing
-is written under a new name.
+elsewhere a draft is renamed by `FileContext`, which raises errors instead of returning a status. On HDFS this replaces
+an older file atomically; others, such as `abfs`, delete it first, so a file that must never be missing is written under
+a new name.
 """
 
 from __future__ import annotations

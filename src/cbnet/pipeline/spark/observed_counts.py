@@ -1,7 +1,7 @@
 """Counts of the rows that pass a point of a query, made in the pass that computes its result.
 
-Spark keeps no such counts of a part of a plan that it leaves out while the query runs, as it does once it finds that no
-rows come in. They are then counted by a query of their own.
+Spark keeps no such counts for a part of a plan that it prunes while the query runs, as it does when its input turns out
+to be empty. A separate query then counts the rows.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     out/population/_snapshot-000012-3f9a/_cbnet.json   the manifest: files, provenance, cost, facts
 
 The snapshot with the highest number that has a manifest is the current one. So nothing is ever replaced: no file system
-has to do that in one operation, and a run that is killed leaves the result before it. That one is kept, as others may
-be reading it; those before are deleted. The names of snapshots are hidden from Spark, which would read several as one:
+needs atomic replacement, and a killed run leaves the previous result intact. The previous one is kept, as others may be
+reading it; older ones are deleted. The names of snapshots are hidden from Spark, which would read several as one:
 results are read by the files that the manifest lists, with sizes and numbers of rows, so a lost file is noticed.
 
 The fingerprint of a result covers the stage, its version, its parameters and the fingerprints of its inputs; the rows

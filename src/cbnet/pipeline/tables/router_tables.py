@@ -150,7 +150,7 @@ class RouterBranches:
 
 
 def _sides(tree: Tree, router: int) -> Iterator[tuple[int, int]]:
-    """Yield the neighbours of a router, each with the top of the subtree that is behind it, or is all that is not."""
+    """Yield each neighbour of a router with the root of the subtree behind it, or, for the parent, not behind it."""
     if tree.parents[router] != ROOT:
         yield int(tree.parents[router]), router
     for child in tree.children(router).tolist():

@@ -80,8 +80,8 @@ def _slices(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a partition that is sorted by a key, in slices of whole keys.
 
-    answered: asked for rows of one key that fill a slice. If these can be yielded, it returns those that have to be
-    repeated in the next slice; if more of them are needed, None.
+    answered: called with the rows of one key that fill a slice. It returns the rows to repeat in the next slice, or
+    None if the slice must first have more rows of the key.
     """
     held: list[pa.RecordBatch] = []
     max_bytes = max_bytes or _MAX_BYTES

@@ -9,10 +9,10 @@ keep f are the paths up from its owners, each up to where it would join another:
        / \\
       o   p              +1 at o, −1 at the lowest of these ancestors; summed below v: 1 if f is kept behind v, else 0
 
-Not below v, f is kept unless all owners of f and of its subsets are below v, or an owner of a subset is not: that is,
-unless the lowest common ancestor of the former is at v or below, or that of the latter is not. So f gets +1 at the
-former and -1 at the latter; summed over all positions that are not below v: 1 if f is kept there, else 0. The sum over
-all positions is 1 for a set without subsets, else 0, on every tree: the marks below v suffice.
+Not below v, f is kept unless all owners of f and of its subsets are below v, or an owner of a subset is not. Let A be
+the lowest common ancestor of all these owners, and B that of the subsets' owners: f is kept unless A is at v or below,
+or B is not. So f gets +1 at A and -1 at B; summed over all positions not below v: 1 if f is kept there, else 0. The sum
+over all positions is 1 for a set without subsets, else 0, on every tree: the marks below v suffice.
 
 All positions are in preorder. The marks of different sets add up, so they may be computed in parts.
 """
