@@ -63,7 +63,7 @@ class Level:
         return int(self.compiled.metadata["filters"])
 
     def is_mostly_removed(self) -> bool:
-        """Return whether so many filters were removed that compiling the rest again pays."""
+        """Return whether enough filters were removed for compiling the rest again to pay."""
         return self._removals > max(MIN_REMOVALS, len(self) // 2)
 
     def contains(self, item: TargetFilter) -> bool:

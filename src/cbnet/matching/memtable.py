@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_FILTERS = 8192  # then they are compiled
 MAX_CANDIDATES = 256  # filters of one name that a message may be tested against; with more they are compiled
 MAX_EXAMINED = 1_000  # combinations of values that Python examines; takes as long as compiling a small memtable
-READING = 10  # reading a message takes as long as examining so many
+READING = 10  # reading a message takes as long as examining this many filters
 TEXT = 64  # characters of strings that take as long as another value
 
 TargetFilter: TypeAlias = tuple[int, EncodedFilter]  # target, filter

@@ -66,7 +66,7 @@ class ValueCounts:
         return float(self.values @ self.counts) / max(1, self.size)
 
     def percentiles(self, percents: Sequence[int]) -> list[int]:
-        """Return, for each percentage, the smallest value that at least so many percent do not exceed."""
+        """Return, for each percentage, the smallest value that at least this share of the values does not exceed."""
         if not len(self.values):
             return [0 for _ in percents]
         cumulative = np.cumsum(self.counts)

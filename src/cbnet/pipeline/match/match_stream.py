@@ -71,7 +71,7 @@ class StreamJob(MatchTask):
     messages: str
     tables: Sequence[str]
     buckets: int = STREAM_BUCKETS
-    compact: int = 0  # merge the folders of so many batches; 0: never
+    compact: int = 0  # merge the folders of this many batches; 0: never
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class StageCost:
         return max(self.shuffle_bytes, self.stored_bytes) / max(1, self.tasks)
 
     def times(self, factor: float) -> StageCost:
-        """Return the cost of so many times the descriptors."""
+        """Return the cost for a multiple of the descriptors."""
         if self.name in _FIXED:
             return self
         members = (self.rows, self.cpu_seconds, self.shuffle_bytes, self.stored_bytes, self.tasks)

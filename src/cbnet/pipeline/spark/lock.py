@@ -6,9 +6,8 @@
 The lock is created exclusively: by the operating system on a disk, by the name node of HDFS, by a conditional write on
 S3. An object store without conditional writes leaves a short gap: there the lock is only read back.
 
-The lock of a run that has ended is taken over: at once if it was a process of this system, in the same container;
-otherwise, when it has not been renewed for two minutes by the clocks of both. Renewals are new files, so that none is
-ever missing.
+The lock of a process of this system, in the same container, expires when the process ends; any other lock expires two
+minutes after its last renewal, by the clocks of both machines. Renewals are new files, so that none is ever missing.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _TASKS_PER_CORE = 3  # so that no core waits long for the last task of another
 
 
 def partitions_for(spark: SparkSession, rows: float) -> int:
-    """Return a number of partitions for so many rows that keeps partitions small and uses all cores if it pays."""
+    """Return a number of partitions that keeps them small, and uses all cores where the number of rows justifies it."""
     cores = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
     return max(1, ceil(rows / _MAX_ROWS), min(cores, ceil(rows / _MIN_ROWS)))
 

@@ -29,7 +29,7 @@ class Slots(Generic[Holder]):
         self._numbers: dict[Holder, int] = {}
         self._holders: list[Holder | None] = []
         self._free: list[int] = []
-        self.changed: set[int] = set()  # numbers whose meaning has changed; whoever keeps meanings empties it
+        self.changed: set[int] = set()  # numbers whose meaning has changed; the reader that caches meanings empties it
 
     def holder(self, slot: int) -> Holder:
         """Return the holder of a number that is in use."""

@@ -13,8 +13,8 @@ Erratum: in the paper's formula for Fwd, I_v should be I_u. On a tree the classe
 as stated there, and one more for u's own messages.
 
 **Classes.** Two sources v1 and v2 are indistinguishable at u if u has the same children in both trees, and each child
-the same nodes below it. Trees are suffix-consistent (`topology.trees`): below u both follow the tree of u, so it is
-enough that the same nodes are below u:
+the same nodes below it. Trees are suffix-consistent (`topology.shortest_paths`): below u both follow the tree of u, so
+it is enough that the same nodes are below u:
 
     v1 ~ v2 at u   iff   T_v1/u = T_v2/u
 

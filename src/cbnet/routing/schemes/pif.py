@@ -6,7 +6,7 @@ source v its children in the tree of v:
     F*_u(w)   = ⋁ F_u(v, w), over all nodes v
     fwd(v, m) = the children w of u in T_v with m in F*_u(w)
 
-With suffix-consistent trees (`topology.trees`) every branch T_v/(u, w) is a subset of T_u/(u, w), so the
+With suffix-consistent trees (`topology.shortest_paths`) every branch T_v/(u, w) is a subset of T_u/(u, w), so the
 disjunction over all v is the one for v = u: a router computes F*_u from its own tree.
 
 Erratum: the paper's M(PIF) has one n too many, before r.
