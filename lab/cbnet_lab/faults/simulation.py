@@ -20,7 +20,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network import MemoryClient, MemoryNetwork, Router
-from cbnet.network.forwarding.forwarding_table import ForwardingTable
+from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.linkstate.versions import reachable_edges, tree_roots
 from cbnet.network.protocol.frames import LinkField
 from cbnet.network.simulation.memory_client import ReceivedMessage
@@ -224,7 +224,7 @@ def _table(scheme: Scheme, name: str) -> dict[str, set[bytes]]:
     return {str(graph.name(w)): set(map(filter_to_bytes, predicate)) for w, predicate in table.items()}
 
 
-def _held(fib: ForwardingTable) -> set[tuple[int, int]]:
+def _held(fib: Fib) -> set[tuple[int, int]]:
     return {(link, id) for link, id, _ in fib.local() if isinstance(link, int)}
 
 

@@ -9,7 +9,7 @@ from cbnet.network.announce.confirmations import Confirmations
 from cbnet.network.announce.streams import Incoming
 from cbnet.network.announce.subscriptions import Subscriptions
 from cbnet.network.forwarding.forwarder import Forwarder
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, Matches
+from cbnet.network.forwarding.forwarding_table import Fib, Matches
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.link_records import LinkRecords
@@ -20,7 +20,7 @@ from cbnet_lab.faults import month as months
 from cbnet_lab.faults.plans import MonthPlan
 from cbnet_lab.faults.random_schedule import RandomSchedule
 
-_take, _matched = Aggregation.take, ForwardingTable.match
+_take, _matched = Aggregation.take, Fib.match
 
 
 def month():
@@ -79,9 +79,9 @@ def withdraw_nothing(self, link, id):
     ("run", "part", "name", "broken", "kinds"),
     [
         (month, LinkRecords, "greet", lambda *_: None, {"unsettled"}),  # nothing is sent after a new connection
-        (month, ForwardingTable, "match", forgetful, {"lost"}),
-        (month, ForwardingTable, "match", twice, {"repeated"}),
-        (month, ForwardingTable, "match", everything, {"spurious"}),
+        (month, Fib, "match", forgetful, {"lost"}),
+        (month, Fib, "match", twice, {"repeated"}),
+        (month, Fib, "match", everything, {"spurious"}),
         (month, Subscriptions, "remove", withdraw_nothing, {"unsettled"}),
         (month, MemoryClient, "_answer", lambda *_: None, {"no reply"}),
         (month, MemoryClient, "_answer", wrong_item, {"no reply"}),  # the router refuses what does not match
@@ -90,8 +90,8 @@ def withdraw_nothing(self, link, id):
         (schedules, LinkTable, "check_liveness", lambda *_: None, {"lost", "tables", "packets", "unsettled"}),
         (schedules, Aggregation, "take", forget_covered_filters, {"lost", "tables", "unkept"}),
         (schedules, Forwarder, "_is_new", lambda *_: True, {"packets", "repeated"}),
-        (schedules, ForwardingTable, "match", twice, {"repeated"}),
-        (schedules, ForwardingTable, "match", everything, {"spurious"}),
+        (schedules, Fib, "match", twice, {"repeated"}),
+        (schedules, Fib, "match", everything, {"spurious"}),
         (schedules, Confirmations, "_blocking", lambda *_: None, {"unkept"}),  # confirms too early
     ],
 )
@@ -107,7 +107,7 @@ def test_broken_part_is_found(monkeypatch, run, part, name, broken, kinds):
     ("part", "broken", "first"),
     [
         (Aggregation, {"take": forget_covered_filters}, 94),
-        (ForwardingTable, {"_streams_behind": use_no_other_side}, 93),  # the unknown of a new tree counts as not wanted
+        (Fib, {"_streams_behind": use_no_other_side}, 93),  # the unknown of a new tree counts as not wanted
         (Forwarder, {"_retry": lambda self, *_: self._dropped(DropReason.LINK_CLOSED)}, 202),
         (Announcer, {"_end": Announcer._release}, 132),  # the neighbour is not told that a stream has ended
         (Incoming, {"acknowledged": lambda self: self.sequence, "stampable": lambda self, *_: self.sequence}, 90),

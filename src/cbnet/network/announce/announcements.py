@@ -19,7 +19,7 @@ from cbnet.network.announce.confirmations import Confirmations
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.streams import StreamTable
 from cbnet.network.announce.subscriptions import Subscriptions
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber
+from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
@@ -47,8 +47,8 @@ class Announcements:
         links: LinkTable,
         database: Database,
         versions: Versions,
-        fib: ForwardingTable,
-        offer_fib: ForwardingTable,
+        fib: Fib,
+        offer_fib: Fib,
         data: NodeData,
     ) -> None:
         self._context = context

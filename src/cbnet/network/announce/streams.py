@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, SideKey
+from cbnet.network.forwarding.forwarding_table import Fib, SideKey
 from cbnet.network.linkstate.tree_view import TreeLink
 from cbnet.routing.aggregation.aggregation import Difference
 
@@ -130,7 +130,7 @@ class Incoming:
 class StreamTable:
     """The incoming and outgoing streams of a router, whose contents fill its forwarding tables."""
 
-    def __init__(self, fib: ForwardingTable, offer_fib: ForwardingTable) -> None:
+    def __init__(self, fib: Fib, offer_fib: Fib) -> None:
         self._fibs = fib, offer_fib
         self.kinds = fib.aggregation, offer_fib.aggregation  # what streams announce: subscriptions and offers
         self.incoming: dict[SideKey, Incoming] = {}

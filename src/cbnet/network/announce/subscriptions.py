@@ -19,7 +19,7 @@ from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber, Subscriber, predicate_of
+from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber, Subscriber, predicate_of
 from cbnet.routing.aggregation.aggregation import normalised
 
 
@@ -47,7 +47,7 @@ class _Piece(NamedTuple):
 class Subscriptions:
     """The subscriptions of all subscribers, each identified by the subscriber and the id that it chose."""
 
-    def __init__(self, fib: ForwardingTable) -> None:
+    def __init__(self, fib: Fib) -> None:
         self.fib = fib
         for source in OWN_SOURCES:
             fib.aggregation.add_source(source, is_matched=False)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 from cbnet._kernels.fast_path import FastPath
-from cbnet.network.forwarding.forwarding_table import ForwardingTable
+from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.link.context import Action, RouterContext
 from cbnet.network.link.counters import DropReason, Event
@@ -49,7 +49,7 @@ class FastForwarding:
         context: RouterContext,
         links: LinkTable,
         versions: Versions,
-        fib: ForwardingTable,
+        fib: Fib,
         sent: SentPackets,
     ) -> None:
         self._context = context

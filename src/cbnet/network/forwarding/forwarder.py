@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from cbnet._kernels.fast_path import FastPath
 from cbnet.errors import InputError
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, Interface, Matches
+from cbnet.network.forwarding.forwarding_table import Fib, Matches, TreeInterface
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.traces import (
     Traces,
@@ -53,7 +53,7 @@ _MAX_RETRIED = 10_000  # packets committed again by this router, which it does n
 class SendResult(NamedTuple):
     """The branches that a packet was sent to, and the reason if it was dropped for others."""
 
-    sent: Sequence[Interface]
+    sent: Sequence[TreeInterface]
     dropped: DropReason | None
 
 
@@ -64,7 +64,7 @@ class Forwarder:
         self,
         context: RouterContext,
         versions: Versions,
-        fib: ForwardingTable,
+        fib: Fib,
         unicast: UnicastForwarder,
         traces: Traces,
         sent: SentPackets,
@@ -245,7 +245,7 @@ class Forwarder:
         ]
         if wanted and packet.hops >= MAX_HOPS:
             return self._dropped(DropReason.TOO_MANY_HOPS)
-        sent: list[Interface] = []
+        sent: list[TreeInterface] = []
         for branch in wanted:
             if branch.link is not None:
                 onward = _packet_to(branch, packet)
@@ -258,7 +258,7 @@ class Forwarder:
         retried = self._retry(packet, content, matches)
         return SendResult([*sent, *retried.sent], retried.dropped)
 
-    def _is_wanted(self, branch: Interface, packet: Packet, content: Content, matches: Matches) -> bool:
+    def _is_wanted(self, branch: TreeInterface, packet: Packet, content: Content, matches: Matches) -> bool:
         if packet.durable is not None:
             if not branch.to.behind.isdisjoint(packet.durable.homes):
                 return True
@@ -306,7 +306,7 @@ class Forwarder:
             self._unicast.send(report)
 
 
-def _packet_to(branch: Interface, packet: Packet) -> Packet:
+def _packet_to(branch: TreeInterface, packet: Packet) -> Packet:
     return Packet(  # `replace` takes longer
         source=packet.source,
         incarnation=packet.incarnation,

@@ -52,7 +52,7 @@ class SideKey(NamedTuple):
     side: bytes
 
 
-class Interface(NamedTuple):
+class TreeInterface(NamedTuple):
     """The interface to a neighbour on a tree."""
 
     to: TreeLink
@@ -70,7 +70,7 @@ class Matches(NamedTuple):
     durable: Sequence[int] = ()  # durable subscriptions
 
 
-class ForwardingTable:
+class Fib:
     """The interfaces of one router, for messages or for requests.
 
     Local interfaces are identified by the subscriber and an id that it chose, those to neighbours by a link of a tree.
@@ -86,7 +86,7 @@ class ForwardingTable:
         self._retired: set[int] = set()  # links of clients that have left, whose filters are being removed
         self._listeners: dict[tuple[int, int], None] = {}  # clients that receive what the initial predicate matches
         self._streams: dict[SideKey, Hashable] = {}  # open ones, by the side that they announce
-        self._interfaces: dict[int, tuple[TreeView, list[Interface]]] = {}  # by the identity of a tree
+        self._interfaces: dict[int, tuple[TreeView, list[TreeInterface]]] = {}  # by the identity of a tree
         self.generation = 0  # of the interfaces to neighbours
         self.size = 0  # bytes of all local filters
 
@@ -134,7 +134,7 @@ class ForwardingTable:
         changed, self._slots.changed = self._slots.changed, set()
         return changed
 
-    def interfaces(self, tree: TreeView) -> list[Interface]:
+    def interfaces(self, tree: TreeView) -> list[TreeInterface]:
         """Return the interfaces to the neighbours on a tree."""
         known = self._interfaces.get(id(tree))
         if known is None:
@@ -174,10 +174,10 @@ class ForwardingTable:
         own = (len(by_id) for who, by_id in self._local.items() if who is not InternalSubscriber.INITIAL)
         return sum(own) + len(self._listeners)
 
-    def _interface(self, link: TreeLink) -> Interface:
+    def _interface(self, link: TreeLink) -> TreeInterface:
         streams = self._streams_behind(link)
         sources = None if streams is None else sum({self.aggregation.bit(stream) for stream in streams})
-        return Interface(link, self._links.by_session(link.session), sources)
+        return TreeInterface(link, self._links.by_session(link.session), sources)
 
     def _streams_behind(self, link: TreeLink) -> list[Hashable] | None:
         """Return the streams that together announce the side behind a link; None if they lack some of its nodes.

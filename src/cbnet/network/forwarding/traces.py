@@ -27,11 +27,11 @@ from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
 from cbnet.network.forwarding.forwarding_table import (
-    ForwardingTable,
-    Interface,
+    Fib,
     InternalSubscriber,
     Matches,
     Subscriber,
+    TreeInterface,
     predicate_of,
 )
 from cbnet.network.link.context import RouterContext
@@ -76,7 +76,7 @@ class _Trace:
 class Traces:
     """The running traces of this router's clients, and its reports on the packets of any trace."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, fib: ForwardingTable) -> None:
+    def __init__(self, context: RouterContext, links: LinkTable, fib: Fib) -> None:
         self._context = context
         self._links = links
         self._fib = fib
@@ -168,10 +168,10 @@ class Traces:
             for name, each in ordered
         ]
 
-    def _tree_branches(self, step: TraceStep) -> Sequence[Interface]:
+    def _tree_branches(self, step: TraceStep) -> Sequence[TreeInterface]:
         return () if step.tree is None else self._fib.interfaces(step.tree)
 
-    def _reasons(self, step: TraceStep, branch: Interface, *, is_sent: bool) -> list[str]:
+    def _reasons(self, step: TraceStep, branch: TreeInterface, *, is_sent: bool) -> list[str]:
         """Return the filter of a side that matches, or the nearest misses, or the reason why neither applies."""
         if branch.to.neighbour == step.came_from and not is_sent:
             return [CAME_FROM_THERE]
@@ -186,7 +186,7 @@ class Traces:
             return [_short(f"hypothetical subscriber at {step.mark.at}" if filter is None else str(filter))]
         return nearest_misses(step.content, [("", predicate)])
 
-    def _predicate(self, branch: Interface) -> Predicate:
+    def _predicate(self, branch: TreeInterface) -> Predicate:
         """Return the predicate of the side behind a branch, as far as it is searched."""
         filters = self._fib.filters(branch.to)
         return Predicate(filter_from_bytes(each) for each in sorted(filters)[: _MAX_EXPLAINED + 1])
@@ -258,7 +258,7 @@ class TraceStep(NamedTuple):
     mark: TraceMark
     content: Content
     came_from: str
-    sent: Sequence[Interface]  # of this tree, or of the one that the packet was committed to again
+    sent: Sequence[TreeInterface]  # of this tree, or of the one that the packet was committed to again
     dropped: DropReason | None
     matches: Matches
     domains: Mapping[int, str]  # domains that it was passed to: their networks, by the side of the gateway

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.network.forwarding.forwarding_table import ForwardingTable
+from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.link import Link
@@ -56,7 +56,7 @@ class Holders:
         self,
         context: RouterContext,
         links: LinkTable,
-        fib: ForwardingTable,
+        fib: Fib,
         *,
         on_reply: Callable[[ReplyFrame], None],
         on_no_item: Callable[[Request], None],

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, Interface
+from cbnet.network.forwarding.forwarding_table import Fib, TreeInterface
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.link import Link
@@ -40,7 +40,7 @@ class PullRouter:
         context: RouterContext,
         links: LinkTable,
         versions: Versions,
-        fib: ForwardingTable,
+        fib: Fib,
         unicast: UnicastForwarder,
     ) -> None:
         self._context = context
@@ -149,7 +149,7 @@ class PullRouter:
         else:
             self._give_up(request, "no other router offers it" if request.tried else "no router offers it")
 
-    def _forward(self, request: Request, branch: Interface) -> None:
+    def _forward(self, request: Request, branch: TreeInterface) -> None:
         me, neighbour = self._context.name, branch.to.neighbour
         verb = "may offer" if branch.sources is None else "offers"
         forward = with_step(request, me, f"sent toward {neighbour}, whose side {verb} it")
@@ -171,7 +171,7 @@ class PullRouter:
         self.requesters.record_steps(request)
         self._context.outbox.send(link, request)
 
-    def _next_branch(self, request: Request) -> Interface | None:
+    def _next_branch(self, request: Request) -> TreeInterface | None:
         """Return the smallest side that offers the item and was not visited."""
         tree = self._versions.newest.tree(request.tree, request.source)
         if tree is None:

@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from cbnet.language.syntax.byte_form import filter_from_bytes
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber, Subscriber
+from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber, Subscriber
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
@@ -54,7 +54,7 @@ class Inquiries:
         context: RouterContext,
         links: LinkTable,
         versions: Versions,
-        fib: ForwardingTable,
+        fib: Fib,
         unicast: UnicastForwarder,
         status: Callable[[], Status],
     ) -> None:

@@ -29,7 +29,7 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
 from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
 from cbnet.network.forwarding.forwarder import Forwarder
-from cbnet.network.forwarding.forwarding_table import ForwardingTable
+from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import Action, RouterContext
@@ -86,8 +86,8 @@ class Router:
         self._unicast = UnicastForwarder(context, self.versions, self.links)
         self._own_links = OwnLinks(context, self.links)
         self._link_records = LinkRecords(context, self.links, self.database, self._own_links)
-        self.fib = ForwardingTable(self.links, self.versions)
-        self.offer_fib = ForwardingTable(self.links, self.versions)  # of requests
+        self.fib = Fib(self.links, self.versions)
+        self.offer_fib = Fib(self.links, self.versions)  # of requests
         self.announcements = announcements = Announcements(
             context, self.links, self.database, self.versions, self.fib, self.offer_fib, data
         )

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from cbnet.language.syntax.byte_form import filters_digest
 from cbnet.network.announce.subscriptions import OWN_SOURCES
-from cbnet.network.forwarding.forwarding_table import ForwardingTable
+from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.linkstate.versions import Versions
@@ -118,9 +118,7 @@ _MAX_PAGE_BYTES = 1 << 18
 class TableReport:
     """The tables of one router."""
 
-    def __init__(
-        self, context: RouterContext, versions: Versions, fib: ForwardingTable, offer_fib: ForwardingTable
-    ) -> None:
+    def __init__(self, context: RouterContext, versions: Versions, fib: Fib, offer_fib: Fib) -> None:
         self._context = context
         self._versions = versions
         self._fibs = fib, offer_fib

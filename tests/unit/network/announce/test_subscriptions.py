@@ -5,11 +5,11 @@ from support.memory_networks import content, encoded
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes, predicate_to_bytes
 from cbnet.network.announce.subscriptions import SLICE, OwnSource, Subscriptions
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, InternalSubscriber
+from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber
 
 
 def subscriptions(*said):
-    new = Subscriptions(ForwardingTable(None, None))  # no neighbours
+    new = Subscriptions(Fib(None, None))  # no neighbours
     for link, id, text in said:
         new.set(link, id, predicate_to_bytes(text))
     return new

@@ -1,6 +1,6 @@
 import json
 
-from cbnet.network.forwarding.forwarding_table import ForwardingTable, Matches
+from cbnet.network.forwarding.forwarding_table import Fib, Matches
 
 SHORT = ("--topology", "ring:5", "--hours", 0.02)
 
@@ -25,7 +25,7 @@ def test_bench_month_shows_it_to_people(cbnet, monkeypatch):
 
 
 def test_what_is_missed_ends_with_code_1(cbnet, monkeypatch):
-    monkeypatch.setattr(ForwardingTable, "match", lambda *_: Matches({}, [], False, 0))
+    monkeypatch.setattr(Fib, "match", lambda *_: Matches({}, [], False, 0))
     outcome = cbnet("bench", "month", *SHORT, "--trees", "1")
     assert outcome.code == 1
     assert ", lost: " in outcome.out
