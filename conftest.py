@@ -75,14 +75,15 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take long, and spread those that wait for routers among the rest.
+    """Begin with the files that take long, and spread those that wait for routers among the next two thirds.
 
-    Several that wait at the same time would leave processors idle.
+    Several that wait at the same time, or the last ones, would leave processors idle.
     """
     files = list(dict.fromkeys(item.path for item in items))
     waiting = [file for file in files if "network" in file.parts and "unit" not in file.parts]
     others = [file for file in files if file not in waiting]
     place = {file: rank / len(group) for group in (waiting, others) for rank, file in enumerate(group)}
+    place.update((file, place[file] * 2 / 3) for file in waiting)
     items.sort(key=lambda item: (item.get_closest_marker("long") is None, place[item.path]))
 
 

@@ -6,7 +6,6 @@ import pytest
 
 import cbnet_lab.bench.network.throughput as bench
 import cbnet_lab.faults.failures as failures
-import cbnet_lab.faults.failures as parts
 from cbnet import Message, parse
 from cbnet_lab.bench.network.traffic import DeliveryCheck, ExpectedDeliveries
 from cbnet_lab.bench.plans import NetworkBenchPlan
@@ -64,7 +63,7 @@ def test_inexact_delivery_is_exit_code_1(cbnet, monkeypatch):
 
 def shorten_failures(monkeypatch):
     for module, name, value in (
-        (parts, "START_S", 1.0), (parts, "PAUSE_S", 3.0), (parts, "ROUTERS", 2),
+        (failures, "START_S", 1.0), (failures, "PAUSE_S", 3.0), (failures, "ROUTERS", 2),
         (failures, "_END_S", 1.0), (failures, "_RATE", 200.0),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)

@@ -106,11 +106,11 @@ def test_broken_part_is_found(monkeypatch, run, part, name, broken, kinds):
 @pytest.mark.parametrize(
     ("part", "broken", "first"),
     [
-        (Aggregation, {"take": forget_covered_filters}, 94),
-        (Fib, {"_streams_behind": use_no_other_side}, 93),  # the unknown of a new tree counts as not wanted
-        (Forwarder, {"_retry": lambda self, *_: self._dropped(DropReason.LINK_CLOSED)}, 202),
-        (Announcer, {"_end": Announcer._release}, 132),  # the neighbour is not told that a stream has ended
-        (Incoming, {"acknowledged": lambda self: self.sequence, "stampable": lambda self, *_: self.sequence}, 90),
+        (Aggregation, {"take": forget_covered_filters}, 90),
+        (Fib, {"_streams_behind": use_no_other_side}, 97),  # the unknown of a new tree counts as not wanted
+        (Forwarder, {"_retry": lambda self, *_: self._dropped(DropReason.LINK_CLOSED)}, 271),
+        (Announcer, {"_end": Announcer._release}, 123),  # the neighbour is not told that a stream has ended
+        (Incoming, {"acknowledged": lambda self: self.sequence, "stampable": lambda self, *_: self.sequence}, 99),
     ],
     ids=["covered", "unknown side", "retry", "end", "early acknowledgement"],
 )
