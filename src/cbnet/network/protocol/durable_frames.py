@@ -22,7 +22,7 @@ from cbnet.network.protocol.fields import (
     Payload,
     PredicateText,
     Reason,
-    Registration,
+    RegistrationFrame,
     Seconds,
     Tags,
     UnicastFrame,
@@ -143,7 +143,7 @@ class DurableSubscribe(Frame, tag=70):
     is_restored: bool = False  # sent again on a new connection: the limits may have changed meanwhile
 
 
-class Replay(Registration, tag=76):
+class Replay(RegistrationFrame, tag=76):
     """Subscribe to the messages of a router's history, and to those that it will get, in the order of offsets."""
 
     window: Window

@@ -126,7 +126,7 @@ class UnicastFrame(Frame):
     hops: Hops
 
 
-class Registration(Frame):
+class RegistrationFrame(Frame):
     """A predicate that a client registers, or replaces, by its id."""
 
     id: Number

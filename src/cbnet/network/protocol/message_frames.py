@@ -23,7 +23,7 @@ from cbnet.network.protocol.fields import (
     PredicateText,
     Reason,
     Registered,
-    Registration,
+    RegistrationFrame,
     Tags,
     Texts,
     TreeNumber,
@@ -72,7 +72,7 @@ class Packet(Frame, tag=10):
 # --- client to router
 
 
-class Subscribe(Registration, tag=20):
+class Subscribe(RegistrationFrame, tag=20):
     """Register a subscription, or replace the one with this id."""
 
     is_initial: bool = False  # subscribe to deliveries to the node's initial predicate instead

@@ -22,7 +22,7 @@ from cbnet.network.protocol.fields import (
     Part,
     Payload,
     Registered,
-    Registration,
+    RegistrationFrame,
     RequestBytes,
     Seconds,
     Tags,
@@ -106,7 +106,7 @@ class NoItem(UnicastFrame, tag=16):
 # --- client to router
 
 
-class OfferFrame(Registration, tag=26):
+class OfferFrame(RegistrationFrame, tag=26):
     """Register an offer to answer matching requests, or replace the one with this id."""
 
 
