@@ -24,6 +24,7 @@ from uuid import uuid4
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from cbnet.errors import CbnetError, InputError
@@ -62,6 +63,7 @@ from cbnet.pipeline.spark.results import read_manifest, write_manifest
 from cbnet.pipeline.spark.session import require_classic
 
 CHECKPOINT = "_checkpoint"
+_LATE = "Python worker failed to connect back"  # of Spark: 10 s, without a setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,24 +139,30 @@ class MatchStream:
         rows = self._rows()
         writer = rows.writeStream.foreachBatch(self._match).option("checkpointLocation", self._checkpoint)
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{every} seconds")
-        query = writer.start()
-        try:
-            self._wait(query)
-        except KeyboardInterrupt:
-            pass  # the usual end of a stream
-        finally:
-            query.stop()
+        query = self._follow(writer)
         self._source = _source_counters(query)
         return self._summary(monotonic() - started)
 
-    def _wait(self, query: StreamingQuery) -> None:
-        try:
-            while not query.awaitTermination(1):
-                pass
-        except StreamingQueryException as error:
-            if self._failure is not None:
-                raise self._failure from None
-            raise failure("the stream", error) from error
+    def _follow(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Run the query to its end or until interrupted; start it once more if Spark did not wait for its process."""
+        is_second = False
+        while True:
+            query = writer.start()
+            try:
+                while not query.awaitTermination(1):
+                    pass
+                return query
+            except KeyboardInterrupt:
+                return query  # the usual end of a stream
+            except StreamingQueryException as error:
+                if self._failure is not None:
+                    raise self._failure from None
+                if is_second or _LATE not in str(error):
+                    raise failure("the stream", error) from error
+            finally:
+                query.stop()
+            self._remark("a process of Spark took more than 10 s to start: the stream is started once more")
+            is_second = True
 
     def _match(self, rows: DataFrame, batch: int) -> None:
         """Match a micro-batch; overwrite its folder, which an earlier attempt may have left."""

@@ -259,8 +259,25 @@ def test_error_without_the_kafka_package_names_it(spark, folders):
         MatchStream(spark, job, str(folders / "out")).run(once=True)
 
 
-def test_messages_of_a_live_network_are_matched(spark, folders):
+START_LATE = """
+import os, pathlib, sys, time
+if "pyspark.sql.streaming.python_streaming_source_runner" in sys.orig_argv:
+    try:
+        pathlib.Path({late!r}).unlink()
+    except FileNotFoundError:
+        pass
+    else:
+        time.sleep(11)
+        os._exit(0)
+"""
+
+
+def test_messages_of_a_live_network_are_matched_although_a_process_of_spark_starts_late(spark, folders, monkeypatch):
     """What is taken, lost and does not fit is told at the end; what the predicate does not ask for never comes."""
+    remarks, late = [], folders / "late"
+    late.touch()
+    (folders / "sitecustomize.py").write_text(START_LATE.format(late=str(late)))
+    monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", str(folders))
     with ProcessNetwork([Settings("a")], []) as network, ThreadPoolExecutor() as pool:
         router = str(network.addresses["a"])
         job = StreamJob(
@@ -270,7 +287,7 @@ def test_messages_of_a_live_network_are_matched(spark, folders):
             schema="x int, file int",
             options={"router": router, "predicate": "x < 8"},
         )
-        running = pool.submit(MatchStream(spark, job, str(folders / "out")).run)
+        running = pool.submit(MatchStream(spark, job, str(folders / "out"), remark=remarks.append).run)
         try:
             with connect(router) as client:
                 wait_until(lambda: client.status().subscriptions or running.done())
@@ -285,6 +302,7 @@ def test_messages_of_a_live_network_are_matched(spark, folders):
         summary = running.result()
     assert (summary.records, summary.matches) == (9, 6)
     assert summary.source == {"taken": 9, "lost": 0, "misfits": 1}
+    assert remarks[0] == "a process of Spark took more than 10 s to start: the stream is started once more"
     assert sorted(whole_rows(spark, folders)) == [(0, -1), *((x, x * 10) for x in range(5))]
 
 
