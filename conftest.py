@@ -21,7 +21,7 @@ os.environ.setdefault("CBNET_TEST_SEED", "0" if os.environ.get("CI") else str(ra
 settings.register_profile(
     "cbnet",
     deadline=None,
-    max_examples=50,
+    max_examples=30,
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],  # they depend on speed and on chance
 )

@@ -7,4 +7,4 @@ def test_saturated_ring_delivers_everything_in_order_and_drops_nothing():
     outcome = saturate(routers=3, seconds=5)
     assert outcome.is_right, "\n".join(outcome.lines())
     assert outcome.longest_queue > 1 << 18  # more than a neighbour may send without credit
-    assert outcome.longest_answer < 30
+    assert outcome.longest_answer < 60

@@ -31,10 +31,10 @@ from cbnet_lab.bench.router.router_client import RouterClient
 from cbnet_lab.bench.router.wire_formats import FORMATS, CbnetFormat
 
 PAYLOAD = 1_000  # bytes
-DEAD = 10.0  # seconds of silence before a link is closed: the processors are busy
+DEAD = 60.0  # seconds of silence before a link is closed: the system may stop a router for 15, if much else is runnable
 KEEP_ALIVE = 1.0  # seconds between the pings of a client that only receives
 QUERY = 0.5  # seconds between two queries of the same router
-TIMEOUT = 30.0  # seconds for the answer to a query
+TIMEOUT = 90.0  # seconds for the answer to a query
 LINK_EVENTS = (Event.LINKS_FAILED, Event.LINKS_TOO_SLOW, Event.LINKS_SILENT)
 
 

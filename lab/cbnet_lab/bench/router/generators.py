@@ -32,13 +32,13 @@ _MAX_HEAD = 1 << 10  # bytes
 _STAMP = np.dtype(">u8")
 PROBE = Load(batch=1, channel="ZZ")
 _PROBE_INTERVAL = 0.002  # seconds between two messages of the probe
-_PROBE_TIMEOUT = 20.0  # timeout for the last messages of the probe, in seconds
+_PROBE_TIMEOUT = 60.0  # timeout for the last messages of the probe, in seconds
 _PAUSE = 0.0002  # poll interval of a publisher while the window is full, in seconds
-_STALL = 20.0  # seconds without a delivery
+_STALL = 60.0  # seconds without a delivery: a busy machine may not run a router for 15
 _DISCARD_EVERY = 16  # writes of a publisher on a link between two discards of received bytes
 _TICK = 0.002  # seconds without data after which a receiver checks all that arrived
 _SETTLE = 0.02  # seconds of silence after the last expected delivery, to catch surplus ones
-_QUIET = 10.0  # seconds without a delivery before the wait for missing ones ends
+_QUIET = 30.0  # seconds without a delivery before the wait for missing ones ends
 
 
 class DeliveryStream:
