@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from math import inf
 
 import msgspec
 
@@ -25,7 +24,7 @@ from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.linkstate.flooding import Flooding, RecordRequests
 from cbnet.network.linkstate.records import OwnRecord, RecordVersion, version_of
 from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.protocol.durable_frames import DurableName
@@ -123,8 +122,8 @@ class HomeRecords(Flooding[HomeRecord]):
             self.table.set(record)
         newest = self.table.get(context.name)
         self.own = OwnHomeRecord(context, newest)
-        # A home does not renew its record, so requests are not given up; a link that is up loses none.
-        super().__init__(context, links, self.table, None if queue is None else self.own, inf)
+        requests = RecordRequests(context.settings.silence, is_renewed=False)
+        super().__init__(context, links, self.table, None if queue is None else self.own, requests)
         self._unicast = unicast
         self._queue = queue
         self._is_complete = False
@@ -170,6 +169,11 @@ class HomeRecords(Flooding[HomeRecord]):
         self._check_completeness()
         if self._own is not None and self._own.must_supersede:
             self.announce()
+        for home, links in self._requests.overdue():
+            reason = (
+                "announced and not sent, so durable publishers at this router are not answered; restart the neighbour"
+            )
+            self._context.warn("home record missing", home=home, neighbour=self._links.name(links[0]), reason=reason)
 
     def _check_completeness(self) -> None:
         """Notify the neighbours once this router is complete."""

@@ -10,6 +10,7 @@ They differ in how a record is stored, in the neighbours from which it is accept
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
@@ -32,33 +33,36 @@ from cbnet.network.protocol.control_frames import RecordKind
 from cbnet.network.protocol.fields import MAX_ROUTERS
 from cbnet.network.protocol.frames import RecordEntry, RecordRequest, RecordSummary
 
-_MAX_ATTEMPTS = 8  # without an answer
+_MAX_ATTEMPTS = 8  # without an answer of one neighbour
 _MAX_REQUESTS = MAX_ROUTERS
 
 
 @dataclass
 class _Request:
-    sources: dict[int, RecordVersion] = field(default_factory=dict)  # by link; the one asked last is last
+    sources: dict[int, RecordVersion] = field(default_factory=dict)  # by link
     asked: float | None = None  # time
-    asked_link: int | None = None
-    attempts: int = 0
+    asked_link: int = -1
+    unanswered: Counter[int] = field(default_factory=Counter)  # attempts, by link
 
 
 class RecordRequests:
     """Requests for the records of which neighbours have newer versions.
 
     Several neighbours may have announced the same record. One is asked; another only if the first disconnects or does
-    not answer in time. After several attempts the request is given up: the owner renews its record, or it has expired
-    everywhere.
+    not answer in time. The one with the newest version is asked first, and again after all others: a version that
+    nobody has does not hide the record. After several attempts, what a neighbour has announced is ignored: the owner
+    renews its record, or it has expired everywhere. A record that its owner does not renew is requested from each
+    neighbour once, as a link that is up loses nothing, and is awaited from then on.
 
     If the record is accepted from its owner only, because that is a neighbour, only the owner is asked for it. If it
     has not announced that version itself, it thereby learns of it: either its record is on the way, or the version is
     forged, and the owner supersedes it.
     """
 
-    def __init__(self, retry: float) -> None:
-        """Initialise; retry: seconds until an unanswered request is sent again."""
+    def __init__(self, retry: float, *, is_renewed: bool = True) -> None:
+        """Initialise; retry: seconds until another neighbour is asked; is_renewed: whether owners renew records."""
         self._retry = retry
+        self._is_renewed = is_renewed
         self._requests: dict[str, _Request] = {}  # by owner
 
     def __len__(self) -> int:
@@ -83,6 +87,7 @@ class RecordRequests:
     def remove_link(self, link: int) -> None:
         """Remove a link as a source: its records are requested from other neighbours that have them."""
         for owner, request in list(self._requests.items()):
+            request.unanswered.pop(link, None)
             if request.sources.pop(link, None) is not None or request.asked_link == link:
                 request.asked = None
                 if not request.sources:
@@ -94,20 +99,43 @@ class RecordRequests:
         `links_to` returns the links to an owner from which alone its record is accepted.
         """
         for owner, request in list(self._requests.items()):
-            if request.asked is not None and now - request.asked < self._retry:
-                continue
-            request.attempts += request.asked is not None and request.asked_link in request.sources
-            if request.attempts == _MAX_ATTEMPTS:
+            if request.asked is not None:
+                if now - request.asked < self._retry:
+                    continue
+                self._note_silence(request)
+            if not request.sources:
                 del self._requests[owner]
                 continue
-            newest = reduce(_newer, request.sources.values())
-            sources = [link for link, version in request.sources.items() if version == newest]
             owner_links = links_to(owner)
-            link = next(link for link in (*sources, *owner_links) if link in (owner_links or sources))
-            if link in request.sources:
-                request.sources[link] = request.sources.pop(link)
-            request.asked, request.asked_link = now, link
-            yield link, entry_of(owner, newest)
+            link = _next_source(request, owner_links)
+            request.asked = now
+            if self._is_renewed or not request.unanswered[link]:
+                request.asked_link = link
+                newest = reduce(_newer, request.sources.values())
+                yield link, entry_of(owner, newest if owner_links else request.sources[link])
+
+    def _note_silence(self, request: _Request) -> None:
+        request.unanswered[request.asked_link] += 1
+        if self._is_renewed and request.unanswered[request.asked_link] >= _MAX_ATTEMPTS:
+            request.sources.pop(request.asked_link, None)
+
+    def overdue(self) -> Iterator[tuple[str, list[int]]]:
+        """Yield the owners whose records were not sent in time, with the links over which they were announced."""
+        for owner, request in self._requests.items():
+            if all(request.unanswered[link] for link in request.sources):
+                yield owner, [*request.sources]
+
+
+def _next_source(request: _Request, owner_links: Collection[int]) -> int:
+    """Return the link to ask: the one that was asked least; of several, the one with the newest version."""
+    links = [link for link in request.sources if link in owner_links or not owner_links]
+    return reduce(lambda one, other: other if _is_before(request, other, one) else one, links or owner_links)
+
+
+def _is_before(request: _Request, one: int, other: int) -> bool:
+    if request.unanswered[one] != request.unanswered[other] or one not in request.sources:
+        return request.unanswered[one] < request.unanswered[other]
+    return request.sources[one].is_newer(request.sources[other])
 
 
 def _newer(one: RecordVersion, other: RecordVersion) -> RecordVersion:
@@ -125,9 +153,9 @@ class Flooding(Generic[Record]):
         links: LinkTable,
         table: RecordTable[Record],
         own: OwnRecord | None,
-        retry: float,
+        requests: RecordRequests,
     ) -> None:
-        """Initialise; own: None if this router has no such record; retry: seconds before a record is requested again.
+        """Initialise; own: None if this router has no such record.
 
         Whatever another router forges in the name of this one, `own` supersedes it.
         """
@@ -135,7 +163,7 @@ class Flooding(Generic[Record]):
         self._links = links
         self._table: RecordTable[Record] = table
         self._own = own
-        self._requests = RecordRequests(retry)
+        self._requests = requests
         self._answered: set[tuple[int, str]] = set()  # link and owner of records sent back since the last tick
         self._summarised: set[int] = set()  # links over which a summary was received
         self._refused: dict[str, tuple[int, RecordVersion]] = {}  # by owner: records for which there was no room

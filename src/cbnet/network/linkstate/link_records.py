@@ -21,7 +21,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.flooding import Flooding
+from cbnet.network.linkstate.flooding import Flooding, RecordRequests
 from cbnet.network.linkstate.records import OwnRecord, RecordVersion, version_of
 from cbnet.network.logs import log
 from cbnet.network.protocol.frames import LinkField, LinkRecord, RecordRequest
@@ -105,7 +105,7 @@ class LinkRecords(Flooding[LinkRecord]):
     kind = "links"
 
     def __init__(self, context: RouterContext, links: LinkTable, database: Database, own: OwnLinks) -> None:
-        super().__init__(context, links, database, own, context.settings.retry)
+        super().__init__(context, links, database, own, RecordRequests(context.settings.retry))
         self._database = database
         self._own_links = own
         # Records of neighbours that, according to others, no longer have a link to this router; they are probed.

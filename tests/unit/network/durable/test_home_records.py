@@ -4,7 +4,7 @@ import msgspec
 from tests.support.durable_networks import DurableLab
 
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.protocol.frames import HomeRecord
+from cbnet.network.protocol.frames import HomeRecord, RecordEntry, RecordSummary
 
 DISK = 2.0  # seconds that a write takes
 
@@ -45,3 +45,26 @@ def test_a_build_that_tells_it_before_is_found(monkeypatch):
 
     monkeypatch.setattr(HomeRecords, "announce", announce)
     assert not is_safe(told_and_saved())
+
+
+def test_a_version_that_nobody_has_hides_no_home_and_is_reported(caplog):
+    net = DurableLab("a-b a-m b-c", silence=5.0)
+    net.client("c").subscribe_durable(1, "orders", "x > 0")
+    net.run(1)
+    for one, other in ("ab", "am"):
+        net.memory.cut(one, other)
+    net.kill("a")
+    net.memory.hosts["a"].disk = type(net.disks["a"])(net.memory)
+    liar = net.memory.router("m").durable.records
+    liar._summary = lambda: RecordSummary("homes", [RecordEntry("c", 9, 999)], True)
+    liar.request = lambda *_: None
+    net.memory.repair("a", "m")
+    net.start("a")
+    net.run(2)
+    net.memory.repair("a", "b")
+    net.run(8)
+    records = net.memory.router("a").durable.records
+    assert records.table.counts() == {"c": 1}
+    assert not records.is_synchronised  # a newer version may have more subscriptions: no receipt without them
+    lines = [line.members for line in caplog.records if line.getMessage() == "home record missing"]
+    assert {(line["home"], line["neighbour"]) for line in lines} == {("c", "m")}

@@ -91,6 +91,16 @@ def test_router_is_synchronised_when_it_has_what_its_neighbours_announced():
     assert router.records.is_synchronised
 
 
+def test_a_version_that_nobody_has_hides_no_record_from_a_router_that_starts():
+    router = three()
+    claimed = RecordSummary("links", [RecordEntry("x", 9, 999)])
+    assert links_of(router.say(1, claimed), RecordRequest) == [1]
+    assert links_of(router.say(2, RecordSummary("links", [RecordEntry("x", 1, 5)])), RecordRequest) == []
+    assert links_of(router.wait(1.1, answering=(1, 2, 3)), RecordRequest) == [2]
+    router.say(2, of_x())
+    assert router.database.version("x") == RecordVersion(5, 1)
+
+
 def test_summary_replaces_an_earlier_one():
     router = LinkRouter("a")
     router.greet(1, "b")

@@ -5,8 +5,8 @@ from cbnet.network.linkstate.flooding import RecordRequests
 from cbnet.network.linkstate.records import RecordVersion
 
 
-def wanted(*heard):
-    new = RecordRequests(retry=1.0)
+def wanted(*heard, **options):
+    new = RecordRequests(retry=1.0, **options)
     for link, sequence in heard:
         new.add(link, "a", RecordVersion(sequence, 1))
     return new
@@ -84,6 +84,34 @@ def test_it_is_given_up_after_some_attempts():
     assert asked[:8] == [[(1, 5)]] * 8
     assert asked[8:] == [[]] * 12
     assert not new
+
+
+def test_a_version_that_a_neighbour_does_not_send_hides_no_record_of_another():
+    new = wanted((1, 999), (2, 5))
+    assert [due(new, now) for now in (0.0, 1.0)] == [[(1, 999)], [(2, 5)]]
+    new.complete("a", RecordVersion(5, 1))
+    assert [due(new, float(now)) for now in range(2, 12)] == [[(1, 999)]] * 7 + [[]] * 3
+    assert not new
+
+
+def test_a_neighbour_that_sends_nothing_is_given_up_alone():
+    new = wanted((1, 999), (2, 5))
+    for now in range(20):
+        due(new, float(now))
+    new.add(3, "a", RecordVersion(6, 1))
+    assert due(new, 20.0) == [(3, 6)]
+
+
+def test_a_record_that_is_not_renewed_is_requested_of_each_neighbour_once_and_awaited():
+    new = wanted((1, 999), (2, 5), is_renewed=False)
+    assert [due(new, now) for now in (0.0, 0.5, 1.0)] == [[(1, 999)], [], [(2, 5)]]
+    assert not [*new.overdue()]
+    assert [due(new, float(now)) for now in range(2, 20)] == [[]] * 18
+    assert [*new.overdue()] == [("a", [1, 2])]
+    new.remove_link(1)
+    new.add(1, "a", RecordVersion(7, 1))  # a new summary
+    assert not [*new.overdue()]
+    assert due(new, 20.0) == [(1, 7)]
 
 
 def test_it_is_not_given_up_while_the_owner_answers():
