@@ -218,8 +218,9 @@ class HomeRecords(Flooding[HomeRecord]):
 
     def _record_acknowledgement(self, frame: HomeAck) -> None:
         version = version_of(frame)
-        if frame.incarnation == self._context.incarnation and not self._has_acknowledged(frame.router, version):
-            self._acknowledged[frame.router] = version  # not one made by another router or incarnation
+        is_own = frame.incarnation == self._context.incarnation and not version.is_newer(self.own.version)
+        if is_own and not self._has_acknowledged(frame.router, version):
+            self._acknowledged[frame.router] = version  # not one made by another router or incarnation, or not yet made
 
     # --- records of others
 

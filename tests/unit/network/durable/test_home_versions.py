@@ -10,7 +10,7 @@ from cbnet.network.announce.announcements import NO_DATA
 from cbnet.network.durable.journal import SaveHome
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import MAX_SEQUENCE
-from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeRecord, Subscribed
+from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeAck, HomeRecord, Subscribed
 from cbnet.network.protocol.wire import encode
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import TICK, Host
@@ -235,6 +235,20 @@ def test_the_acknowledgement_of_a_version_that_an_operator_made_confirms_no_subs
             raise AssertionError("not confirmed")
         assert ("", "two") in net.memory.router("b").durable.records.table.get("c").names
     assert orders == {True, False}
+
+
+def test_the_acknowledgement_of_a_version_that_is_not_made_yet_confirms_no_subscription():
+    net, _, carol = home_lab(1)
+    present = net.memory.router("c").durable.records.own.version
+    host = net.memory.hosts["b"]
+    for end in host.ends.values():
+        net.memory.send(end, HomeAck("c", 0, "a", incarnation(net, "c"), present.sequence + 1_000))
+    net.run(1)
+    net.memory.cut("a", "b", noticed_by=())
+    carol.subscribe_durable(2, "two", "y > 0", wait=2.0)
+    net.run(2.5)
+    (answer,) = [each for each in answers(carol, Subscribed) if each.id == 2]
+    assert (answer.is_confirmed, "a" in answer.missing) == (False, True)
 
 
 def inject(net, router, forged):
