@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -175,6 +175,22 @@ class TomlDocument:
         except InputError as error:
             self.note(at, error.problem, error.hint)
             return None
+
+    def table(self, at: Keys, build: Callable[[str, Any], T], hint: str) -> dict[str, T]:
+        """Return the results of a function for the members of a table, by name, after noting their mistakes."""
+        members = self.at(at)
+        if not isinstance(members, Mapping):
+            self.note(at, f"{at[-1]} must be a table", hint)
+            return {}
+        built = {name: self.build((*at, name), partial(build, name, value)) for name, value in members.items()}
+        return {name: each for name, each in built.items() if each is not None}
+
+    def only_table(self, key: str, read: Callable[[TomlDocument, Keys], T]) -> T:
+        """Return what a function reads from the only table of a file, or raise its mistakes."""
+        self.check_keys((), self.tables, (key,))
+        value = read(self, (key,))
+        self.finish()
+        return value
 
     def at(self, keys: Keys) -> Any:
         """Return the value at some keys; an empty table if there is none."""

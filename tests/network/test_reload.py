@@ -16,6 +16,7 @@ from cbnet import connect
 from cbnet.files import toml
 from cbnet.network import Tls
 from cbnet.network.errors import NetworkError, NotTrusted, Refused
+from cbnet.network.security.record_signatures import new_key_pair, public_key_line
 from cbnet.network.security.tokens import new_token
 from cbnet.network.service.process_network import free_ports
 
@@ -198,6 +199,40 @@ def test_neighbours_come_and_go(tmp_path):
         assert a.command("reload") == (0, "a: neighbours: removed b\n", "")
         wait_until(lambda: publisher.status().reachable == 1)
         assert (publisher.reconnects, subscriber.reconnects) == (0, 0)
+
+
+def test_keys_are_introduced_and_removed_without_a_restart(tmp_path):
+    pairs = {name: new_key_pair(name) for name in "ab"}
+
+    def list_keys(*names):
+        lines = [public_key_line(name, pairs[name].public) for name in names]
+        (tmp_path / "keys.toml").write_text("\n".join(["[public_keys]", *lines]))
+
+    b = Configured(tmp_path, "b", routers=["a"])
+    a = Configured(tmp_path, "a", neighbours={"b": b.address})
+    list_keys("a", "b")
+    with b.running(), a.running(), a.connect() as client:
+        for router in (a, b):
+            name = router.values["name"]
+            (tmp_path / f"{name}.key").write_text(pairs[name].private)
+            router.write(signing_key=f"{name}.key")
+            assert router.command("reload")[0] == 0
+        for router in (a, b):
+            router.write(public_keys="keys.toml")
+            name = router.values["name"]
+            assert router.command("reload") == (0, f"{name}: public_keys: added a, b\n", "")
+        wait_until(lambda: client.status().reachable == 2)
+        list_keys("a")
+        assert a.command("reload") == (0, "a: public_keys: removed b\n", "")
+        wait_until(lambda: client.status().reachable == 1)
+        (removed,) = a.events("record removed")
+        assert (removed["owner"], removed["reason"]) == ("b", "public_keys has no key of 'b'")
+        code, _, error = b.command("reload")
+        assert (code, "write the line b = " in error) == (1, True)
+        list_keys("a", "b")
+        assert a.command("reload")[0] == 0
+        wait_until(lambda: client.status().reachable == 2)
+        assert client.reconnects == 0
 
 
 def test_gateway_reloads_its_file(tmp_path):

@@ -3,10 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.link_networks import LinkNetwork
+from support.signing_routers import signatures
 
 from cbnet.network.linkstate.records import RecordVersion
 from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.protocol.frames import LinkField, LinkRecord
+from cbnet.network.security.access import Access
 
 # The owner is o; f, in the middle, forges.
 LINKS = "o-a a-b b-c c-d d-f f-a b-f"
@@ -130,3 +132,44 @@ def test_routers_agree_after_links_and_routers_have_come_and_gone(events, seed):
     net.run(6.0)
     for owner in net.routers:
         assert net.is_agreed(owner)
+
+
+# --- signed records
+
+
+def signed_network(links, seed):
+    starts = iter(range(1_000, 1_000_000, 1_000))  # of the routers, in milliseconds
+    return LinkNetwork(
+        links, seed, access=lambda name: Access(signatures=signatures(name, "oabcdf", first=next(starts)))
+    )  # fmt: skip
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(versions, neighbours), min_size=1, max_size=5), st.integers(0, 1000))
+def test_forged_records_change_nothing_at_any_time_if_records_are_signed(forgeries, seed):
+    net = signed_network(LINKS, seed)
+    before = {name: net.record(name, "o") for name in net.routers}
+    for version, links in forgeries:
+        net.inject("f", forged(version, links))
+        net.inject("f", signatures("f").sign(forged(version, links)))
+        net.deliver()
+        assert {name: net.record(name, "o") for name in net.routers} == before
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(0, 1000))
+def test_signed_records_of_earlier_incarnations_change_nothing_if_they_are_sent_again(replays, seed):
+    net = signed_network(LINKS, seed)
+    earlier = [net.routers["f"].database.record("o", net.now)]
+    for neighbour in "ab":  # o restarts, alone, with another link
+        net.kill("o")
+        net.run(0.2)
+        net.start("o")
+        net.connect("o", neighbour)
+        earlier.append(net.routers["o"].database.record("o", net.now))
+        net.run(1.0)
+    assert net.is_agreed("o")
+    for index in replays:
+        net.inject("f", earlier[index % (len(earlier) - 1)])
+        net.deliver()
+        assert net.is_agreed("o")

@@ -2,6 +2,7 @@
 
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableQuery, DurableReport
+from cbnet.network.security.access import OPEN_ACCESS
 from cbnet.network.simulation.durable_client import DurableMemoryClient
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
@@ -10,14 +11,15 @@ from cbnet.network.simulation.memory_network import MemoryNetwork
 class DurableLab:
     """A network in memory, with a disk for each router."""
 
-    def __init__(self, links, seed=1, *, is_fast=False, diskless=(), own=None, **settings):
-        """Initialise with links such as `a-b b-c`, or the name of a single router; own: settings of some routers."""
+    def __init__(self, links, seed=1, *, is_fast=False, diskless=(), own=None, access=None, **settings):
+        """Initialise with links such as `a-b b-c`, or the name of a single router; own, access: of some routers."""
         self.memory = MemoryNetwork(seed, is_fast=is_fast)
         pairs = [link.split("-") for link in links.split() if "-" in link]
         self.names = sorted({name for link in links.split() for name in link.split("-")})
         self.disks = {name: MemoryDisk(self.memory) for name in self.names if name not in diskless}
         for name in self.names:
-            self.memory.add(Settings(name, **{**settings, **(own or {}).get(name, {})}), disk=self.disks.get(name))
+            own_settings = Settings(name, **{**settings, **(own or {}).get(name, {})})
+            self.memory.add(own_settings, disk=self.disks.get(name), access=(access or {}).get(name, OPEN_ACCESS))
         for pair in pairs:
             self.memory.add_cable(*pair)
         self.clients = 0

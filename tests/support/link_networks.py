@@ -9,15 +9,16 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.link_records import LinkRecords, OwnLinks
 from cbnet.network.protocol.frames import Hello, LinkRecord, Ping, Pong, RecordRequest, RecordSummary
+from cbnet.network.security.access import OPEN_ACCESS
 
 
 class LinkRouter:
     """The part of a router that knows the topology."""
 
-    def __init__(self, name="a", incarnation=100, **settings):
+    def __init__(self, name="a", incarnation=100, access=OPEN_ACCESS, **settings):
         self.context = RouterContext(Settings(name, **settings), incarnation)
         self.database = Database(self.context.settings.lifetime)
-        self.links = LinkTable(self.context)
+        self.links = LinkTable(self.context, access)
         self.own = OwnLinks(self.context, self.links)
         self.records = LinkRecords(self.context, self.links, self.database, self.own)
         self.context.clock.advance(0.0)
@@ -87,9 +88,10 @@ def hello_of(name, incarnation=1, link=1, *, low=5, high=5, role="router", netwo
 class LinkNetwork:
     """Routers in memory; frames arrive in order on each link, and in random order otherwise."""
 
-    def __init__(self, links, seed=0, **settings):
-        """Create routers linked as in `a-b b-c`."""
+    def __init__(self, links, seed=0, *, access=lambda _: OPEN_ACCESS, **settings):
+        """Create routers linked as in `a-b b-c`; access: returns the access rules of a router."""
         self._random = random.Random(seed)
+        self._access = access
         self._settings = settings
         self.now = 0.0
         self.routers = {}
@@ -107,7 +109,7 @@ class LinkNetwork:
     def start(self, name, *, key=None, incarnation=None):
         """Start a router; `key` identifies it in the test if its name does not."""
         incarnation = self._random.randrange(1 << 63) if incarnation is None else incarnation
-        router = self.routers[key or name] = LinkRouter(name, incarnation, **self._settings)
+        router = self.routers[key or name] = LinkRouter(name, incarnation, self._access(name), **self._settings)
         router.context.clock.advance(self.now)
         return router
 

@@ -26,7 +26,8 @@ _COMMANDS = {
     "Rules and messages": {name: f"rules.{name}" for name in ("check", "covers", "match", "compile", "inspect")},
     "Network": {name: f"network.{name}" for name in ("up", "top", "sub", "pub", "trace", "offer", "request")},
     "Operation": {
-        name: f"operation.{name}" for name in ("router", "gateway", "reload", "verify", "health", "token", "durable")
+        name: f"operation.{name}"
+        for name in ("router", "gateway", "reload", "verify", "health", "token", "keypair", "durable")
     },
     "Shell": {"completion": "completion"},
     "Spark": {"pipeline": "pipeline.pipeline", "spark": "pipeline.spark"},

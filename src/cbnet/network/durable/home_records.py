@@ -19,6 +19,7 @@ from functools import partial
 
 import msgspec
 
+from cbnet.errors import InputError
 from cbnet.network.durable.home_table import HomeTable, is_empty
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
@@ -30,6 +31,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.protocol.durable_frames import DurableName
 from cbnet.network.protocol.fields import MAX_HOMES
 from cbnet.network.protocol.frames import HomeAck, HomeRecord, RecordRequest, RecordSummary
+from cbnet.network.security.record_signatures import PUBLIC_KEYS
 
 _decoder = msgspec.msgpack.Decoder(HomeRecord)
 ALONE = 3.0  # seconds after its start for which a router waits for a neighbour that knows all homes
@@ -38,8 +40,8 @@ ALONE = 3.0  # seconds after its start for which a router waits for a neighbour 
 class OwnHomeRecord(OwnRecord):
     """The durable subscriptions of one router that are on disk, and its history."""
 
-    def __init__(self, context: RouterContext, saved: HomeRecord | None) -> None:
-        super().__init__(context, context.settings.retry, None if saved is None else version_of(saved))
+    def __init__(self, context: RouterContext, links: LinkTable, saved: HomeRecord | None) -> None:
+        super().__init__(context, links, context.settings.retry, None if saved is None else version_of(saved))
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
         self._newest = saved  # even if it is not on disk yet
@@ -50,9 +52,11 @@ class OwnHomeRecord(OwnRecord):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the newest version differs from the current durable subscriptions and history."""
+        """Whether the newest version differs from the current durable subscriptions and history, or has another key."""
         own = self._newest
-        return own is None or own.names != self._all_names() or {*own.filters} != self.all_filters()
+        if own is None or own.names != self._all_names() or {*own.filters} != self.all_filters():
+            return True
+        return self._sign(own) != own
 
     @property
     def has_other_address(self) -> bool:
@@ -96,7 +100,8 @@ class OwnHomeRecord(OwnRecord):
         sequence, incarnation = self._advance()
         self._originated = self._context.now
         names, filters = self._all_names(), sorted(self.all_filters())
-        self._newest = HomeRecord(self._context.name, incarnation, sequence, self.address, names, filters)
+        record = HomeRecord(self._context.name, incarnation, sequence, self.address, names, filters)
+        self._newest = self._sign(record)
         return self._newest
 
     def _note_foreign(self, neighbour: str, version: RecordVersion) -> None:
@@ -121,7 +126,7 @@ class HomeRecords(Flooding[HomeRecord]):
         for record in map(_decoder.decode, saved.values()):
             self.table.set(record)
         newest = self.table.get(context.name)
-        self.own = OwnHomeRecord(context, newest)
+        self.own = OwnHomeRecord(context, links, newest)
         requests = RecordRequests(context.settings.silence, is_renewed=False)
         super().__init__(context, links, self.table, None if queue is None else self.own, requests)
         self._unicast = unicast
@@ -130,6 +135,7 @@ class HomeRecords(Flooding[HomeRecord]):
         self._complete_links: set[int] = set()  # to neighbours that are complete
         # version of the own record on the disk of each router
         self._acknowledged = {} if newest is None else {context.name: version_of(newest)}
+        super().review()
 
     # --- completeness
 
@@ -158,6 +164,12 @@ class HomeRecords(Flooding[HomeRecord]):
         """Handle a home record."""
         super().record(link, frame)
         self._check_completeness()
+
+    def review(self) -> None:
+        """Remove the records of others that are refused by now, and sign the own one: the keys have changed."""
+        super().review()
+        if self._own is not None:
+            self.announce()
 
     def _link_closed(self, link: Link) -> None:
         super()._link_closed(link)
@@ -225,10 +237,16 @@ class HomeRecords(Flooding[HomeRecord]):
     # --- records of others
 
     def forget(self, owner: str) -> bool:
-        """Replace the record of another home with an empty one; return whether there was one."""
+        """Replace the record of another home with an empty one; return whether there was one.
+
+        Where records must be signed, only their owners can replace them.
+        """
         record = self.table.get(owner)
         if record is None or is_empty(record):
             return False
+        if self._signatures.are_required:
+            hint = f"remove the key of {owner} from {PUBLIC_KEYS} at all routers, and reload them"
+            raise InputError(f"only {owner} can sign that it has no durable subscriptions any more", hint=hint)
         sequence, incarnation = version_of(record).next(self._context.incarnation)
         empty = HomeRecord(owner, incarnation, sequence, "", [], [])  # always the same, so its version has one content
         self.table.install(empty, self._context.now)

@@ -103,11 +103,17 @@ class HomeTable(RecordTable[HomeRecord]):
             self._empty[owner] = None
         return self._trim()
 
+    def remove(self, owner: str, _: float = 0.0) -> None:
+        """Remove a record, also from the disk."""
+        filters = set(self._records.pop(owner).filters)
+        self._table.remove_tests(owner, [*map(tests_from_bytes, filters)])
+        self._empty.pop(owner, None)
+        if self._queue is not None:
+            self._queue.add(DropHome(owner))
+
     def _trim(self) -> list[str]:
         dropped: list[str] = []
         while len(self._empty) > MAX_EMPTY:
             dropped.append(next(iter(self._empty)))
-            del self._records[dropped[-1]], self._empty[dropped[-1]]
-            if self._queue is not None:
-                self._queue.add(DropHome(dropped[-1]))
+            self.remove(dropped[-1])
         return dropped

@@ -39,6 +39,7 @@ class Event(StrEnum):
     RECORDS_SECOND_HAND = "records_second_hand"
     RECORDS_EXPIRED = "records_expired"
     RECORDS_SUPERSEDED = "records_superseded"
+    RECORDS_REFUSED = "records_refused"
     CONFIRMED = "confirmed"
     CONFIRMED_MS = "confirmed_ms"
     UNCONFIRMED = "unconfirmed"

@@ -86,9 +86,13 @@ class Database(RecordTable[LinkRecord]):
         expired = [owner for owner, born in self._born.items() if now - born > self._lifetime]
         entries = [entry_of(owner, version_of(self._records[owner])) for owner in expired]
         for owner in expired:
-            del self._records[owner], self._born[owner]
-            self._change(now)
+            self.remove(owner, now)
         return entries
+
+    def remove(self, owner: str, now: float) -> None:
+        """Remove the record of an owner."""
+        del self._records[owner], self._born[owner]
+        self._change(now)
 
     def _change(self, now: float) -> None:
         self.topology += 1

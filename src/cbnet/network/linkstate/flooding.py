@@ -6,10 +6,14 @@ lacks (`RecordRequest`). A further summary replaces the one before.
 
 There are two kinds of records, links and homes, with the same rules for versions, requests and the owner's own record.
 They differ in how a record is stored, in the neighbours from which it is accepted, and in what follows.
+
+Where records must be signed, those that are not are neither stored nor forwarded, and a router believes only a record
+itself: what others merely announce of its own record is requested first, and supersedes nothing.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -23,15 +27,16 @@ from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.records import (
     InstallOutcome,
     OwnRecord,
-    Record,
     RecordTable,
     RecordVersion,
     entry_of,
     version_of,
 )
+from cbnet.network.logs import log
 from cbnet.network.protocol.control_frames import RecordKind
 from cbnet.network.protocol.fields import MAX_ROUTERS
-from cbnet.network.protocol.frames import RecordEntry, RecordRequest, RecordSummary
+from cbnet.network.protocol.frames import Record, RecordEntry, RecordRequest, RecordSummary
+from cbnet.network.security.record_signatures import RecordSignatures
 
 _MAX_ATTEMPTS = 8  # without an answer of one neighbour
 _MAX_REQUESTS = MAX_ROUTERS
@@ -81,6 +86,14 @@ class RecordRequests:
         request = self._requests.get(owner)
         if request is not None:
             request.sources = {link: each for link, each in request.sources.items() if each.is_newer(version)}
+            if not request.sources:
+                del self._requests[owner]
+
+    def reject(self, link: int, owner: str) -> None:
+        """Remove a neighbour as a source of one record: what it has sent was refused."""
+        request = self._requests.get(owner)
+        if request is not None and request.sources.pop(link, None) is not None:
+            request.asked = None
             if not request.sources:
                 del self._requests[owner]
 
@@ -211,28 +224,63 @@ class Flooding(Generic[Record]):
         self._summarised.add(link)
         for entry in frame.entries:
             owner, version = entry.owner, version_of(entry)
-            if self._is_own(entry):
+            if self._is_own(entry) and not self._signatures.are_required:
                 self._supersede(link, entry)
+            elif not self._signatures.may_own(owner):
+                continue  # its record would be refused
             elif self._table.lacks(owner, version) and not self._requests.add(link, owner, version):
                 self._summarised.discard(link)  # too many: do not count as synchronised
 
     def request(self, link: int, frame: RecordRequest) -> None:
-        """Send a neighbour the records that it requests."""
+        """Send a neighbour the records that it requests; if it names none, a new summary."""
+        if not frame.entries:
+            self.greet(link)
         for entry in frame.entries:
-            if self._is_own(entry) and self._supersede(link, entry):
+            if self._is_own(entry) and not self._signatures.are_required and self._supersede(link, entry):
                 continue  # all neighbours get the new version
             record = self._table.record(entry.owner, self._context.now)
             if record is not None:
                 self._context.outbox.send(link, record)
 
     def record(self, link: int, frame: Record) -> None:
-        """Handle a record."""
-        if not self._is_own(frame):
-            self._install(link, frame)
-        elif not self._supersede(link, frame):
-            self._answer(link, frame)
+        """Handle a record, unless it is refused for its signature."""
+        problem = self._signatures.problem(frame) if self._signatures.are_required and self._is_news(frame) else ""
+        if problem:
+            self._context.counters[Event.RECORDS_REFUSED] += 1
+            neighbour = self._links.name(link)
+            self._context.warn("record refused", kind=self.kind, owner=frame.owner, neighbour=neighbour, reason=problem)
+            self._requests.reject(link, frame.owner)
+            return
+        if self._is_own(frame):
+            self._requests.complete(frame.owner, version_of(frame))
+        self._receive(link, frame)
+
+    def review(self) -> None:
+        """Remove the records of others that are refused by now, and request others: the keys have changed."""
+        for record in [each for each in self._table if each.owner != self._context.name]:
+            problem = self._signatures.problem(record)
+            if problem:
+                self._context.counters[Event.RECORDS_REFUSED] += 1
+                log(logging.WARNING, "record removed", kind=self.kind, owner=record.owner, reason=problem)
+                self._table.remove(record.owner, self._context.now)
+        self._context.outbox.send_all(self._links.routers(), RecordRequest(self.kind, []))
 
     # --- internals
+
+    @property
+    def _signatures(self) -> RecordSignatures:
+        return self._links.access.signatures
+
+    def _is_news(self, record: Record) -> bool:
+        """Return whether a record can change anything here: signatures of others need not be verified."""
+        return self._table.lacks(record.owner, version_of(record)) or self._table.contradicts(record)
+
+    def _receive(self, link: int, record: Record) -> None:
+        """Handle an accepted record."""
+        if not self._is_own(record):
+            self._install(link, record)
+        elif not self._supersede(link, record):
+            self._answer(link, record)
 
     def _link_closed(self, link: Link) -> None:
         self._summarised.discard(link.id)

@@ -3,8 +3,9 @@
 Every router adds to the age of a record that it receives. Otherwise a record about to expire could circulate for ever:
 a router that has just expired it would accept it as new.
 
-A router accepts the records of a neighbour only from that neighbour, which sends them over all its links: a record
-forged by a third router does not separate two neighbours. A newer version held by a third router is remembered:
+Unless records must be signed, a router accepts those of a neighbour only from that neighbour, which sends them over all
+its links: a record forged by a third router does not separate two neighbours. A newer version held by a third router is
+remembered:
 
     the owner is notified        it supersedes a forged version; a genuine one is already on its way
     the owner stops answering    the record is requested from the routers that have it
@@ -42,8 +43,7 @@ class OwnLinks(OwnRecord):
     """
 
     def __init__(self, context: RouterContext, links: LinkTable) -> None:
-        super().__init__(context, _SUPERSEDE_INTERVAL)
-        self._links = links
+        super().__init__(context, links, _SUPERSEDE_INTERVAL)
         self.changes = 0  # of the content, in this incarnation
         self._content: tuple[Mapping[str, LinkField], tuple[str, ...]] | None = None  # of the last record
         self._originated: tuple[int, tuple[str, ...]] = -1, ()  # state at the last record
@@ -73,7 +73,7 @@ class OwnLinks(OwnRecord):
         self._content = content
         sequence, incarnation = self._advance()
         self._due, self._allowed = now + settings.refresh, now + settings.spacing
-        return LinkRecord(
+        record = LinkRecord(
             owner=settings.name,
             incarnation=incarnation,
             sequence=sequence,
@@ -82,6 +82,11 @@ class OwnLinks(OwnRecord):
             neighbours=neighbours,
             path=list(path),
         )
+        return self._sign(record)
+
+    def renew(self) -> None:
+        """Originate a new version soon: the key has changed."""
+        self._due = float("-inf")
 
     def _note_foreign(self, neighbour: str, version: RecordVersion) -> None:
         """Log a foreign version: the first one after the start may be of an earlier incarnation of this router."""
@@ -140,21 +145,20 @@ class LinkRecords(Flooding[LinkRecord]):
         if expired:
             self._context.outbox.send_all(self._links.routers(), RecordRequest(self.kind, expired))
 
-    def record(self, link: int, frame: LinkRecord) -> None:
-        """Handle a link record."""
-        if self._is_own(frame):
-            self._supersede(link, frame)
-        elif self._links.name(link) != frame.owner and self._links.answering(frame.owner):
-            self._keep_in_mind(link, frame)
+    def _receive(self, link: int, record: LinkRecord) -> None:
+        if self._is_own(record):
+            self._supersede(link, record)
+        elif self._links.name(link) != record.owner and self._owner_links(record.owner):
+            self._keep_in_mind(link, record)
         else:
-            self._install(link, self._with_age(frame))
+            self._install(link, self._with_age(record))
 
     def _install(self, link: int, record: LinkRecord) -> None:
         self.unconfirmed.pop(record.owner, None)
         super()._install(link, record)
 
     def _owner_links(self, owner: str) -> Collection[int]:
-        return self._links.answering(owner)
+        return () if self._signatures.are_required else self._links.answering(owner)
 
     def _keep_in_mind(self, link: int, record: LinkRecord) -> None:
         """Handle a second-hand record of a neighbour."""

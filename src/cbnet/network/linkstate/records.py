@@ -24,16 +24,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple
 
 import msgspec
 
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
+from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.fields import MAX_SEQUENCE
-from cbnet.network.protocol.frames import HomeAck, HomeRecord, LinkRecord, RecordEntry
+from cbnet.network.protocol.frames import HomeAck, HomeRecord, LinkRecord, Record, RecordEntry
 
-Record = TypeVar("Record", LinkRecord, HomeRecord)
 _NUMBERS = MAX_SEQUENCE + 1
 _HALF = _NUMBERS // 2
 _QUARTER = _NUMBERS // 4
@@ -143,6 +143,10 @@ class RecordTable(ABC, Generic[Record]):
         return record.owner in self._records or self.room > 0
 
     @abstractmethod
+    def remove(self, owner: str, now: float) -> None:
+        """Remove the record of an owner."""
+
+    @abstractmethod
     def set(self, record: Record, now: float) -> object:
         """Add or replace a record."""
 
@@ -163,14 +167,18 @@ class RecordTable(ABC, Generic[Record]):
 class OwnRecord(ABC):
     """A router's own record of one kind, which supersedes the versions that this router did not make."""
 
-    def __init__(self, context: RouterContext, interval: float, version: RecordVersion | None = None) -> None:
+    def __init__(
+        self, context: RouterContext, links: LinkTable, interval: float, version: RecordVersion | None = None
+    ) -> None:
         """Initialise; interval: seconds between versions that supersede others, as another router might have our name.
 
         Version: that of the last record, if it was saved.
         """
         self._context = context
+        self._links = links
         self._interval = interval
-        self.version = version or RecordVersion(0, context.incarnation)  # of the last record
+        # Of the last record.
+        self.version = version or RecordVersion(links.access.signatures.first, context.incarnation)
         self._above: RecordVersion | None = None  # a foreign version to supersede
         self._superseded = float("-inf")  # time of the last version that superseded one
 
@@ -198,6 +206,9 @@ class OwnRecord(ABC):
     @abstractmethod
     def _note_foreign(self, neighbour: str, version: RecordVersion) -> None:
         """Log a foreign version."""
+
+    def _sign(self, record: Record) -> Record:
+        return self._links.access.signatures.sign(record)
 
     def _advance(self) -> RecordVersion:
         """Return a new version, newer than a foreign one unless that is too far ahead."""

@@ -27,6 +27,7 @@ from cbnet.network.protocol.fields import (
     NumberedFrame,
     Part,
     Reason,
+    Signature,
     StreamFilters,
     Weight,
 )
@@ -121,10 +122,11 @@ class LinkRecord(Frame, tag=5):
     neighbours: Neighbours
     # Of a gateway: the path from the root of the gateway tree to itself; see `gateway_tree`.
     path: GatewayPath = []  # noqa: RUF012  # msgspec copies it for each frame
+    signature: Signature = b""
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """All but owner, version and age."""
+        """All but owner, version, age and signature."""
         return self.changes, self.neighbours, self.path
 
 

@@ -24,6 +24,7 @@ from cbnet.network.protocol.fields import (
     Reason,
     RegistrationFrame,
     Seconds,
+    Signature,
     Tags,
     UnicastFrame,
 )
@@ -94,10 +95,11 @@ class HomeRecord(Frame, tag=60):
     address: AddressText  # that clients connect to
     names: SubscriptionNames  # of the subscriptions: account and name
     filters: Filters  # of all
+    signature: Signature = b""
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """All but owner and version."""
+        """All but owner, version and signature."""
         return self.address, self.names, self.filters
 
 

@@ -68,6 +68,7 @@ Texts: TypeAlias = Annotated[list[Reason], Meta(max_length=MAX_EXAMPLES + 1)]
 PredicateText: TypeAlias = Annotated[str, Meta(max_length=MAX_PREDICATE_LENGTH)]
 FilterBytes: TypeAlias = Annotated[bytes, Meta(max_length=MAX_FILTER_BYTES)]
 ContentDigest: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]  # see `byte_form.filters_digest`
+Signature: TypeAlias = Annotated[bytes, Meta(max_length=64)]  # of a record by its owner; empty: none
 Filters: TypeAlias = Annotated[list[FilterBytes], Meta(max_length=MAX_FRAME_FILTERS)]
 StreamFilters: TypeAlias = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=2 * MAX_FRAME_FILTERS)]
 TreeNumber: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_TREES)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cbnet.network.protocol.control_frames import (
     Announce,
@@ -106,18 +106,20 @@ from cbnet.network.protocol.pull_frames import (
 
 __all__ = [
     "FRAMES", "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver",
-    "DurableDeliver", "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost", "DurableMark",
-    "DurablePublish", "DurablePublished", "DurableQuery", "DurableRemove", "DurableRemoved", "DurableReport",
-    "DurableSubscribe", "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello", "HistoryField",
-    "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "Hop", "Inquiry",
-    "InquiryReport", "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem",
-    "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame",
-    "PullReply", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "Replay",
-    "Replaying", "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry",
-    "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
-    "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
-    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
+    "DurableDeliver", "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost",
+    "DurableMark", "DurablePublish", "DurablePublished", "DurableQuery", "DurableRemove", "DurableRemoved",
+    "DurableReport", "DurableSubscribe", "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello",
+    "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "Hop", "Inquiry", "InquiryReport",
+    "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame",
+    "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply",
+    "Record", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "Replay",
+    "Replaying", "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored",
+    "StoredEntry", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField",
+    "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
+    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
 ]  # fmt: skip
+
+Record = TypeVar("Record", LinkRecord, HomeRecord)
 
 FRAMES: Final[tuple[type[Frame], ...]] = (
     # any link

@@ -320,12 +320,17 @@ class Router:
         self._context.clock.advance(now)
         if settings.weights != self.settings.weights:
             self.links.change_lengths()
+        has_other_keys = access.signatures != self.links.access.signatures
         self._context.settings = settings
         self.pulls.cache.evict()
         for link, before in self.links.change_access(access):
             self._durable_clients.review(link)
             self._review.check(link, before)
             self._fast.admit(link)
+        if has_other_keys:
+            self._own_links.renew()
+            for records in self._floodings.values():
+                records.review()
         return self._done()
 
     def tick(self, now: float) -> list[Action]:

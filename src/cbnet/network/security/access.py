@@ -12,6 +12,7 @@ that is reachable from other machines must configure TLS and both lists, or opt 
     [clients.NAME]                  the clients that may link, with their rights
     clients = "FILE"                the same, in a separate file
     routers                         the routers that may link, besides those that this one dials
+    signing_key, public_keys        for signed records: see `record_signatures`
     insecure                        the text that opts out
 """
 
@@ -19,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -28,13 +28,14 @@ from cbnet.files import Keys, TomlDocument, check_keys
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Hello
+from cbnet.network.security.record_signatures import NO_SIGNATURES, RecordSignatures, read_signatures
 from cbnet.network.security.rights import ALL_RIGHTS, RIGHTS, Denied, Rights, read_rights
 from cbnet.network.security.tls import Tls, TlsContexts, router_contexts
 from cbnet.network.security.tokens import parse_token_hash, token_matches, token_owner
 
 SECURITY: Final[dict[str, Any]] = {  # keys of a configuration, with their defaults
     "certificate": "", "key": "", "authority": "", "client_certificates": False, "routers": None, "clients": None,
-    "insecure": "",
+    "signing_key": "", "public_keys": None, "insecure": "",
 }  # fmt: skip
 SECURITY_FILES: Final = ("certificate", "key", "authority")
 INSECURE: Final = "anybody may read and publish everything"
@@ -62,6 +63,7 @@ class Access:
     clients: Mapping[str, Account] | None = None  # None: any
     routers: frozenset[str] | None = None  # None: any
     has_certificates: bool = False  # routers must show certificates for their names
+    signatures: RecordSignatures = NO_SIGNATURES
 
     def admit(self, hello: Hello, names: frozenset[str] | None) -> AdmittedPeer:
         """Return the peer that sent a `Hello`, given the names in its certificate, or raise `Denied`."""
@@ -137,23 +139,9 @@ def read_account(name: str, table: Any) -> Account:
     return Account(rights, parse_token_hash(table["token"], where) if "token" in table else None)
 
 
-def read_accounts_file(path: Path) -> dict[str, Account]:
-    """Return the accounts in a file with a `clients` table, which several routers can share."""
-    document = TomlDocument(path)
-    document.check_keys((), document.tables, ("clients",))
-    accounts = read_accounts(document, ("clients",))
-    document.finish()
-    return accounts
-
-
 def read_accounts(document: TomlDocument, at: Keys) -> dict[str, Account]:
     """Return the accounts in the `clients` table of a file, after noting its mistakes."""
-    clients = document.at(at)
-    if not isinstance(clients, dict):
-        document.note(at, "clients must be a table", "write a table [clients.NAME] for each client")
-        return {}
-    read = {name: document.build((*at, name), partial(read_account, name, table)) for name, table in clients.items()}
-    return {name: account for name, account in read.items() if account is not None}
+    return document.table(at, read_account, "write a table [clients.NAME] for each client")
 
 
 def _listed(names: Set[str]) -> str:
@@ -186,7 +174,9 @@ def read_policy(values: Mapping[str, Any], listen: Address, neighbours: Iterable
     # Once clients must authenticate, so must routers: else any client could link as a router.
     is_restricted = values["routers"] is not None or clients is not None
     routers = frozenset((*(values["routers"] or ()), *neighbours)) if is_restricted else None
-    policy = SecurityPolicy(Access(clients, routers, tls is not None), tls, values["client_certificates"])
+    policy = SecurityPolicy(
+        Access(clients, routers, tls is not None, read_signatures(values)), tls, values["client_certificates"]
+    )
     if tls is None and policy.needs_client_certificates:
         raise InputError("client_certificates needs TLS", hint="set certificate, key and authority")
     policy.contexts()  # checks the files now
@@ -196,7 +186,7 @@ def read_policy(values: Mapping[str, Any], listen: Address, neighbours: Iterable
 
 def _accounts(clients: str | Mapping[str, Any] | None) -> dict[str, Account] | None:
     if isinstance(clients, str):
-        return read_accounts_file(Path(clients))
+        return TomlDocument(Path(clients)).only_table("clients", read_accounts)
     return None if clients is None else {name: read_account(name, table) for name, table in clients.items()}
 
 

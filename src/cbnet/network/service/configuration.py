@@ -6,14 +6,14 @@
     default                                         lowest precedence
 
 The keys are those of `Settings`, of the security policy and of `ProcessSettings`, and `listen` and `neighbours`.
-`clients` is a table in the file, or the path of a file with such tables, which several routers can share. A mistake in
-a file has a line number; if several keys cause it, that of the first.
+`clients` and `public_keys` are tables in the file, or paths of files with such tables, which several routers can share.
+A mistake in a file has a line number; if several keys cause it, that of the first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -32,6 +32,7 @@ from cbnet.network.security.access import (
     read_accounts,
     read_policy,
 )
+from cbnet.network.security.record_signatures import PUBLIC_KEYS, read_public_keys
 
 PREFIX = "CBNET_"
 LOG_FORMATS: Final = ("text", "json")
@@ -48,9 +49,13 @@ DEFAULTS: Final[Mapping[str, Any]] = (
     {"name": "", "network": "", "listen": DEFAULT_ADDRESS, "neighbours": {}}
     | _SETTINGS | SECURITY | _PROCESS | {"name": None}
 )  # fmt: skip
-_FILES: Final = (*SECURITY_FILES, "journal", "audit")  # paths
+_FILES: Final = (*SECURITY_FILES, "signing_key", "journal", "audit")  # paths
+# Tables that may be in a file of their own, with the functions that note the mistakes in them.
+_SHARED: Final[Mapping[str, Callable[[TomlDocument, Keys], object]]] = {
+    "clients": read_accounts, PUBLIC_KEYS: read_public_keys,
+}  # fmt: skip
 _TYPES: Final = {key: type(default) for key, default in DEFAULTS.items()} | {
-    "name": str, "history": str, "routers": tuple, "clients": dict,
+    "name": str, "history": str, "routers": tuple, **dict.fromkeys(_SHARED, dict),
 }  # fmt: skip
 _TYPE_NAMES = {
     str: "a string", int: "a whole number", float: "a number", bool: "true or false", dict: "a table",
@@ -113,7 +118,7 @@ class Configuration:
             elif isinstance(value, dict):
                 yield from _table(key, value, source)
             elif value is None:
-                yield f"# {key}: not set{'' if key == 'history' else ', so any may connect'}"
+                yield f"# {key}: not set{', so any may connect' if key in ('clients', 'routers') else ''}"
             else:
                 yield f"{key} = {toml(value)}  # {source}"
 
@@ -202,8 +207,8 @@ def file_values(document: TomlDocument, places: Mapping[str, Keys]) -> dict[str,
             document.note_unknown(at, [*DEFAULTS])
         elif (value := document.build(at, partial(_file_value, document.path, key, document.at(at)))) is not None:
             values[key] = value
-            if key == "clients" and isinstance(value.value, dict):
-                read_accounts(document, at)  # records their mistakes
+            if key in _SHARED and isinstance(value.value, dict):
+                _SHARED[key](document, at)
     return values
 
 
@@ -213,7 +218,7 @@ def _file_value(path: Path, key: str, value: Any) -> ConfigValue:
 
 def _beside(path: Path, key: str, value: Any) -> Any:
     """Return a value of a file; paths are relative to that file."""
-    is_path = key in _FILES or (key == "clients" and isinstance(value, str))
+    is_path = key in _FILES or (key in _SHARED and isinstance(value, str))
     return str(path.parent / value) if is_path and value else value
 
 
@@ -243,7 +248,7 @@ def _read(key: str, text: str, source: str) -> Any:
     kind = _TYPES[key]
     if kind is str:
         return text
-    if key == "clients":
+    if key in _SHARED:
         return text  # the path of a file
     if kind is dict:
         return {name: _typed_in(key, each, source) for name, each in _pairs(text, source)}
@@ -268,7 +273,7 @@ def _pairs(text: str, source: str) -> Iterator[tuple[str, str]]:
 def _typed(key: str, value: Any, where: str) -> Any:
     """Return a value of the file; raise an `InputError` if its type is wrong."""
     kind = _TYPES[key]
-    if key == "clients" and isinstance(value, dict | str):
+    if key in _SHARED and isinstance(value, dict | str):
         return value
     if kind is dict and isinstance(value, dict):
         return {name: _typed_in(key, each, f"{where}.{name}") for name, each in value.items()}

@@ -21,6 +21,7 @@ from cbnet.network.protocol.frames import Frame, RefusedFrame, Reload, Reloaded,
 from cbnet.network.protocol.operation_frames import MAX_CHANGES
 from cbnet.network.protocol.reasons import refusal_code
 from cbnet.network.security.access import SECURITY
+from cbnet.network.security.record_signatures import PUBLIC_KEYS
 from cbnet.network.security.tls import TlsContexts
 from cbnet.network.service.configuration import Configuration
 from cbnet.network.transport.tcp_router import TcpRouter
@@ -116,19 +117,23 @@ def _check_fixed(before: Configuration, after: Configuration) -> None:
 
 def _changes(before: Configuration, after: Configuration) -> Iterator[str]:
     """Yield a text for each key that has changed."""
-    clients = before.security.access.clients, after.security.access.clients
-    if clients[0] != clients[1]:
-        yield f"clients: {_difference(clients[0] or {}, clients[1] or {})}"
+    old, new = before.security.access, after.security.access
+    for key, former, present in (
+        ("clients", old.clients, new.clients),
+        (PUBLIC_KEYS, old.signatures.public_keys, new.signatures.public_keys),
+    ):
+        if former != present:
+            yield f"{key}: {_difference(former or {}, present or {})}"
     if after.security.tls is not None:
         yield "certificates: read again, for new connections"
     for key, (value, _) in after.values.items():
-        old = before.values[key].value
-        if value == old or key == "clients":
+        former = before.values[key].value
+        if value == former or key in ("clients", PUBLIC_KEYS):
             continue
         if isinstance(value, dict):
-            yield f"{key}: {_difference(old, value)}"
+            yield f"{key}: {_difference(former, value)}"
         else:
-            yield f"{key}: {value!r} instead of {old!r}"
+            yield f"{key}: {value!r} instead of {former!r}"
 
 
 def _difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:

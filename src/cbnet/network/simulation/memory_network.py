@@ -23,6 +23,7 @@ from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import FRAMES, Frame, frame_number
 from cbnet.network.protocol.wire import LENGTH_BYTES, FrameReader, encode
 from cbnet.network.router.router import Router
+from cbnet.network.security.access import OPEN_ACCESS, Access
 from cbnet.network.simulation.byte_router import ByteRouter, Sent
 from cbnet.network.simulation.memory_disk import MemoryDisk
 
@@ -71,11 +72,19 @@ class _Cable:
 class Host:
     """A host of one router, running or killed."""
 
-    def __init__(self, memory: MemoryNetwork, settings: Settings, data: NodeData, disk: MemoryDisk | None) -> None:
+    def __init__(
+        self,
+        memory: MemoryNetwork,
+        settings: Settings,
+        data: NodeData,
+        disk: MemoryDisk | None,
+        access: Access = OPEN_ACCESS,
+    ) -> None:
         self._memory = memory
         self.settings = settings
         self.data = data
         self.disk = disk
+        self.access = access
         self.router: Router | None = None
         self.bytes: ByteRouter | None = None  # the running router behind its links
         self.clock_offset = 0.0  # seconds
@@ -175,11 +184,17 @@ class MemoryNetwork:
 
     # --- routers and cables
 
-    def add(self, settings: Settings, data: NodeData = NO_DATA, disk: MemoryDisk | None = None) -> Router:
+    def add(
+        self,
+        settings: Settings,
+        data: NodeData = NO_DATA,
+        disk: MemoryDisk | None = None,
+        access: Access = OPEN_ACCESS,
+    ) -> Router:
         """Add a router and start it; data: its initial data at each start. disk: for its journal."""
         if settings.name in self.hosts:
             raise InputError(f"there already is a router {settings.name!r}")
-        host = self.hosts[settings.name] = Host(self, settings, data, disk)
+        host = self.hosts[settings.name] = Host(self, settings, data, disk, access)
         self.every(TICK, host.tick)
         return self.start(settings.name)
 
@@ -188,7 +203,7 @@ class MemoryNetwork:
         host = self.hosts[name]
         incarnation = self.random.getrandbits(62)
         journal = None if host.disk is None else OpenJournal(host.disk, host.disk.start(host.journalled))
-        host.router = Router(host.settings, incarnation, data=host.data, journal=journal)
+        host.router = Router(host.settings, incarnation, host.access, host.data, journal)
         host.bytes = ByteRouter(host.router, is_fast=self.is_fast)
         host.tick()
         return host.router

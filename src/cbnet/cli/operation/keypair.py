@@ -1,0 +1,46 @@
+"""`cbnet keypair`: make the key with which a router signs its records, and its public key for all routers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cbnet.cli.console import print_json, print_note
+from cbnet.cli.options import Json
+
+
+def keypair(
+    name: Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File for the private key.", show_default="ROUTER.key"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a new private key to a file, and print the public key for the configuration of all routers.
+
+    Example: cbnet keypair a
+    """
+    from cbnet.errors import InputError
+    from cbnet.files import toml, unwritable
+    from cbnet.network.security.record_signatures import PUBLIC_KEYS, new_key_pair, public_key_line
+
+    new, path = new_key_pair(name), output or Path(f"{name}.key")
+    try:
+        path.touch(0o600, exist_ok=False)
+        path.write_text(new.private)
+    except FileExistsError:
+        hint = "write to another file with --output, or remove it: without it, its router cannot sign any more"
+        raise InputError("this file exists", hint=hint, file=str(path)) from None
+    except OSError as error:
+        raise unwritable(path, error) from None
+    if json:
+        print_json({"router": name, "file": str(path), "public_key": new.public})
+        return
+    print(public_key_line(name, new.public))
+    print_note(
+        f"the line above is for the table [{PUBLIC_KEYS}] of all routers; the private key is for {name} alone:\n\n"
+        f"signing_key = {toml(str(path))}"
+    )

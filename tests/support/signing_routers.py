@@ -1,0 +1,26 @@
+"""Keys of routers whose records are signed, the same in every run."""
+
+from hashlib import sha256
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from cbnet.network.security.access import Access
+from cbnet.network.security.record_signatures import RecordSignatures
+
+
+def seed_of(name):
+    return sha256(name.encode()).digest()
+
+
+def public_keys(names):
+    return {name: Ed25519PrivateKey.from_private_bytes(seed_of(name)).public_key().public_bytes_raw() for name in names}
+
+
+def signatures(name, trusted=None, *, first=0, network="cbnet"):
+    """Return the keys of a router; trusted: the routers whose keys it has, None if it requires no signatures."""
+    return RecordSignatures(network, seed_of(name), None if trusted is None else public_keys(trusted), first)
+
+
+def signing(names, trusted=None):
+    """Return the access rules of some routers, all with keys."""
+    return {name: Access(signatures=signatures(name, trusted)) for name in names}
