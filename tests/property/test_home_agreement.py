@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from support.seeds import seeds
 from tests.support.durable_networks import DurableLab
+from tests.support.signing_routers import signing
 
 from cbnet.network.durable import home_table
 from cbnet.network.durable.home_records import HomeRecords
@@ -20,9 +21,9 @@ ROUNDS = 4
 class Course:
     """A network that is cut and whole again several times; its homes change, are forgotten, and are restored."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, access=None):
         self.random = Random(seed)
-        self.net = DurableLab(" ".join(LINKS), seed)
+        self.net = DurableLab(" ".join(LINKS), seed, access=access)
         self.clients = {name: self.net.client(name) for name in self.net.names}
         self.backups = {name: deepcopy(disk._written) for name, disk in self.net.disks.items()}
         self.created = 0
@@ -93,6 +94,11 @@ class Course:
 def test_all_routers_agree_on_the_homes(max_empty, monkeypatch):
     monkeypatch.setattr(home_table, "MAX_EMPTY", max_empty)
     assert [seed for seed in seeds(12) if not Course(seed).is_agreed()] == []
+
+
+def test_all_routers_agree_on_the_homes_if_records_are_signed():
+    access = signing("abcde", "abcde")
+    assert [seed for seed in seeds(6) if not Course(seed, access).is_agreed()] == []
 
 
 def test_a_build_that_forgets_homes_in_the_incarnation_of_their_owner_is_found(monkeypatch):
