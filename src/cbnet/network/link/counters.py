@@ -31,6 +31,7 @@ class Event(StrEnum):
     MATCHES_TIMED_NS = "matches_timed_ns"
     REFUSED = "refused"
     LINKS_FAILED = "links_failed"
+    LINKS_DEAD = "links_dead"
     LINKS_TOO_SLOW = "links_too_slow"
     LINKS_OVER_LIMIT = "links_over_limit"
     LINKS_SILENT = "links_silent"

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from cbnet._kernels.link_output import LinkOutput, LinkTraffic
 from cbnet.network.link.context import RouterContext
-from cbnet.network.link.counters import Denial
+from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.link import Interface, InterfaceTraffic, Link, session_id
 from cbnet.network.logs import audit
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS, MAX_REASON_LENGTH, MAX_WEIGHT
@@ -309,6 +309,7 @@ class LinkTable:
         for link in list(self._all.values()):
             silence = now - link.last_received
             if silence >= self._context.settings.dead:
+                self._context.counters[Event.LINKS_DEAD] += link.is_router
                 missing = "nothing" if link.hello else "no Hello"
                 reason = f"{missing} received for {self._context.settings.dead:g} s"
                 self.shut(link.id, reason, ReasonCode.SILENT)

@@ -54,6 +54,7 @@ def test_silent_peer_is_pinged_every_second_and_then_closed():
     assert shut(done) == {}
     assert shut(alone.wait(0.2)) == {1: "nothing received for 3.5 s", 2: "nothing received for 3.5 s"}
     assert len(alone.router.links) == 0
+    assert alone.router.counters["links_dead"] == 1  # of the neighbour
 
 
 def test_a_jump_of_the_clock_closes_no_link():
