@@ -6,10 +6,12 @@ import time
 
 import psutil
 import pytest
+from support.certificates import Authority
 from support.waiting import wait_until
 
 from cbnet import InputError, connect, connect_async
 from cbnet.network import NotConnected, ProcessNetwork, Refused, Settings
+from cbnet.network.security.tokens import new_token
 from cbnet.network.transport.event_loop import run
 from cbnet.topology import topology
 
@@ -257,3 +259,23 @@ def test_two_clients_in_one_event_loop_are_separate(network):
             return names
 
     assert run(main()) >= {"one", "two"}
+
+
+def test_routers_have_tls_and_accounts_if_a_policy_is_given(tmp_path):
+    ours, token = Authority(tmp_path, "ours"), new_token("ticker")
+    files = {"certificate": str(ours.issue("127.0.0.1", "a", "b")), "authority": str(ours.file)}
+    accounts = {"ticker": {"token": token.hash, "publish": "x > 1", "subscribe": "true", "watch": True}}
+    policy = {**files, "routers": ["a", "b"], "clients": accounts}
+    with ProcessNetwork([Settings("a"), Settings("b")], [("a", "b")], security={"a": policy, "b": policy}) as network:
+        network.wait(tls=ours.tls(), token=token.token)
+        with pytest.raises(Refused, match="a token is required"):
+            connect(at(network, "a"), tls=ours.tls())
+        with (
+            connect(at(network, "a"), tls=ours.tls(), token=token.token) as publisher,
+            connect(at(network, "b"), tls=ours.tls(), token=token.token) as subscriber,
+        ):
+            subscription = subscriber.subscribe("true", wait=True)
+            with pytest.raises(Refused, match="you may only publish `x > 1`"):
+                publisher.publish({"x": 1}, wait=True)
+            publisher.publish({"x": 2}, b"two", wait=True)
+            assert taken(subscription, 1) == [b"two"]

@@ -11,7 +11,8 @@ arrive as JSON Lines on standard input; events are written to standard output:
 
     {"listening": name, "pid": 12}      {"failed": name, "why": text}      {"ended": name, "code": -9}
 
-The predicates of nodes are read once, here, and shared by all routers. `table`, `journal` and `http` are optional.
+The predicates of nodes are read once, here, and shared by all routers. `table`, `journal`, `http` and `security`, the
+keys of a security policy, are optional.
 
 When standard input ends, or the launcher is killed, all routers stop.
 """
@@ -39,6 +40,7 @@ from cbnet.network.announce.announcements import NodeData
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import parse_address
+from cbnet.network.security.access import SECURITY, read_policy
 from cbnet.network.service.configuration import ProcessSettings
 from cbnet.network.service.node_data import NodePredicates, read_computed_tables
 from cbnet.network.service.router_process import serve
@@ -186,7 +188,13 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
             journal=Path(command["journal"]) if "journal" in command else None,
             http=parse_address(command["http"]) if "http" in command else None,
         )
-        run_router(serve(settings, listen, neighbours, on_start=started, lifeline=lifeline, data=data, process=process))
+        security = read_policy(SECURITY | command.get("security", {}), listen, neighbours)
+        run_router(
+            serve(
+                settings, listen, neighbours, on_start=started, lifeline=lifeline, security=security, data=data,
+                process=process,
+            )
+        )  # fmt: skip
     except CbnetError as error:
         emit({"failed": settings.name, "why": str(error)})
         return 1

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 
 import msgspec
 
@@ -29,6 +29,7 @@ from cbnet.errors import CbnetError, InputError, LimitError
 from cbnet.network.client.router_status import statuses
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.security.tls import Tls
 from cbnet.topology import Graph
 
 _PORTS = range(10_000, 32_000)  # below the ephemeral ports
@@ -55,11 +56,14 @@ class ProcessNetwork:
         journals: Path | None = None,
         *,
         http: bool = False,
+        security: Mapping[str, Mapping[str, Any]] | None = None,
+        stderr: IO[bytes] | None = None,
     ) -> None:
         """Initialise with the routers, the pairs of neighbours, and their ports; by default any free port.
 
         data: initial predicates and tables. journals: a folder with a subfolder for the journal of each router. http:
-        whether routers serve HTTP, on free ports.
+        whether routers serve HTTP, on free ports. security: by router, keys of its security policy.
+        stderr: file for their standard error.
         """
         if not hasattr(os, "fork"):
             raise CbnetError(f"{sys.platform} cannot fork routers: start each one with `cbnet router`")
@@ -80,9 +84,11 @@ class ProcessNetwork:
             [sys.executable, "-m", "cbnet.network.service.launcher"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=stderr,
             start_new_session=True,  # Ctrl-C is for this process, which stops the others
         )
         threading.Thread(target=self._listen, daemon=True, name="cbnet-processes").start()
+        self._security = security or {}
         self._data = data
         if data is not None:
             self._load(data)
@@ -130,17 +136,25 @@ class ProcessNetwork:
         self._launcher.stdin.close()
         self._launcher.wait()
 
-    def wait(self, timeout: float = 30.0, report: Callable[[int], None] = lambda _: None) -> None:
+    def wait(
+        self,
+        timeout: float = 30.0,
+        report: Callable[[int], None] = lambda _: None,
+        *,
+        tls: Tls | None = None,
+        token: str | None = None,
+    ) -> None:
         """Wait until every running router has its neighbours, knows all reachable routers, and has all announcements.
 
-        report: called with the number of routers that are ready.
+        report: called with the number of routers that are ready. tls, token: of a client of all routers that may watch.
         """
         end = time.monotonic() + timeout
         expected = self._expected()
         network = next(iter(self.settings.values())).network
         while True:
             began = time.monotonic()
-            answers = statuses({name: self.addresses[name] for name in expected}, network=network)
+            asked = {name: self.addresses[name] for name in expected}
+            answers = statuses(asked, network=network, tls=tls, token=token)
             ready = [
                 name
                 for name, status in answers.items()
@@ -163,6 +177,8 @@ class ProcessNetwork:
             dialled = {b: str(self.relays.get((a, b), self.addresses[b])) for a, b in self.links if a == name}
             listen = str(self.addresses[name])
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
+            if name in self._security:
+                start["security"] = dict(self._security[name])
             if self.journals is not None:
                 start["journal"] = str(self.journals / name)
             if name in self.http_addresses:
