@@ -10,10 +10,12 @@ import select
 import socket
 import ssl
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 from cbnet.errors import CbnetError
 from cbnet.network.protocol.frames import (
+    Close,
+    Deliver,
     Frame,
     Hello,
     Ping,
@@ -36,10 +38,10 @@ _READ = 1 << 16  # bytes
 class RawLink:
     """A connection to a server on this machine."""
 
-    def __init__(self, port: int, authority: str | None = None) -> None:
-        """Connect; authority: file of the certificate to trust, if the server uses TLS."""
+    def __init__(self, port: int, authority: str | None = None, timeout: float = _TIMEOUT) -> None:
+        """Connect; authority: file of the certificate to trust, if the server uses TLS. timeout: of the greeting."""
         self._context = None if authority is None else ssl.create_default_context(cafile=authority)
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._waste = memoryview(bytearray(_DISCARD))
 
@@ -120,23 +122,29 @@ class RawLink:
 class RouterClient:
     """A client of one router; its operations block, except `received` and `send` after the greeting has ended."""
 
-    def __init__(self, link: RawLink, name: str) -> None:
+    def __init__(self, link: RawLink, name: str, token: str = "") -> None:
         """Greet the router, and wait until it accepts."""
         self.link, self.reader, self.filters = link, FrameReader(), 0
         self._space = memoryview(bytearray(_READ))
         link.begin_tls()
         hello = Hello(
-            low=VERSION, high=VERSION, role="client", name=name, network="cbnet", incarnation=0, link=0, scheme=""
-        )
+            low=VERSION, high=VERSION, role="client", name=name, network="cbnet", incarnation=0, link=0, scheme="",
+            token=token,
+        )  # fmt: skip
         self._ask([hello, Ping(1)], Pong)
 
     def subscribe(self, filters: Sequence[str], per_subscription: int = 1) -> None:
-        """Subscribe to filters, with ids from 1; return when all routers have confirmed the last ones."""
+        """Subscribe to filters, with ids from 1; return when all routers have confirmed the last ones.
+
+        Messages that arrive before are dropped.
+        """
         firsts = range(0, len(filters), per_subscription)
         predicates = [" or ".join(filters[n : n + per_subscription]) for n in firsts]
         last = missing = len(predicates)
         frames = [Subscribe(id, each, _CONFIRM if id == last else 0.0) for id, each in enumerate(predicates, 1)]
         for answer in self._answers(frames):
+            if isinstance(answer, Deliver):  # of an earlier subscription, or before all have confirmed
+                continue
             if not isinstance(answer, Subscribed) or (answer.id == last and not answer.is_confirmed):
                 raise CbnetError(f"the router answered a subscription with {answer}")
             missing -= 1
@@ -162,7 +170,10 @@ class RouterClient:
         """Send frames; yield the router's frames for as long as the caller asks for more."""
         data = self.link.ask(b"".join(map(encode, frames)))
         while True:
-            yield from [*self.reader.feed(data)]
+            for frame in self.reader.feed(data):
+                if isinstance(frame, Close):
+                    raise CbnetError(f"the router closed a connection: {frame.reason}")
+                yield frame
             data = self.link.receive()
 
     def received(self) -> Iterator[Frame]:
@@ -172,3 +183,15 @@ class RouterClient:
     def send(self, frame: Frame) -> None:
         """Send a frame."""
         self.link.send(memoryview(encode(frame)))
+
+
+class ClientAccess(NamedTuple):
+    """What a client needs to link to a router on this machine."""
+
+    port: int
+    authority: str | None = None  # file of the certificate to trust; None: without TLS
+    token: str = ""
+
+    def connect(self, name: str, timeout: float = _TIMEOUT) -> RouterClient:
+        """Return a new client of the router."""
+        return RouterClient(RawLink(self.port, self.authority, timeout), name, self.token)

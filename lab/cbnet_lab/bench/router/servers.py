@@ -37,13 +37,14 @@ class Certificate(NamedTuple):
     key: str
 
 
-def new_certificate(folder: Path) -> Certificate:
-    """Create a self-signed certificate for 127.0.0.1 with an elliptic key, valid for a day."""
+def new_certificate(folder: Path, routers: Sequence[str] = ()) -> Certificate:
+    """Create a self-signed certificate for 127.0.0.1 and routers, with an elliptic key, valid for a day."""
     if shutil.which(_OPENSSL) is None:
-        raise InputError(f"TLS needs {_OPENSSL}, which is not installed", hint="leave out the case tls")
+        raise InputError(f"TLS needs {_OPENSSL}, which is not installed", hint=f"install {_OPENSSL}")
     made = Certificate(str(folder / "certificate.pem"), str(folder / "key.pem"))
     new_key = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1")
-    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+    alternatives = ",".join(("IP:127.0.0.1", *(f"DNS:{name}" for name in routers)))
+    names = ("-subj", "/CN=localhost", "-addext", f"subjectAltName={alternatives}")
     command = [_OPENSSL, *new_key, *names, "-keyout", made.key, "-out", made.file]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode:
