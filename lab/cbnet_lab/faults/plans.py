@@ -5,11 +5,11 @@ The docstring of a plan is the help of its command. This module imports nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cbnet.errors import InputError
-from cbnet_lab.bench.plan_options import Routing, numbers, option, routings, seed
+from cbnet_lab.bench.plan_options import Routing, numbers, option, routings, seconds, seed
 
 _MAX = 1000  # simulated hours, and messages per second
 
@@ -48,6 +48,31 @@ class ChurnPlan:
         "10000", "N,...", "Filters of clients that vanish, one after the other.", parse=numbers
     )
     seed: int = seed("Seed of the filters.")
+
+
+def _attacks(_option: str, names: Sequence[str]) -> tuple[str, ...]:
+    from cbnet_lab.faults.attacks.attacks import ATTACKS
+
+    for name in names:
+        if name not in ATTACKS:
+            raise InputError(f"unknown attack {name!r}", hint=f"use one of {', '.join(ATTACKS)}")
+    return tuple(dict.fromkeys(names or ATTACKS))
+
+
+@dataclass(frozen=True)
+class AttacksPlan:
+    """Attack a ring of four routers as an ordinary client can, while honest clients measure what they notice.
+
+    The routers have TLS, tokens and default limits. Nothing of the honest clients may be lost, 99 % of their
+    messages must arrive within 100 ms, no router may be taken for dead, and memory must stay within its limits.
+
+    Example: cbnet bench attacks --attack conditions --attack half-open --seconds 20
+    """
+
+    attack: tuple[str, ...] = option(
+        (), "NAME", "Attack to run; repeatable.", raw=tuple[str, ...], parse=_attacks, shown="all"
+    )
+    seconds: float = seconds(10.0, "Duration of each attack, in seconds.")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ for command in (
     plan_command("durable", plans.DurablePlan, f"{_BENCH}.acknowledged_publishing"),
     plan_command("clients", plans.ClientsPlan, f"{_BENCH}.client_speed"),
     plan_command("churn", fault_plans.ChurnPlan, f"{_FAULTS}.churn"),
+    plan_command("attacks", fault_plans.AttacksPlan, f"{_FAULTS}.attacks.trial"),
     plan_command("announcements", plans.AnnouncementsPlan, f"{_BENCH}.network.announcements"),
     plan_command("month", fault_plans.MonthPlan, f"{_FAULTS}.runs"),
     plan_command("schedules", fault_plans.SchedulesPlan, f"{_FAULTS}.runs"),

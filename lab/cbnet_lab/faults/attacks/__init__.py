@@ -1,0 +1,1 @@
+"""Attacks of ordinary clients on a ring of routers, while honest clients measure what they notice."""

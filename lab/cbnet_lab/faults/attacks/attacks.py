@@ -1,0 +1,52 @@
+"""The attacks, with what each must do to count, what it must be told, and the memory that it may cost a router."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from cbnet.network.transport.tcp_router import MAX_QUEUED_FOR_ACCOUNT
+from cbnet_lab.faults.attacks import client_attacks, durable_attacks, http_attacks, silent_attacks
+from cbnet_lab.faults.attacks.attacker import Attacker, Work
+
+_GROWTH = 100.0  # MB
+_QUEUED = MAX_QUEUED_FOR_ACCOUNT / 1e6  # MB
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attack and its limits."""
+
+    run: Callable[[Attacker], Sequence[Work]]
+    least: Mapping[str, int] = field(default_factory=dict)  # what it must have done at least
+    told: str = ""  # regular expression, found in an answer
+    growth_mb: float = _GROWTH  # of a router
+
+    @property
+    def text(self) -> str:
+        """The attack in words."""
+        return (self.run.__doc__ or "").rstrip(".")
+
+
+ATTACKS: Final[Mapping[str, Attack]] = {
+    "conditions": Attack(client_attacks.conditions, {"subscriptions": 58, "messages": 8}),
+    "messages": Attack(client_attacks.messages, {"messages": 256}),
+    "subscriptions": Attack(client_attacks.subscriptions, {"subscriptions": 16}),
+    "slow-readers": Attack(
+        client_attacks.slow_readers, {"links that do not read": 15, "messages": 16}, "", _QUEUED + _GROWTH
+    ),
+    "tokens": Attack(client_attacks.tokens, {"guesses": 2}),
+    "half-open": Attack(silent_attacks.half_open, {"connections": silent_attacks.CONNECTIONS}),
+    "silent": Attack(silent_attacks.silent, {"connections": 4}),
+    "members": Attack(http_attacks.members, {"requests": 16}, "^4.. .*values"),
+    "numbers": Attack(http_attacks.numbers, {"requests": 2}, "^400 "),
+    "headers": Attack(http_attacks.headers, {"requests": 2}, " 4"),
+    "slow-headers": Attack(http_attacks.slow_headers, {"connections": 200, "bytes": 200, "requests": 1}),
+    "socket-frames": Attack(http_attacks.socket_frames, {"frames": 8}, "100[279]"),
+    "origins": Attack(http_attacks.origins, {"requests": 3}, "403"),
+    "durable-filters": Attack(durable_attacks.durable_filters, {"subscriptions": 4}),
+    "others": Attack(durable_attacks.others, {"attempts": 3}, "durable subscription"),
+    "forget-home": Attack(durable_attacks.forget_home, {"attempts": 1}, "you may not"),
+    "forged-homes": Attack(durable_attacks.forged_homes, {"forged records": 1, "durable messages": 1}),
+}

@@ -1,0 +1,208 @@
+"""Attacks on what routers keep: durable subscriptions, homes that are away, and records of other routers."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import Final
+
+from cbnet.network import NotStored, Refused
+from cbnet.network.link.settings import Settings
+from cbnet.network.protocol.fields import Frame
+from cbnet.network.protocol.frames import Hello, HomeRecord, Ping, Pong
+from cbnet.network.protocol.wire import VERSION, FrameReader, encode
+from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
+from cbnet_lab.faults.attacks.ring import ATTACKED, OUTSIDER
+
+_HOME: Final = "d"  # of the victim's durable subscription
+_NAME: Final = "orders"
+_ORDERS = 20  # messages that the victim has not read yet
+_FILTERS, _TEXT = 70, 900  # filters of a large subscription, and characters of each
+_THREADS, _WINDOW = 4, 8  # threads, and large subscriptions of each: 2 MB
+_SMALL = 1_400  # durable subscriptions of one filter
+_TIMEOUT = 1.0  # of a durable publication, in seconds
+_FORGED = 0.1  # seconds between two forged records
+_NEWEST = 1 << 60  # incarnation of a forged record
+
+
+def durable_filters(attacker: Attacker) -> Sequence[Work]:
+    """Create large durable subscriptions and remove them, again and again, beside many small ones."""
+
+    def churn(thread: int) -> None:
+        client = attacker.client()
+        for number in count():
+            text = " or ".join(f'text = "{number}-{n}-{"f" * _TEXT}"' for n in range(_FILTERS))
+            with _Told(attacker):
+                client.subscribe(text, durable=f"large-{thread}-{number}", timeout=ENDED).unsubscribe()
+                attacker.did("subscriptions")
+            if number >= _WINDOW:
+                with _Told(attacker):
+                    client.remove_durable(f"large-{thread}-{number - _WINDOW}", timeout=ENDED)
+                    attacker.did("removals")
+            if attacker.is_over.is_set():
+                return
+
+    small = count()
+
+    def add() -> None:
+        number = next(small)
+        if number >= _SMALL:
+            attacker.is_over.wait()
+            return
+        with _Told(attacker):
+            adding.subscribe(f"small = {number}", durable=f"small-{number}", timeout=ENDED).unsubscribe()
+            attacker.did("small subscriptions")
+
+    adding = attacker.client()
+    return [*(partial(churn, thread) for thread in range(_THREADS)), add]
+
+
+class _Told:
+    """Counts a refusal as an answer, and goes on."""
+
+    def __init__(self, attacker: Attacker) -> None:
+        self._attacker = attacker
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if isinstance(error, Refused):
+            self._attacker.tell(str(error))
+        return isinstance(error, Refused)
+
+
+def others(attacker: Attacker) -> Sequence[Work]:
+    """Join, limit and remove the durable subscription of another account."""
+    victim = attacker.client("victim")
+    victim.subscribe("order >= 0", durable=_NAME, wait=True, timeout=ENDED).unsubscribe()
+    for order in range(_ORDERS):
+        victim.publish({"order": order}, durable=True, timeout=ENDED)
+    client = attacker.client()
+    acts: dict[str, Callable[[], object]] = {
+        "removed": lambda: client.remove_durable(_NAME),
+        "limited": lambda: client.limit_durable(_NAME, messages=1),
+        "joined": lambda: client.subscribe("", durable=_NAME),
+    }
+
+    def attempt() -> None:
+        for what, act in acts.items():
+            attacker.did("attempts")
+            try:
+                act()
+            except Refused as error:
+                attacker.tell(str(error))
+            else:
+                attacker.harm(f"the subscription of another account was {what}")
+
+    def check() -> None:
+        own = attacker.client("victim").subscribe("", durable=_NAME, timeout=ENDED)
+        received: set[int] = set()
+        while len(received) < _ORDERS and (batch := own.take(timeout=ENDED)):
+            received.update(delivery.message["order"] for delivery in batch)
+            for delivery in batch:
+                delivery.acknowledge()  # type: ignore[attr-defined]
+        if len(received) < _ORDERS:
+            attacker.harm(f"the other account received {len(received)} of {_ORDERS} messages")
+        attacker.client("victim").remove_durable(_NAME)
+
+    attacker.resources.callback(check)
+    return [attempt]
+
+
+def forget_home(attacker: Attacker) -> Sequence[Work]:
+    """Make routers forget a home that is away, with the right to watch; messages for it must not get receipts."""
+    attacker.client("victim", _HOME).subscribe("order >= 0", durable=_NAME, wait=True, timeout=ENDED).unsubscribe()
+    victim, watcher = attacker.client("victim"), attacker.client("watcher")
+    attacker.ask("kill", _HOME)
+    attacker.resources.callback(attacker.ask, "start", _HOME)
+    orders = count()
+
+    def forget() -> None:
+        attacker.did("attempts")
+        try:
+            watcher.forget_home(_HOME)
+        except Refused as error:
+            attacker.tell(str(error))
+        else:
+            attacker.harm("a home was forgotten")
+        try:
+            victim.publish({"order": next(orders)}, durable=True, timeout=_TIMEOUT)
+        except NotStored as error:
+            attacker.tell(str(error))
+        else:
+            attacker.harm("a message for a home that is away got a receipt, and is lost")
+
+    return [forget]
+
+
+def forged_homes(attacker: Attacker) -> Sequence[Work]:
+    """Link as a router, and flood records that say that another router has no durable subscriptions."""
+    victim = attacker.client("victim", _HOME)
+    victim.subscribe("order >= 0", durable=_NAME, wait=True, timeout=ENDED).unsubscribe()
+    publisher = attacker.client("victim")
+    sequences, orders = count(1), count()
+
+    def forge() -> None:
+        link, reader = _router_link(attacker), FrameReader()
+        while True:
+            link.sendall(encode(HomeRecord(_HOME, _NEWEST, next(sequences), "", [], [])))
+            attacker.did("forged records")
+            if attacker.is_over.is_set():
+                return
+            end = time.monotonic() + _FORGED
+            while (left := end - time.monotonic()) > 0:
+                for frame in _received(link, reader, left):
+                    attacker.hear([frame])
+                    if isinstance(frame, Ping):
+                        link.sendall(encode(Pong(frame.number)))
+
+    def publish() -> None:
+        attacker.did("durable messages")
+        try:
+            receipt = publisher.publish({"order": next(orders)}, durable=True, timeout=_TIMEOUT)
+        except NotStored as error:
+            attacker.tell(str(error))
+        else:
+            if receipt is None or not receipt.subscriptions:
+                attacker.harm("a receipt counts no subscription")
+        attacker.is_over.wait(_FORGED / 2)
+
+    attacker.resources.callback(lambda: attacker.client("victim", _HOME).remove_durable(_NAME, timeout=ENDED))
+    return [forge, publish]
+
+
+def _router_link(attacker: Attacker) -> socket.socket:
+    """Return a link of a router that may link."""
+    certificate = attacker.target.certificate
+    context = ssl.create_default_context(cafile=certificate.file)
+    context.load_cert_chain(certificate.file, certificate.key)
+    plain = socket.create_connection(("127.0.0.1", attacker.target.ports[ATTACKED]))
+    link = context.wrap_socket(plain, server_hostname="127.0.0.1")
+    attacker.flood(link)
+    incarnation, session = secrets.randbits(48), secrets.randbits(32)
+    hello = Hello(
+        low=VERSION, high=VERSION, role="router", name=OUTSIDER, network="cbnet", incarnation=incarnation, link=session,
+        scheme=Settings(OUTSIDER).routing,
+    )  # fmt: skip
+    link.sendall(encode(hello))
+    return link
+
+
+def _received(link: socket.socket, reader: FrameReader, seconds: float) -> list[Frame]:
+    """Return the frames that arrive within some seconds."""
+    link.settimeout(seconds)
+    try:
+        data = link.recv(1 << 16)
+    except TimeoutError:
+        return []
+    finally:
+        link.settimeout(None)
+    if not data:
+        raise ConnectionError("closed by the router")
+    return [*reader.feed(data)]

@@ -1,0 +1,136 @@
+"""The network that is attacked: a ring of four router processes with TLS, tokens, journals, HTTP and default limits.
+
+a ──── b       the prober publishes at a, subscribes at b, and pings both
+│      │
+d ──── c       x, a router that may link, does not run: an attack may use its name
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import psutil
+
+from cbnet.errors import CbnetError
+from cbnet.network import ProcessNetwork, Settings, Tls
+from cbnet.network.client.router_status import statuses
+from cbnet.network.link.counters import Event
+from cbnet.network.protocol.addresses import Address
+from cbnet.network.protocol.frames import Status
+from cbnet.network.security.tokens import new_token
+from cbnet_lab.bench.router.router_client import ClientAccess
+from cbnet_lab.bench.router.servers import Certificate, new_certificate
+
+ROUTERS: Final = "abcd"
+ATTACKED: Final = "a"  # where the prober publishes, too
+PROBED: Final = ("a", "b")
+OUTSIDER: Final = "x"
+_ORDINARY: Final[Mapping[str, Any]] = {"publish": "true", "subscribe": "true"}
+_ACCOUNTS: Final[Mapping[str, Mapping[str, Any]]] = {  # rights of each account, besides those of attackers
+    "prober": _ORDINARY,
+    "victim": _ORDINARY,
+    "watcher": {**_ORDINARY, "watch": True},
+    "operator": {**_ORDINARY, "watch": True, "manage": True},
+}
+_START: Final = 60.0  # timeout for the routers to start, in seconds
+
+
+class Target(NamedTuple):
+    """What an attacker knows of the ring."""
+
+    ports: dict[str, int]  # by router
+    http: dict[str, Address]  # by router
+    certificate: Certificate  # of all routers, and the authority that signed it
+    tokens: dict[str, str]  # by account
+
+    def access(self, account: str, router: str = ATTACKED) -> ClientAccess:
+        """Return what a client of an account needs to link to a router."""
+        return ClientAccess(self.ports[router], self.certificate.file, self.tokens[account])
+
+
+class SecureRing(ExitStack):
+    """The running ring; ends with the `with` block."""
+
+    def __init__(self, attackers: Iterable[str]) -> None:
+        """Start the routers; attackers: names of further accounts, which are ordinary."""
+        super().__init__()
+        folder = Path(self.enter_context(TemporaryDirectory(prefix="cbnet-attacks-")))
+        certificate = new_certificate(folder, [*ROUTERS, OUTSIDER])
+        rights = {**_ACCOUNTS, **dict.fromkeys(attackers, _ORDINARY)}
+        tokens = {name: new_token(name) for name in rights}
+        accounts = {name: {"token": tokens[name].hash, **each} for name, each in rights.items()}
+        policy = {
+            "certificate": certificate.file, "key": certificate.key, "authority": certificate.file,
+            "routers": (*ROUTERS, OUTSIDER), "clients": accounts,
+        }  # fmt: skip
+        self._log = folder / "stderr"
+        self._network = ProcessNetwork(
+            [Settings(name) for name in ROUTERS],
+            [*zip(ROUTERS, ROUTERS[1:] + ROUTERS[0], strict=True)],
+            journals=folder / "journals",
+            http=True,
+            security=dict.fromkeys(ROUTERS, policy),
+            stderr=self.enter_context(self._log.open("wb")),
+        )  # fmt: skip
+        self.enter_context(self._network)
+        ports = {name: address.port for name, address in self._network.addresses.items()}
+        self.target = Target(
+            ports, self._network.http_addresses, certificate, {name: each.token for name, each in tokens.items()}
+        )
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until every running router knows all others."""
+        self._network.wait(_START, tls=self._tls, token=self.target.tokens["operator"])
+
+    def kill(self, router: str) -> None:
+        """Kill a router."""
+        self._network.kill(router)
+
+    def start(self, router: str) -> None:
+        """Start a router that was killed."""
+        self._network.start(router)
+
+    def memory_mb(self) -> dict[str, float]:
+        """Return the memory of each running router."""
+        found = {}
+        for name, pid in [*self._network.pids.items()]:
+            try:
+                found[name] = psutil.Process(pid).memory_info().rss / 1e6
+            except psutil.NoSuchProcess:
+                continue
+        return found
+
+    def tracebacks(self) -> int:
+        """Return the number of tracebacks that routers have written."""
+        return self._log.read_bytes().count(b"Traceback (most recent call last)")
+
+    def dead_links(self) -> Counter[tuple[str, int]]:
+        """Return the number of links closed since a neighbour was silent, by router and incarnation."""
+        dead = {(name, each.incarnation): each.counters.get(Event.LINKS_DEAD, 0) for name, each in self._statuses()}
+        return Counter(dead)
+
+    def _statuses(self) -> Iterable[tuple[str, Status]]:
+        asked = {name: self._network.addresses[name] for name in self._network.pids}
+        failed: list[str] = []
+        found = statuses(
+            asked, tls=self._tls, token=self.target.tokens["operator"], timeout=_START,
+            on_failure=lambda name, error: failed.append(f"{name}: {error}"),
+        )  # fmt: skip
+        if failed:
+            raise CbnetError(f"routers do not answer: {'; '.join(failed)}")
+        return found.items()
+
+    @property
+    def probed(self) -> Sequence[ClientAccess]:
+        """The routers of the prober."""
+        return [self.target.access("prober", router) for router in PROBED]
+
+    @property
+    def _tls(self) -> Tls:
+        return Tls(self.target.certificate.file)

@@ -1,0 +1,86 @@
+"""Attacks by connections that never identify themselves."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from select import poll
+from typing import Final
+
+from cbnet_lab.faults.attacks.attacker import LINK_TIMEOUT, Attacker, Work
+from cbnet_lab.faults.attacks.ring import ATTACKED
+
+CONNECTIONS: Final = 1_000
+_THREADS: Final = 4
+_CHECKED: Final = 0.05  # interval of the search for closed connections, in seconds
+
+
+def half_open(attacker: Attacker) -> Sequence[Work]:
+    """Send the first message of a TLS handshake over many connections, and nothing more."""
+    context = ssl.create_default_context(cafile=attacker.target.certificate.file)
+
+    def open_one() -> socket.socket:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        handshake = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+        with suppress(ssl.SSLWantReadError):
+            handshake.do_handshake()
+        opened = socket.create_connection(("127.0.0.1", attacker.target.ports[ATTACKED]), timeout=LINK_TIMEOUT)
+        attacker.flood(opened)
+        opened.sendall(outgoing.read())
+        return opened
+
+    return _hold(attacker, open_one, CONNECTIONS)
+
+
+def silent(attacker: Attacker) -> Sequence[Work]:
+    """Finish the TLS handshake of many connections, and send nothing more."""
+    context = ssl.create_default_context(cafile=attacker.target.certificate.file)
+
+    def open_one() -> socket.socket:
+        plain = socket.create_connection(("127.0.0.1", attacker.target.ports[ATTACKED]), timeout=LINK_TIMEOUT)
+        opened = context.wrap_socket(plain, server_hostname="127.0.0.1")
+        attacker.flood(opened)
+        return opened
+
+    return _hold(attacker, open_one, _THREADS)
+
+
+def _hold(attacker: Attacker, open_one: Callable[[], socket.socket], first: int) -> Sequence[Work]:
+    """Open some connections, and return works that keep as many open as the attack has."""
+    attacker.did("connections", first)
+    held = [[open_one() for _ in range(first // _THREADS)] for _ in range(_THREADS)]
+    return [partial(_hold_some, attacker, open_one, each) for each in held]
+
+
+def _hold_some(attacker: Attacker, open_one: Callable[[], socket.socket], held: list[socket.socket]) -> None:
+    """Open a connection in place of each that was closed."""
+    held[:] = [each for each in held if each.fileno() >= 0]
+    while len(held) < CONNECTIONS // _THREADS and not attacker.is_over.is_set():
+        held.append(open_one())
+        attacker.did("connections")
+    watched = poll()
+    by_number = {each.fileno(): each for each in held}
+    for number in by_number:
+        watched.register(number)
+    if attacker.is_over.wait(_CHECKED):
+        return
+    for number, _ in watched.poll(0):
+        if _is_closed(by_number[number]):
+            held.remove(by_number[number])
+            attacker.tell("closed by the router")
+
+
+def _is_closed(held: socket.socket) -> bool:
+    """Return whether the peer has closed a connection; drop the bytes that it sent before."""
+    raw = socket.socket(fileno=held.fileno())
+    try:
+        return not raw.recv(1 << 16, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    finally:
+        raw.detach()
