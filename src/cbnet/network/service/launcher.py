@@ -188,7 +188,8 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
             journal=Path(command["journal"]) if "journal" in command else None,
             http=parse_address(command["http"]) if "http" in command else None,
         )
-        security = read_policy(SECURITY | command.get("security", {}), listen, neighbours)
+        values = SECURITY | {"name": settings.name, "network": settings.network} | command.get("security", {})
+        security = read_policy(values, listen, neighbours)
         run_router(
             serve(
                 settings, listen, neighbours, on_start=started, lifeline=lifeline, security=security, data=data,
