@@ -25,6 +25,7 @@ T = TypeVar("T")
 Struct = TypeVar("Struct", bound="msgspec.Struct")
 Keys: TypeAlias = tuple[str | int, ...]  # such as ("sources", "bookmarks", "path"), or ("domain", 0, "network")
 
+_MAX_COMPARED = 100  # characters of an unknown key
 _SPACE = re.compile(r"(?:[ \t\r\n,]|#[^\n]*)*")
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\]|\\.)*"|\'[^\']*\'', re.DOTALL
@@ -116,7 +117,7 @@ def check_keys(table: Iterable[str], known: Iterable[str], where: str) -> None:
 def unknown_key(key: str, known: Iterable[str], where: str) -> InputError:
     """Return the error of an unknown key, with the nearest known one."""
     known = [*known]
-    near = get_close_matches(key, known, n=1)
+    near = get_close_matches(key, known, n=1) if len(key) <= _MAX_COMPARED else []  # it indexes every character
     hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
     return InputError(f"unknown key {key!r}{where}", hint=hint)
 

@@ -350,7 +350,7 @@ def test_mistake_on_a_web_socket_keeps_it_open(server):
                 name: members[name] for name in ("id", "number") if name in members
             }
         socket._socket.send("not JSON")
-        assert socket.receive()["detail"].startswith("not JSON")
+        assert socket.receive()["detail"].startswith("not a JSON object")
         assert socket.ask(op="trace", number=3, message={"price": 3}, dry=True)["op"] == "traced"
 
 

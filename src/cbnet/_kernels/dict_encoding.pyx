@@ -357,7 +357,7 @@ def are_names_distinct(bytes text not None, dict members not None):
     for place in range(1, len(text)):
         if chars[place] == c":":
             before = place - 1
-            while before > 0 and (chars[before] == c" " or chars[before] == c"\t" or chars[before] == c"\r"):
+            while before > 0 and chars[before] in b" \t\r\n":
                 before -= 1
             ends += chars[before] == c'"'
     return ends == _name_count(members, 0)

@@ -38,6 +38,7 @@ from cbnet.language.values import (
 )
 
 MAX_DEPTH = 64  # levels of nested objects and arrays
+SHOWN_PATH = 200  # characters of a path that errors show: the paths of all values are not made for them
 
 # The elements that a leaf lies in, outermost first: an array, by its path and its depth among arrays that hold
 # each other directly, and an index in it.
@@ -161,7 +162,7 @@ def _plain_object(members: Mapping[str, Any], path: str, depth: int) -> dict[str
             where = f"{path}: " if path else ""
             raise ValueDomainError(f"{where}an attribute's name must be a string, not {type_name(key)}")
         name = validate_text(key, "attribute name")
-        plain[name] = _plain(value, f"{path}.{name}" if path else name, depth)
+        plain[name] = _plain(value, f"{path[:SHOWN_PATH]}.{name}" if path else name, depth)
     return plain
 
 

@@ -22,7 +22,7 @@ from cbnet.errors import InputError, MessageFormatError
 from cbnet.files import TextPositions
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
-from cbnet.language.message import Message, check_depth
+from cbnet.language.message import SHOWN_PATH, Message, check_depth
 from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
 from cbnet.language.syntax.parser import parse_condition
 from cbnet.language.values import RESERVED_NAME, validate_name, validate_tags, validate_value
@@ -164,7 +164,9 @@ class _Members:
                 raise self._error(f"duplicate name {quoted}", start, "keep one of them")
             self._expect(":", "expected `:` after a name")
             is_tags = name == RESERVED_NAME and depth == 1
-            members[name] = self._tags() if is_tags else self._value(f"{path}.{name}" if path else name, depth)
+            members[name] = (
+                self._tags() if is_tags else self._value(f"{path[:SHOWN_PATH]}.{name}" if path else name, depth)
+            )
             more = self._accept(",")
             if not more:
                 self._expect("}", "expected `,` or `}`")

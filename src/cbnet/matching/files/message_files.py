@@ -104,17 +104,17 @@ def _encode_lines(lines: list[bytes], first: int, symbols: Symbols) -> EncodedLi
     encoder = DictEncoder(symbols)
     encoded = EncodedLines(encoder.batch)
     for number, line in enumerate(lines, first):
-        members = _plain_members(line)
-        if members is not None and _is_added(members, encoder, symbols):
+        if _is_added(line, encoder, symbols):
             encoded.append(number, line, len(encoder.batch) - 1)
         elif (message := message_from_line(line)) is not None:
             encoded.append(number, line, _outcome(message, encoder, symbols, number))
     return encoded
 
 
-def _is_added(members: dict[str, Any], encoder: DictEncoder, symbols: Symbols) -> bool:
-    """Add a message to a batch; return False if a value that a filter uses is not valid."""
+def _is_added(line: bytes, encoder: DictEncoder, symbols: Symbols) -> bool:
+    """Add the message of a line to a batch; return False if it is none, or a value in use is invalid."""
     try:
+        members = json_members(line)
         return encoder.add(members) or encoder.add(used_leaves(members, symbols))
     except InputError:
         return False
@@ -127,14 +127,14 @@ def _outcome(message: Message | InputError, encoder: DictEncoder, symbols: Symbo
     return len(encoder.batch) - 1
 
 
-def _plain_members(line: bytes) -> dict[str, Any] | None:
-    """Return the members of a JSON object with distinct names; None if the line holds anything else."""
+def json_members(text: bytes) -> dict[str, Any]:
+    """Return the members of a JSON object, in a fraction of the time that reading them with positions takes."""
     try:
-        members = _decode(line)
-        if not are_names_distinct(line, members):
-            _check_names(line.decode())
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
+        members = _decode(text)
+        if not are_names_distinct(text, members):
+            _check_names(text.decode())
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise MessageFormatError(f"not a JSON object: {error}") from None
     return members
 
 

@@ -35,16 +35,21 @@ def message_content(message: MessageLike) -> tuple[dict[str, Any], list[str]]:
             return msgspec.convert(message, FlatAttributes), _NO_TAGS  # 10 times as fast as the general case
         except msgspec.ValidationError:
             pass  # `Message.of` names the problem
-    whole = Message.of(message)
+    whole = checked_message(Message.of(message))
+    tags: Tags = sorted(whole.tags)
+    return dict(whole.attributes), tags
+
+
+def checked_message(message: Message) -> Message:
+    """Return a message; raise a `LimitError` if it has too many values or tags, or too long names."""
     for name, count, maximum in (
-        ("values", len(whole.attributes), MAX_VALUES),
-        ("tags", len(whole.tags), MAX_TAGS),
+        ("values", len(message.attributes), MAX_VALUES),
+        ("tags", len(message.tags), MAX_TAGS),
     ):
         if count > maximum:
             raise LimitError(f"the {name} of a message", count, maximum)
-    check_nested(whole.attributes)
-    tags: Tags = sorted(whole.tags)
-    return dict(whole.attributes), tags
+    check_nested(message.attributes)
+    return message
 
 
 def encode_publish(number: int, message: MessageLike, payload: bytes, *, wants_answer: bool) -> bytes:

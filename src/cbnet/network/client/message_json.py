@@ -11,28 +11,40 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-import msgspec
-
-from cbnet.errors import InputError
+from cbnet._kernels.json_values import json_values
+from cbnet.errors import InputError, LimitError
 from cbnet.language.message import Message
-from cbnet.matching.files.message_files import message_from_line
+from cbnet.matching.files.message_files import json_members, message_from_line
 from cbnet.network.client.async_pull import MAX_KEEP, Item, Reply
 from cbnet.network.client.async_subscription import Delivery, DurableDelivery
+from cbnet.network.protocol.fields import MAX_TAGS, MAX_VALUES
 from cbnet.network.protocol.frames import json_of
 
+T = TypeVar("T")
 _ERROR_MEMBERS = {"error", "line", "column", "hint"}  # of an error that a command prints with --json
+_MAX_ITEM_VALUES: Final = MAX_VALUES + MAX_TAGS + 64  # of a message, its tags, and the members beside it
+_MAX_LOCATED: Final = 1 << 12  # bytes of a text that is read again, in up to 15 ms, for the column of its mistake
+
+
+def check_values(text: bytes, most: int = _MAX_ITEM_VALUES) -> None:
+    """Raise a `LimitError` if a JSON text, which has not been read yet, has too many values."""
+    count = json_values(text, most)
+    if count > most:
+        raise LimitError("values in a JSON text", count, most, hint=f"a message has at most {MAX_VALUES:,}")
+
+
+def object_from_json(text: bytes, most: int = _MAX_ITEM_VALUES) -> dict[str, Any]:
+    """Return the members of a JSON object of at most so many values."""
+    check_values(text, most)
+    return json_members(text)
 
 
 def message_from_json(text: bytes) -> Message:
     """Return the message of one line of JSON."""
-    found = message_from_line(text)
-    if found is None:
-        raise InputError("the message is empty", hint='write {"name": "value"}')
-    if isinstance(found, InputError):
-        raise found
-    return found
+    return _read(text, Message.from_dict)
 
 
 def delivery_members(delivery: Delivery) -> dict[str, Any]:
@@ -87,39 +99,39 @@ def message_and_payload(line: bytes) -> tuple[Message, bytes]:
     A line whose member `message` is an object, without a `payload`, is a message with nested objects. An error that a
     command printed among its messages is an error here too.
     """
-    if b'"message"' in line and b'"payload"' in line:
-        try:
-            members = _members(line)
-        except InputError:
-            members = {}  # reading the line as a message names the column of the mistake
-        if "payload" in members and members.get("message", b"").startswith(b"{"):
-            item = item_from_json(line)
-            return Message.of(item.message), item.payload
-    message = message_from_json(line)
-    if message.attributes.keys() == _ERROR_MEMBERS:
-        raise InputError(f"reported by the sender: {message.attributes['error']}")
-    return message, b""
+    return _read(line, _message_and_payload)
 
 
 def item_from_json(line: bytes) -> Item:
     """Return the item of a JSON object: a message, and the payload that it may have."""
-    members = _members(line)
-    text = members.pop("message", b"")
-    if not text.startswith(b"{"):
+    return _read(line, _item)
+
+
+def _message_and_payload(members: dict[str, Any]) -> tuple[Message, bytes]:
+    if "payload" in members and isinstance(members.get("message"), dict):
+        return Message.from_dict(members["message"]), payload_from_members(members)
+    if members.keys() == _ERROR_MEMBERS:
+        raise InputError(f"reported by the sender: {members['error']}")
+    return Message.from_dict(members), b""
+
+
+def _item(members: dict[str, Any]) -> Item:
+    message = members.get("message")
+    if not isinstance(message, dict):
         raise InputError("the item has no message", hint='write {"message": {"name": "value"}, "payload": "text"}')
-    others = {name: msgspec.json.decode(member) for name, member in members.items()}
-    try:
-        message = message_from_json(text)
-    except InputError as error:
-        start = len(line[: line.index(text)].decode())  # the column is that of the line
-        raise error.at(column=start + (error.column or 1)) from None
-    return Item(message, payload_from_members(others), keep_from_members(others))
+    return Item(Message.from_dict(message), payload_from_members(members), keep_from_members(members))
 
 
-def _members(line: bytes) -> dict[str, bytes]:
-    """Return the members of a JSON object, each as JSON text."""
+def _read(text: bytes, build: Callable[[dict[str, Any]], T]) -> T:
+    """Return what is built from the members of a JSON object; the error of a short text has its column."""
     try:
-        raw = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        return {name: bytes(member).strip() for name, member in raw.items()}
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"not a JSON object: {error}") from None
+        return build(object_from_json(text))
+    except InputError:
+        if len(text) > _MAX_LOCATED and text.strip():
+            raise
+    found = message_from_line(text)
+    if found is None:
+        raise InputError("the message is empty", hint='write {"name": "value"}')
+    if isinstance(found, InputError):
+        raise found
+    return build(found.to_dict())

@@ -8,12 +8,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from cbnet.errors import InputError
 from cbnet.network.protocol.durable_frames import MAX_ACK_WAIT, MAX_HISTORY_AGE, DurableLimits, HistoryStart
-from cbnet.network.protocol.fields import check_name
+from cbnet.network.protocol.fields import MAX_INT, check_name
 
 ACK_WAIT: Final = 30.0  # seconds
 Since: TypeAlias = int | timedelta | str
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_DIGITS: Final = len(str(MAX_INT)) + 1  # any number of more digits is too large; Python reads at most 4,300
 _HINT: Final = "use an offset, a time such as 90s, 15m, 1h or 2d, or first"
 
 
@@ -46,8 +47,8 @@ def history_start(since: Since) -> HistoryStart:
         return _from_text(since.strip())
     if type(since) is not int:
         raise InputError(f"invalid start {since!r}", hint="use an offset, a timedelta, or a text such as 1h or first")
-    if since < 1:
-        raise InputError(f"invalid offset {since}", hint="offsets begin with 1")
+    if not 1 <= since <= MAX_INT:
+        raise InputError(f"invalid offset {since}", hint=f"use a number from 1 to {MAX_INT:,}")
     return HistoryStart(offset=since)
 
 
@@ -55,7 +56,7 @@ def _from_text(text: str) -> HistoryStart:
     if text == "first":
         return HistoryStart()
     if text.isascii() and text.isdigit():
-        return history_start(int(text))
+        return history_start(int(text[:_DIGITS]))
     duration = _DURATION.fullmatch(text)
     if duration is None:
         raise InputError(f"invalid start {text!r}", hint=_HINT)

@@ -109,10 +109,7 @@ def explained(members: dict[str, Any]) -> dict[str, Any]:
     """Explain why a message matches a predicate, or which constraints fail."""
     options = RequestOptions(members, ("message", "predicate", "dialect"))
     predicate = _predicate(members, "predicate", options.text("dialect"))
-    given = members.get("message")
-    if not isinstance(given, dict):
-        raise InputError("no message", hint='send {"message": {"price": 3}, "predicate": "price < 5"}')
-    message = Message.of(given)
+    message = options.message('send {"message": {"price": 3}, "predicate": "price < 5"}')
     _check_effort(message, predicate)
     found = explain(message, "", predicate).members()
     del found["rule"]

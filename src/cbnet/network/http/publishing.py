@@ -5,26 +5,32 @@
     any, with headers ce-id, ce-type, …         a CloudEvent in binary mode
     application/x-ndjson, application/jsonl     JSON Lines, published while they arrive
 
+No body has more values than its messages may have: that is checked before they are read. Bodies of many messages are
+read in turns of some milliseconds.
+
 The response is sent when the router has accepted the messages. Lines are published up to the first invalid one; the
 problem document has its line number, and the number of messages published.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cbnet.errors import CbnetError, InputError
-from cbnet.language.cloud_events import messages_from_http
+from cbnet.language.cloud_events import message_from_event, messages_from_http
 from cbnet.language.message import Message
 from cbnet.network.client.async_client import AsyncClient
-from cbnet.network.client.message_json import message_and_payload
+from cbnet.network.client.message_encoding import checked_message
+from cbnet.network.client.message_json import check_values, message_and_payload, object_from_json
 from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.problems import Problem, json_response, problem_of
-from cbnet.network.http.request_input import MAX_BODY, RequestOptions, body_of, body_parts
+from cbnet.network.http.request_input import MAX_BODY, RequestOptions, body_of, body_parts, turns
 
 Item: TypeAlias = tuple[Message, bytes]
 _LINES: Final = frozenset(
@@ -32,7 +38,10 @@ _LINES: Final = frozenset(
 )
 _PLAIN: Final = frozenset({"", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded"})
 _EVENTS: Final = "application/cloudevents"
+_BATCH: Final = "application/cloudevents-batch+json"
+_MAX_BATCH_VALUES: Final = 1 << 17  # 6 of each of the shortest events in a body
 _EVENT_HEADERS: Final = ("ce-specversion", "ce-id", "ce-type")
+_GROUP: Final = 256  # messages of a batch that are sent at once
 _PATIENCE: Final = 60.0  # seconds that lines wait for a router that does not read, for instance under back-pressure
 
 
@@ -50,7 +59,7 @@ class Publishing:
             if _media_type(request) in _LINES:
                 lines = _Lines(client, is_durable=is_durable, timeout=timeout)
                 return json_response(await lines.publish(request))
-            items = _items(request, await body_of(request))
+            items = await _items(request, await body_of(request))
             answer = await publish_all(client, items, is_durable=is_durable, timeout=timeout)
             return json_response({"published": len(items), "router": client.router, **answer})
 
@@ -67,7 +76,10 @@ async def publish_all(
         await client.publish(messages[0], payloads[0], wait=True, timeout=timeout)
     elif items:
         refused = client.refused
-        await client.publish_many(messages, payloads, timeout=timeout)
+        for start in range(0, len(items), _GROUP):
+            end = start + _GROUP
+            await client.publish_many(messages[start:end], payloads[start:end], timeout=timeout)
+            await asyncio.sleep(0)
         await _check_accepted(client, refused, len(items), timeout)
     return {}
 
@@ -92,14 +104,19 @@ class _Lines:
 
     async def publish(self, request: Request) -> dict[str, Any]:
         """Publish all lines of a body."""
-        refused, rest = self._client.refused, b""
+        refused, rest = self._client.refused, bytearray()
         try:
             async for part in body_parts(request):
-                *lines, rest = (rest + part).split(b"\n") if b"\n" in part else (rest + part,)
+                rest += part
+                if b"\n" in part:
+                    *lines, begun = bytes(rest).split(b"\n")
+                    rest = bytearray(begun)
+                    for group in turns(lines):
+                        await self._publish_lines(group)
+                        await asyncio.sleep(0)
                 if len(rest) > MAX_BODY:
                     raise Problem(413, f"a line is longer than {MAX_BODY:,} bytes", line=self._line + 1)
-                await self._publish_lines(lines)
-            await self._publish_lines([rest])
+            await self._publish_lines([bytes(rest)])
             await _check_accepted(self._client, refused, self._published, _PATIENCE)
         except CbnetError as error:
             raise problem_of(error, published=self._published - (self._client.refused - refused)) from None
@@ -110,11 +127,13 @@ class _Lines:
         try:
             for text in lines:
                 self._line += 1
+                if len(text) > MAX_BODY:
+                    raise Problem(413, f"a line is longer than {MAX_BODY:,} bytes", line=self._line)
                 if text.strip():
                     items.append(message_and_payload(text))
-        except InputError as error:
+        except CbnetError as error:
             await self._publish_items(items)
-            raise error.at(line=self._line) from None
+            raise error.at(line=self._line) if isinstance(error, InputError) else error from None
         await self._publish_items(items)
 
     async def _publish_items(self, items: Sequence[Item]) -> None:
@@ -132,11 +151,32 @@ def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _items(request: Request, body: bytes) -> list[Item]:
+async def _items(request: Request, body: bytes) -> list[Item]:
     """Return the messages of a request, with their payloads."""
     media_type = _media_type(request)
+    if media_type == _BATCH:
+        return await _batch(body)
     if media_type.startswith(_EVENTS) or any(map(request.headers.__contains__, _EVENT_HEADERS)):
+        check_values(body)
         return [(message, b"") for message in messages_from_http(request.headers, body)]
     if media_type not in _PLAIN:
         raise Problem(415, f"content type {media_type} is not supported", hint="send application/json")
     return [message_and_payload(body)]
+
+
+async def _batch(body: bytes) -> list[Item]:
+    """Return the messages of a batch of CloudEvents; all are checked before the first is published."""
+    check_values(body, _MAX_BATCH_VALUES)
+    try:
+        events = [bytes(event) for event in msgspec.json.decode(body, type=list[msgspec.Raw])]
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise InputError(f"not a JSON array of events: {error}", hint="send one event as structured content") from None
+    items: list[Item] = []
+    for group in turns(events):
+        for event in group:
+            try:
+                items.append((checked_message(message_from_event(object_from_json(event))), b""))
+            except InputError as error:
+                raise InputError(f"event {len(items) + 1}: {error.problem}", hint=error.hint) from None
+        await asyncio.sleep(0)
+    return items

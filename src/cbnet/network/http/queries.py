@@ -11,6 +11,7 @@ from cbnet.errors import InputError
 from cbnet.language.message import Message
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS
+from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import payload_from_members, reply_members
 from cbnet.network.errors import Refused
 from cbnet.network.http.http_links import HttpLinks
@@ -71,9 +72,9 @@ async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, A
     if not isinstance(wanted, str | dict) or not wanted:
         raise InputError("no request", hint='send {"request": "symbol = \\"A\\""}, or an object of values')
     reply = await client.request(
-        wanted if isinstance(wanted, str) else Message.of(wanted),
+        wanted if isinstance(wanted, str) else checked_message(Message.from_dict(wanted)),
         timeout=options.timeout(),
-        max_holders=int(options.number("max_holders", DEFAULT_HOLDERS, MAX_HOLDERS)),
+        max_holders=int(options.number("max_holders", DEFAULT_HOLDERS, MAX_HOLDERS, least=1)),
         fresh=options.flag("fresh"),
         trace=options.flag("trace"),
     )
@@ -83,14 +84,12 @@ async def requested(client: AsyncClient, members: dict[str, Any]) -> dict[str, A
 async def traced(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]:
     """Trace the message in the members of a JSON object."""
     options = RequestOptions(members, TRACE)
-    message = members.get("message")
-    if not isinstance(message, dict):
-        raise InputError("no message", hint='send {"message": {"price": 3}, "dry": true}')
+    message = options.message('send {"message": {"price": 3}, "dry": true}')
     of, at = options.predicate("of"), options.text("at")
     if at and not of:
         raise InputError("`at` needs `of`", hint="give the subscriber's predicate as `of`")
     found = await client.trace(
-        Message.of(message),
+        message,
         payload_from_members(members),
         is_dry=options.flag("dry") or bool(of),
         of=of or None,

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 from starlette.requests import Request
 
 from cbnet.errors import InputError
 from cbnet.files import check_keys
 from cbnet.language.dialects import CBNET, parse
+from cbnet.language.message import Message
+from cbnet.network.client.message_encoding import checked_message
+from cbnet.network.client.message_json import object_from_json
 from cbnet.network.http.problems import Problem
+from cbnet.network.protocol.fields import MAX_INT
 from cbnet.network.router.clients import PREDICATE_LIMITS
 
 MAX_BODY: Final = 1 << 20  # bytes; for JSON Lines, of one line
+MAX_OBJECT_VALUES: Final = 1 << 14  # of an object with options: a message, or a predicate written as an object
 MAX_TIMEOUT: Final = 3_600.0  # seconds
+MAX_ID_LENGTH: Final = 256  # characters of an id or a number that a client chooses
+_TURN: Final = 1 << 14  # bytes of short texts, after which others are served
 _BODY_TIMEOUT: Final = 30.0  # seconds between two parts of a body
 _FLAGS: Final = {"true": True, "1": True, "": True, "false": False, "0": False, True: True, False: False}
 
@@ -37,14 +43,14 @@ class RequestOptions:
         except (KeyError, TypeError):
             raise InputError(f"{name}: {value!r} is neither true nor false") from None
 
-    def number(self, name: str, default: float, most: float) -> float:
-        """Return a positive number."""
+    def number(self, name: str, default: float, most: float, *, least: float = 0.0) -> float:
+        """Return a number that is at least `least`, and more than 0."""
         value = self._values.get(name, default)
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = 0.0
-        if not 0 < number <= most:
+        if not 0 < number <= most or number < least:
             raise InputError(
                 f"{name}: {value!r} is not a valid number", hint=f"use a positive number up to {most:,.0f}"
             )
@@ -57,12 +63,26 @@ class RequestOptions:
             raise InputError(f"{name}: {value!r} is not a string")
         return value
 
+    def reference(self, name: str) -> int | str:
+        """Return an id or a number that a client has chosen, and that answers repeat."""
+        value = self._values.get(name)
+        if type(value) is int and -MAX_INT <= value <= MAX_INT:
+            return value
+        if isinstance(value, str) and len(value) <= MAX_ID_LENGTH:
+            return value
+        hint = f'choose a number of 64 bits, or a string of up to {MAX_ID_LENGTH} characters: "{name}": 1'
+        raise InputError(f"no {name}" if value is None else f"{name}: {value!r} is not valid", hint=hint)
+
     def id(self) -> int | str:
         """Return the id that a client has chosen for a subscription or an offer."""
-        id = self._values.get("id")
-        if not isinstance(id, int | str) or isinstance(id, bool):
-            raise InputError("no id", hint='choose a number or a string for each subscription and offer: "id": 1')
-        return id
+        return self.reference("id")
+
+    def message(self, hint: str) -> Message:
+        """Return the member `message`, within the limits of a message; hint: an example."""
+        members = self._values.get("message")
+        if not isinstance(members, dict):
+            raise InputError("no message, or not an object", hint=hint)
+        return checked_message(Message.from_dict(members))
 
     def since(self, name: str) -> int | str | None:
         """Return a point in the past, such as an offset, 1h or first; None if it is missing."""
@@ -112,15 +132,14 @@ async def body_parts(request: Request) -> AsyncIterator[bytes]:
 
 async def json_object(request: Request, most: int = MAX_BODY) -> dict[str, Any]:
     """Return the JSON object in the body of a request; most: bytes."""
-    return object_of(await body_of(request, most))
+    return object_from_json(await body_of(request, most), MAX_OBJECT_VALUES)
 
 
-def object_of(text: bytes | str) -> dict[str, Any]:
-    """Return the object of a JSON text."""
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}", hint="send a JSON object") from None
-    if not isinstance(found, dict):
-        raise InputError("not a JSON object", hint='send an object, such as {"message": {"price": 3}}')
-    return found
+def turns(texts: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Yield the texts in groups that are read in some milliseconds."""
+    start = size = 0
+    for end, text in enumerate(texts, 1):
+        size += len(text)
+        if size >= _TURN or end == len(texts):
+            yield texts[start:end]
+            start, size = end, 0

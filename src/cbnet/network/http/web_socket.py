@@ -30,7 +30,12 @@ from cbnet.language.roles import filter_of
 from cbnet.network.client.async_client import AsyncClient
 from cbnet.network.client.async_pull import AsyncOffer, Item
 from cbnet.network.client.async_subscription import AsyncSubscription
-from cbnet.network.client.message_json import delivery_members, keep_from_members, payload_from_members
+from cbnet.network.client.message_json import (
+    delivery_members,
+    keep_from_members,
+    object_from_json,
+    payload_from_members,
+)
 from cbnet.network.errors import NotConfirmed
 from cbnet.network.http.event_stream import (
     KEEP_ALIVE,
@@ -43,7 +48,8 @@ from cbnet.network.http.http_links import HttpLinks, bearer_token
 from cbnet.network.http.problems import Problem, problem_members, problem_of
 from cbnet.network.http.publishing import publish_all
 from cbnet.network.http.queries import REQUEST, TRACE, requested, traced
-from cbnet.network.http.request_input import RequestOptions, object_of
+from cbnet.network.http.request_input import MAX_OBJECT_VALUES, RequestOptions
+from cbnet.network.protocol.fields import MAX_INT
 
 _HELLO_TIMEOUT: Final = 5.0  # seconds
 _REFUSED, _ENDED = 1008, 1012  # close codes [RFC 6455 §7.4.1]: policy violation, service restart
@@ -78,7 +84,7 @@ class WebSockets:
             return ""
         try:
             async with asyncio.timeout(_HELLO_TIMEOUT):
-                members = object_of(await _text(socket))
+                members = await _object(socket)
         except TimeoutError:
             members = {}
         if members.get("op") != "hello":
@@ -115,18 +121,19 @@ class _Session:
         await self._send({"op": "welcome", "router": self._client.router})
         try:
             while True:
-                await self._handle(await _text(self._socket))
+                await self._handle()
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _handle(self, text: str) -> None:
-        """Handle an object, and send the answer."""
+    async def _handle(self) -> None:
+        """Handle the next object, and send the answer."""
         reference: Members = {}
         try:
-            members = object_of(text)
-            reference = {name: members[name] for name in _REFERENCES if name in members}
+            members = await _object(self._socket)
+            options = RequestOptions(members, members)
+            reference = {name: options.reference(name) for name in _REFERENCES if name in members}
             answer = await self._handler(members)(members)
         except CbnetError as error:
             if not self._client.is_connected:
@@ -146,10 +153,8 @@ class _Session:
 
     async def _publish(self, members: Members) -> Members | None:
         options = RequestOptions(members, ("number", "message", "payload", "encoding", "durable", "timeout"))
-        message = members.get("message")
-        if not isinstance(message, dict):
-            raise InputError("no message", hint='send {"op": "publish", "message": {"price": 3}}')
-        item = Message.of(message), payload_from_members(members)
+        message = options.message('send {"op": "publish", "message": {"price": 3}}')
+        item = message, payload_from_members(members)
         if "number" not in members and not options.flag("durable"):
             await self._client.publish(*item, timeout=options.timeout())
             return None
@@ -181,8 +186,8 @@ class _Session:
     async def _acknowledge(self, members: Members) -> None:
         options = RequestOptions(members, ("id", "up_to"))
         offset = members.get("up_to")
-        if not isinstance(offset, int) or not 0 < offset < 1 << 63:
-            raise InputError("no offset", hint='send {"op": "acknowledge", "id": 1, "up_to": OFFSET}')
+        if type(offset) is not int or not 0 < offset <= MAX_INT:
+            raise InputError("no offset", hint=f"send the offset of a message as `up_to`, at most {MAX_INT:,}")
         self._subscription(options).acknowledge_up_to(offset)
 
     async def _request(self, members: Members) -> Members:
@@ -232,13 +237,13 @@ class _Session:
         await self._socket.send_text(msgspec.json.encode(members).decode())
 
 
-async def _text(socket: WebSocket) -> str:
-    """Return the text of the next frame."""
+async def _object(socket: WebSocket) -> Members:
+    """Return the object of the next frame."""
     event = await socket.receive()
     if event["type"] != "websocket.receive":
         raise WebSocketDisconnect(event.get("code", _ENDED))
     text: str | None = event.get("text")
-    return event["bytes"].decode("utf-8", "replace") if text is None else text
+    return object_from_json(event["bytes"] if text is None else text.encode(), MAX_OBJECT_VALUES)
 
 
 async def _fail(socket: WebSocket, error: CbnetError) -> None:
@@ -299,7 +304,7 @@ class _Offers:
 
     async def answer(self, members: Members) -> None:
         """Handle the client's answer to a request."""
-        RequestOptions(members, ("number", "message", "payload", "encoding", "keep"))
+        options = RequestOptions(members, ("number", "message", "payload", "encoding", "keep"))
         number = members.get("number")
         entry = self._open.pop(number, None) if type(number) is int else None
         if entry is None:
@@ -307,7 +312,7 @@ class _Offers:
         item: Item | None = None
         try:
             if members.get("message") is not None:
-                message = _matching(members["message"], entry.request)
+                message = _matching(options, entry.request)
                 item = Item(message, payload_from_members(members), keep_from_members(members))
         finally:
             if not entry.item.done():
@@ -330,11 +335,9 @@ class _Offers:
             self._open.pop(number, None)
 
 
-def _matching(members: object, request: Message) -> Message:
+def _matching(options: RequestOptions, request: Message) -> Message:
     """Return the message of an item, if it matches the request."""
-    if not isinstance(members, dict):
-        raise InputError("the message is not an object", hint='send {"op": "answer", "number": 1, "message": {…}}')
-    message = Message.of(members)
+    message = options.message('send {"op": "answer", "number": 1, "message": {…}}')
     if not filter_of(request).matches(message):
         raise InputError("the item does not match the request", hint="leave `message` out if there is no such item")
     return message

@@ -18,6 +18,7 @@ import msgspec
 from cbnet.errors import InputError, LimitError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
+from cbnet.language.predicate import Limits
 from cbnet.language.roles import filter_of, request_of
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.language.syntax.parser import parse_filter
@@ -26,6 +27,7 @@ from cbnet.network.protocol.fields import MAX_REQUEST_BYTES, MAX_REQUEST_TERMS, 
 from cbnet.network.protocol.wire import WireError
 
 RequestLike: TypeAlias = str | Filter | Message | Mapping[str, Any]
+_TEXT_LIMITS = Limits(length=4 * MAX_REQUEST_BYTES)
 _CACHE_SIZE = 1_024  # decoded requests: a router receives the same ones often
 _MAX_CACHED_BYTES = 256  # of one request
 _terms = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
@@ -46,20 +48,18 @@ class _Fields(NamedTuple):
 def as_request(request: RequestLike) -> Message:
     """Return a request given as text, filter or message; raise an `InputError` if it is invalid."""
     if isinstance(request, str):
-        request = parse_filter(request)
+        request = parse_filter(request, _TEXT_LIMITS)
     return request_of(request) if isinstance(request, Filter) else Message.of(request)
 
 
 def request_to_bytes(request: Message) -> bytes:
     """Encode a request; raise a `LimitError` if it is too long."""
-    filter = filter_of(request)
-    encoded = filter_to_bytes(filter)
-    for what, count, limit in (
-        ("values and tags of a request", len(filter.constraints) + len(filter.tags), MAX_REQUEST_TERMS),
-        ("bytes of a request", len(encoded), MAX_REQUEST_BYTES),
-    ):
-        if count > limit:
-            raise LimitError(what, count, limit)
+    terms = sum(map(len, request.leaves.values())) + len(request.tags)
+    if terms > MAX_REQUEST_TERMS:
+        raise LimitError("values and tags of a request", terms, MAX_REQUEST_TERMS)
+    encoded = filter_to_bytes(filter_of(request))
+    if len(encoded) > MAX_REQUEST_BYTES:
+        raise LimitError("bytes of a request", len(encoded), MAX_REQUEST_BYTES)
     return encoded
 
 

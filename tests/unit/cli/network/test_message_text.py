@@ -68,7 +68,7 @@ def test_a_line_is_a_message_or_an_item(line, message, payload):
         (b"nonsense", "expected a JSON object", 1),
         (b'{"message": {"x": 1}, "payload": "a"', "expected `,` or `}`", 37),
         (b'{"message": {}, "payload": 1}', "the payload is not a string", None),
-        (b'{"message": {"x": 1e999}, "payload": "a"}', "x: infinity is not a value", 19),
+        (b'{"message": {"x": 1e999}, "payload": "a"}', "message.x: infinity is not a value", 19),
         ('{"source": "é", "message":  {"x": 1, "x": 2}, "payload": "a"}'.encode(), 'duplicate name "x"', 38),
         (b'{"error": "closed", "line": null, "column": null, "hint": null}', "reported by the sender: closed", None),
     ],
@@ -120,8 +120,8 @@ def test_items_and_requests_may_be_nested(tmp_path):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"[1]", "not a JSON object"),
-        (b"\xff", "not a JSON object"),
+        (b"[1]", "expected a JSON object"),
+        (b"\xff", "not UTF-8"),
         (b'{"payload": "x"}', "the item has no message"),
         (b'{"message": {"a": 1e999}}', "a: infinity is not a value"),
         (b'{"message": {}, "payload": 1}', "the payload is not a string"),
