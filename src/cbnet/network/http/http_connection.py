@@ -5,6 +5,10 @@
 Until the first request, the limits of native connections apply (`Acceptor`). The number of sessions is limited, and so
 is that of all other connections, beyond which the oldest is closed: there is always room for the next health check. A
 connection is closed if it sends no complete request head in time, or reads nothing although bytes are waiting for it.
+
+Bytes are read in small pieces, so that whatever is in them, such as a thousand chunks or frames of one byte each, takes
+a few milliseconds. A request with too long a head, or with two lengths, is refused and its connection closed: a proxy
+may see another request behind it than the router does.
 """
 
 from __future__ import annotations
@@ -16,11 +20,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
+import msgspec
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
-from cbnet.network.http.problems import CONTENT_TYPE, Problem
+from cbnet.network.http.problems import CONTENT_TYPE, Problem, problem_members
 from cbnet.network.transport.acceptor import Acceptor
 
 if TYPE_CHECKING:
@@ -29,10 +35,61 @@ if TYPE_CHECKING:
 HEAD_TIMEOUT: Final = 5.0  # seconds for the head of a request, also for the next one of a connection
 STALL_TIMEOUT: Final = 30.0  # seconds without reading, although bytes are waiting
 MAX_IDLE: Final = 64  # connections without a session
-_MALFORMED: Final = b'{"title":"Bad Request","status":400,"detail":"not an HTTP/1.1 request of up to 16 KiB"}\n'
+MAX_HEAD: Final = 1 << 14  # bytes of a request line and its headers
+_PIECE: Final = 1 << 12  # bytes read at once: 700 chunks of one byte take 8 ms
+_MALFORMED: Final = Problem(400, "not an HTTP/1.1 request")
+_LONG_HEAD: Final = Problem(400, f"the head of the request is longer than {MAX_HEAD:,} bytes", hint="use fewer headers")
+_TWO_LENGTHS: Final = Problem(400, "the request has Content-Length and Transfer-Encoding", hint="send one of them")
 
 
-class HttpConnection(H11Protocol):
+class _PieceReader(asyncio.BufferedProtocol):
+    """A protocol that gets its bytes in small pieces."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._piece = memoryview(bytearray(_PIECE))
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Return the buffer for the next bytes."""
+        return self._piece
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Handle received bytes."""
+        self.data_received(bytes(self._piece[:nbytes]))  # type: ignore[attr-defined]
+
+
+class WebSocketConnection(_PieceReader, WebSocketsSansIOProtocol):  # type: ignore[misc]
+    """One WebSocket of an HTTP client."""
+
+
+class _RequestParser(h11.Connection):
+    """Parses the requests of a connection; `fault` is why it could not."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MAX_HEAD)
+        self.fault = _MALFORMED
+
+    def next_event(self) -> Any:
+        """Return the next event; raise an error for a request that is refused."""
+        held = len(self.trailing_data[0]) if self.their_state is h11.IDLE else 0
+        try:
+            event = super().next_event()
+        except h11.RemoteProtocolError as error:
+            self.fault = _LONG_HEAD if error.error_status_hint == 431 else _MALFORMED
+            raise
+        if type(event) is h11.Request:
+            lengths = {name for name, _ in event.headers} & {b"content-length", b"transfer-encoding"}
+            if held - len(self.trailing_data[0]) > MAX_HEAD:
+                self.fault = _LONG_HEAD
+            elif len(lengths) == 2:
+                self.fault = _TWO_LENGTHS
+            else:
+                return event
+            raise h11.RemoteProtocolError(str(self.fault))
+        return event
+
+
+class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
     """One connection of an HTTP client."""
 
     def __init__(
@@ -43,6 +100,7 @@ class HttpConnection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
+        self.conn = self._parser = _RequestParser()
         self.table: HttpConnections = app_state["connections"]
         self.links: dict[str, AsyncClient] = {}  # by token; they end with the connection
         self._is_upgraded = False
@@ -79,15 +137,14 @@ class HttpConnection(H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answer bytes that are not HTTP with a problem document."""
+        """Answer bytes that are not a valid request with a problem document."""
+        if self.is_busy:  # its answer, which nobody reads any more, has not begun
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            headers = [(b"content-type", CONTENT_TYPE.encode()), (b"connection", b"close")]
-            for event in (
-                h11.Response(status_code=400, headers=headers),
-                h11.Data(data=_MALFORMED),
-                h11.EndOfMessage(),
-            ):
-                self.transport.write(self.conn.send(event) or b"")
+            body = msgspec.json.encode(problem_members(self._parser.fault)) + b"\n"
+            head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n"
+            self.transport.write(head.format(CONTENT_TYPE, len(body)).encode() + body)
         self.transport.close()
 
     @property

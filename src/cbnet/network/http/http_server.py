@@ -17,7 +17,7 @@ import uvicorn
 
 from cbnet.errors import InputError
 from cbnet.network.http.http_application import http_application
-from cbnet.network.http.http_connection import HEAD_TIMEOUT, HttpConnection, HttpConnections
+from cbnet.network.http.http_connection import HEAD_TIMEOUT, HttpConnection, HttpConnections, WebSocketConnection
 from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.request_input import MAX_BODY
 from cbnet.network.logs import audit
@@ -28,7 +28,6 @@ from cbnet.network.transport.tcp_router import TcpRouter
 _CHECKED: Final = 1.0  # seconds between checks for slow connections
 _FAREWELL: Final = 0.5  # seconds to send the last responses
 _PING: Final = 20.0  # seconds between the pings of a WebSocket, and for their answers
-_MAX_HEAD: Final = 1 << 14  # bytes
 
 
 class HttpServer:
@@ -44,7 +43,7 @@ class HttpServer:
             uvicorn.Config(
                 http_application(router, self._links, origins),
                 http=HttpConnection,
-                ws="websockets-sansio",
+                ws=WebSocketConnection,
                 ws_max_size=MAX_BODY,
                 ws_ping_interval=_PING,
                 ws_ping_timeout=_PING,
@@ -55,7 +54,6 @@ class HttpServer:
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                h11_max_incomplete_event_size=_MAX_HEAD,
                 timeout_keep_alive=int(HEAD_TIMEOUT),
             )
         )
