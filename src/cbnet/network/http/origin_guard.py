@@ -9,7 +9,7 @@ of listed origins.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,7 +25,7 @@ class OriginGuard:
     def __init__(self, app: ASGIApp, origins: Collection[str], needs_token: Callable[[], bool]) -> None:
         self._app = app
         self._origins = frozenset(origins)
-        self._hosts = frozenset(urlsplit(origin).netloc.lower() for origin in origins)
+        self._hosts = frozenset(_split(origin).netloc.lower() for origin in origins)
         self._needs_token = needs_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -40,7 +40,7 @@ class OriginGuard:
 
     def _problem(self, request: HTTPConnection) -> Problem | None:
         origin, host = request.headers.get("origin", ""), request.headers.get("host", "").lower()
-        if origin and origin not in self._origins and urlsplit(origin).netloc.lower() != host:
+        if origin and origin not in self._origins and _split(origin).netloc.lower() != host:
             return Problem(403, f"pages of {origin} may not use this router", hint="list the origin in `http_origins`")
         if not self._needs_token() and host and host not in self._hosts and not _is_direct(host, request):
             return Problem(
@@ -51,9 +51,17 @@ class OriginGuard:
         return None
 
 
+def _split(url: str) -> SplitResult:
+    """Return the parts of an address; none of one that is not valid."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
 def _is_direct(host: str, request: HTTPConnection) -> bool:
     """Return whether a host is the address of this server, or a name of the loopback address."""
-    name = urlsplit(f"//{host}").hostname or ""
+    name = _split(f"//{host}").hostname or ""
     if Address(name, 0).is_loopback:
         return True
     server = request.scope.get("server")

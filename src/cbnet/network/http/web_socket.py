@@ -242,8 +242,7 @@ async def _object(socket: WebSocket) -> Members:
     event = await socket.receive()
     if event["type"] != "websocket.receive":
         raise WebSocketDisconnect(event.get("code", _ENDED))
-    text: str | None = event.get("text")
-    return object_from_json(event["bytes"] if text is None else text.encode(), MAX_OBJECT_VALUES)
+    return object_from_json(event["bytes"], MAX_OBJECT_VALUES)
 
 
 async def _fail(socket: WebSocket, error: CbnetError) -> None:
