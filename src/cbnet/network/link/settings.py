@@ -9,7 +9,7 @@ from typing import Literal
 
 from cbnet.errors import InputError
 from cbnet.language.syntax.parser import parse
-from cbnet.network.protocol.fields import MAX_TREES, MAX_WEIGHT, check_name
+from cbnet.network.protocol.fields import MAX_INT, MAX_TREES, MAX_WEIGHT, check_name
 
 LIVE_SCHEMES = ("multitree", "pif")  # trees shared by all sources; one tree per source, for small networks
 
@@ -17,6 +17,8 @@ LIVE_SCHEMES = ("multitree", "pif")  # trees shared by all sources; one tree per
 # Settings that a running router can reload.
 RELOADED = ("weights", "cache_bytes", "cache_age", "session_filters", "session_bytes", "queue_bytes", "handshakes",
             "handshakes_per_address", "history_messages", "history_bytes", "history_age")  # fmt: skip
+
+_MAY_BE_ZERO = {"cache_bytes", "cache_age", "history_age", "settle", "overlap", "spacing"}
 
 
 @dataclass(frozen=True)
@@ -71,31 +73,15 @@ class Settings:
             raise InputError(f"unknown value {self.commit!r} of `commit`", hint="use publisher or message")
         if len(set(self.roots)) < len(self.roots):
             raise InputError("two trees have the same root", hint="list each root once in `roots`")
-        if self.answer <= 0:
-            raise InputError(f"`answer` is {self.answer:g} s", hint="use more than 0")
-        if self.cache_bytes < 0 or self.cache_age < 0:
-            raise InputError("`cache_bytes` or `cache_age` is negative", hint="use 0 for no cache")
         if not 0 < self.heartbeat < self.dead:
             raise InputError("`dead` is not longer than `heartbeat`", hint="use a longer `dead`")
-        if min(self.session_filters, self.session_bytes, self.queue_bytes) <= 0:
-            raise InputError(
-                "`session_filters`, `session_bytes` or `queue_bytes` is not positive", hint="use 1 or more"
-            )
-        if min(self.handshakes, self.handshakes_per_address) <= 0:
-            raise InputError("`handshakes` or `handshakes_per_address` is not positive", hint="use 1 or more")
-        if min(self.history_messages, self.history_bytes) <= 0 or self.history_age < 0:
-            raise InputError(
-                "`history_messages` or `history_bytes` is not positive, or `history_age` is negative",
-                hint="use 1 or more; for the age, 0 for no limit",
-            )
         if self.history:
             _check_history(self.history)
-        if self.silence <= 0:
-            raise InputError(f"`silence` is {self.silence:g} s", hint="use more than 0")
-        if self.overlap < 0 or self.settle < 0:
-            raise InputError("`overlap` or `settle` is negative", hint="use 0 or more")
         if not 0 < self.refresh < self.lifetime:
             raise InputError("`lifetime` is not longer than `refresh`", hint="use a longer `lifetime`")
+        for key, default in vars(type(self)).items():
+            if type(default) in (int, float):
+                check_number(key, getattr(self, key), may_be_zero=key in _MAY_BE_ZERO)
 
     @property
     def tree_count(self) -> int:
@@ -115,6 +101,13 @@ def _check_history(predicate: str) -> None:
         parse(predicate)
     except InputError as error:
         raise InputError(f"history: {error.problem}", hint=error.hint) from None
+
+
+def check_number(key: str, value: float, *, may_be_zero: bool = False) -> None:
+    """Raise an `InputError` unless a setting is a finite number of at most 63 bits, and positive or zero."""
+    if not 0 <= value <= MAX_INT or (value == 0 and not may_be_zero):
+        least = "0 or more" if may_be_zero else "more than 0"
+        raise InputError(f"`{key}` is {value}", hint=f"use {least}, and at most {MAX_INT:,}")
 
 
 def check_scheme(name: str) -> None:

@@ -77,7 +77,25 @@ def test_start_in_the_past(since, start):
 
 
 @pytest.mark.parametrize(
-    "since", ["", "yesterday", "-1h", "1 h", "0", 0, -5, 1.5, True, timedelta(hours=-1), "99999999999d"]
+    "since",
+    [
+        "",
+        "yesterday",
+        "-1h",
+        "1 h",
+        "0",
+        0,
+        -5,
+        1.5,
+        True,
+        timedelta(hours=-1),
+        "99999999999d",
+        2**63,
+        10**23,
+        str(2**63),
+        "9" * 5_000,
+        "9" * 5_000 + "d",
+    ],
 )
 def test_invalid_start_in_the_past(since):
     with pytest.raises(InputError, match=r"invalid (start|offset)"):

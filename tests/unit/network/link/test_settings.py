@@ -15,9 +15,6 @@ from cbnet.network.link.settings import Settings
         ({"network": ""}, "'' is not a valid network name"),
         ({"scheme": "flood"}, "unknown scheme 'flood' of a live network"),
         ({"commit": "tree"}, "unknown value 'tree' of `commit`"),
-        ({"silence": 0.0}, "`silence` is 0 s"),
-        ({"session_bytes": 0}, "`session_filters`, `session_bytes` or `queue_bytes` is not positive"),
-        ({"settle": -1.0}, "`overlap` or `settle` is negative"),
         ({"weights": {"b": 0}}, "invalid weight 0 of b"),
         ({"weights": {"": 1}}, "is not a valid router name"),
         ({"trees": 0}, "invalid number of trees: 0"),
@@ -31,6 +28,25 @@ from cbnet.network.link.settings import Settings
 def test_what_makes_no_sense_is_refused(settings, problem):
     with pytest.raises(InputError, match=problem):
         Settings(**{"name": "a", **settings})
+
+
+NUMBERS = [name for name, default in vars(Settings).items() if type(default) in (int, float) and name != "trees"]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [-1, 2**63, float("inf"), float("nan")])
+def test_every_number_is_finite_and_bounded(name, value):
+    with pytest.raises(InputError, match=rf"`{name}` is|`dead` is not longer|`lifetime` is not longer") as refused:
+        Settings("a", **{name: value})
+    assert name in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*NUMBERS} - {"cache_bytes", "cache_age", "history_age", "settle", "overlap", "spacing"})
+)
+def test_numbers_without_a_meaning_of_zero_are_positive(name):
+    with pytest.raises(InputError, match=name):
+        Settings("a", **{name: 0})
 
 
 def test_routers_must_agree_on_the_number_of_trees():
