@@ -16,6 +16,8 @@ import time
 import traceback
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from support.http_servers import running_http
 
 NUMBERS = [

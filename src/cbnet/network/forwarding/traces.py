@@ -47,6 +47,7 @@ from cbnet.network.protocol.fields import (
     MAX_EXAMPLES,
     MAX_REASON_LENGTH,
     NOT_KNOWN,
+    PREDICATE_LIMITS,
 )
 from cbnet.network.protocol.frames import Branch, Hop, Packet, Trace, TracedFrame, TraceEnd, TraceMark, TraceReport
 from cbnet.network.protocol.wire import WireError
@@ -91,7 +92,7 @@ class Traces:
             raise InputError("too many traces at once", hint="wait for one to end")
         if bool(frame.predicate) != bool(frame.at):
             raise InputError("a hypothetical subscriber needs a predicate and a router", hint="give both, or neither")
-        parse(frame.predicate or "true")
+        parse(frame.predicate or "true", PREDICATE_LIMITS)
         self._count += 1
         trace = _Trace(link, frame.number, self._context.now + self._context.settings.trace)
         trace.expected["", "", ""] += 1

@@ -77,7 +77,7 @@ class _RequestParser(h11.Connection):
         try:
             event = super().next_event()
         except h11.RemoteProtocolError as error:
-            self.fault = _LONG_HEAD if error.error_status_hint == 431 else _MALFORMED
+            self.fault = _LONG_HEAD if error.error_status_hint == 431 or held > MAX_HEAD else _MALFORMED
             raise
         if type(event) is h11.Request:
             lengths = {name for name, _ in event.headers} & {b"content-length", b"transfer-encoding"}

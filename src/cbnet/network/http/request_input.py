@@ -15,8 +15,7 @@ from cbnet.language.message import Message
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import object_from_json
 from cbnet.network.http.problems import Problem
-from cbnet.network.protocol.fields import MAX_INT
-from cbnet.network.router.clients import PREDICATE_LIMITS
+from cbnet.network.protocol.fields import MAX_INT, PREDICATE_LIMITS
 
 MAX_BODY: Final = 1 << 20  # bytes; for JSON Lines, of one line
 MAX_OBJECT_VALUES: Final = 1 << 14  # of an object with options: a message, or a predicate written as an object

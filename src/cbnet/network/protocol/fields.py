@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct
 
 from cbnet.errors import InputError
-from cbnet.language.predicate import MAX_FILTER_BYTES
+from cbnet.language.predicate import MAX_FILTER_BYTES, Limits
 
 MAX_NAME_LENGTH = 64
 MAX_VALUES = 4_096  # of a message; objects and arrays count too
@@ -27,6 +27,7 @@ MAX_WAITING_LINKS = 16  # that a router reports of a stream
 MAX_HELD = 64  # contents of streams that outlive a session
 MAX_TRIES = 3  # a packet is committed to a tree again, after the first time
 MAX_PREDICATE_LENGTH = 1 << 16
+PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)
 MAX_ENTRIES = 2_048
 MAX_ROUTERS = 5_000
 MAX_GATEWAYS = 64  # on the path from the root of the gateway tree

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from cbnet.errors import InputError, LimitError
-from cbnet.language.predicate import Limits, Predicate
+from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
@@ -23,7 +23,7 @@ from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.link import Link
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_PREDICATE_LENGTH
+from cbnet.network.protocol.fields import PREDICATE_LIMITS
 from cbnet.network.protocol.frames import (
     DurablePublish,
     DurableSubscribe,
@@ -53,7 +53,6 @@ from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
 
-PREDICATE_LIMITS = Limits(length=MAX_PREDICATE_LENGTH, filters=1_000, constraints=10_000)  # of one predicate
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,

@@ -23,6 +23,7 @@ from cbnet.network.link.link import Link
 from cbnet.network.logs import audit
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
+from cbnet.network.protocol.fields import PREDICATE_LIMITS
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableLimit,
@@ -39,7 +40,6 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.protocol.reasons import refused
-from cbnet.network.router.clients import PREDICATE_LIMITS
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
 

@@ -223,3 +223,12 @@ def test_search_for_nearest_misses_is_bounded(monkeypatch):
     lab.run(1)
     found, _ = traced(lab, attributes={"x": 1})
     assert len(found["a"].missed) == 2
+
+
+def test_predicate_of_a_trace_has_the_limits_of_a_subscription():
+    alone = Alone("a")
+    alone.client_link(1)
+    many = " or ".join(f"x{number} = 1" for number in range(1_001))
+    asked = Trace(number=1, attributes={"x": 1}, tags=[], payload=b"", is_dry=True, predicate=many, at="a")
+    (refused,) = sent(alone.say(1, asked), RefusedFrame)
+    assert "1,001 is over the limit of 1,000" in refused.reason

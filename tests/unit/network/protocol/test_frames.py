@@ -18,7 +18,7 @@ from cbnet.network.protocol.frames import Announce, Hello, StreamChange
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import FrameReader
 from cbnet.network.pull import holders, requesters
-from cbnet.network.router import clients, filter_quotas
+from cbnet.network.router import filter_quotas
 from cbnet.network.transport import tcp_router as tcp
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "reference" / "protocol.md").read_text()
@@ -63,7 +63,7 @@ def test_the_limits_in_the_document_are_the_real_ones():
         frame_parts.MAX_VALUES, frame_parts.MAX_NAME_CHARACTERS, MAX_CONDITION_LENGTH, MAX_DEPTH, frame_parts.MAX_TAGS, frame_parts.MAX_PAYLOAD_BYTES, frame_parts.MAX_NEIGHBOURS, frame_parts.MAX_FRAME_FILTERS,
         frame_parts.MAX_FILTER_BYTES, frame_parts.MAX_PREDICATE_LENGTH, frame_parts.MAX_ENTRIES, frame_parts.MAX_ROUTERS, frame_parts.MAX_WEIGHT,
         frame_parts.MAX_HOPS, frame_parts.MAX_REASON_LENGTH, frame_parts.MAX_EXAMPLES, frame_parts.MAX_BRANCHES, filter_quotas.MAX_NODE_FILTERS, filter_quotas.MAX_NODE_BYTES,
-        clients.PREDICATE_LIMITS.filters, clients.PREDICATE_LIMITS.constraints, round(settings.Settings("a").lifetime),
+        frame_parts.PREDICATE_LIMITS.filters, frame_parts.PREDICATE_LIMITS.constraints, round(settings.Settings("a").lifetime),
         round(settings.Settings("a").refresh), frame_parts.MAX_PEERS, frame_parts.MAX_COUNTERS,
         frame_parts.MAX_STEPS, frame_parts.MAX_REQUEST_BYTES, frame_parts.MAX_REQUEST_TERMS, frame_parts.MAX_HOLDERS, frame_parts.MAX_VISITED_ROUTERS, frame_parts.MAX_TREES, frame_parts.MAX_TRIES, frame_parts.MAX_FRAME_STREAMS, holders.MAX_HOLDER_REQUESTS, requesters.MAX_CLIENT_REQUESTS,
         requesters.MAX_ROUTER_REQUESTS, tcp.MAX_QUEUED_MESSAGES, tcp.MAX_QUEUED_FOR_CLIENT, tcp.MAX_QUEUED_FOR_NEIGHBOUR, tcp.MAX_QUEUED_PACKETS, tcp.WINDOW, tcp.MARK,
