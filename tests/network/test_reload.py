@@ -117,7 +117,7 @@ def test_removed_client_is_closed_with_the_reason(router):
         (lambda router: router.write(trees=2), "trees is 2 in "),
         (
             lambda router: router.write(queue_bytes=0),
-            "a.toml:5: `session_filters`, `session_bytes` or `queue_bytes` is",
+            "a.toml:5: `queue_bytes` is 0",
         ),
     ],
 )
