@@ -1,6 +1,6 @@
 """Laws of link records: whatever a linked router forges, all routers end with the record of the owner."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.link_networks import LinkNetwork
 from support.signing_routers import signatures
@@ -106,6 +106,19 @@ def test_forged_record_never_separates_the_owner_from_its_neighbour(version, lin
 
 
 @settings(max_examples=30, deadline=None)
+@example(  # the versions multiplied, as fast as they were delivered
+    events=[
+        ("cut", 6, RecordVersion(0, 12)),
+        *(("connect", number, RecordVersion(0, 0)) for number in (5, 0, 3, 3, 5)),
+        ("forge", 5, RecordVersion(4_611_686_018_427_387_888, 9_223_372_036_854_775_807)),
+        ("forge", 2, RecordVersion(4_611_686_018_427_387_922, 9_223_372_036_854_775_800)),
+        ("restart", 0, RecordVersion(0, 0)),
+        ("forge", 1, RecordVersion(9_223_372_036_854_775_789, 10)),
+        ("restart", 7, RecordVersion(0, 0)),
+        ("forge", 7, RecordVersion(9_223_372_036_854_775_787, 11)),
+    ],
+    seed=197,
+)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["connect", "cut", "restart", "forge"]), st.integers(0, 10), versions), max_size=12

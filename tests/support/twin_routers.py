@@ -42,6 +42,7 @@ from cbnet.network.protocol.frames import (
 )  # fmt: skip
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.router.router import Router
+from cbnet.network.security.access import Access
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
 from cbnet.network.simulation.byte_router import ByteRouter
 
@@ -52,7 +53,7 @@ CLIENTS = ["a", "b", "r", "t"]
 ROUTERS = ["n", "s"]
 
 
-class _Access:
+class _Access(Access):
     """Gives some clients few rights."""
 
     def admit(self, hello, _):

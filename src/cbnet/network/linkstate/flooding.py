@@ -38,6 +38,7 @@ from cbnet.network.protocol.fields import MAX_ROUTERS
 from cbnet.network.protocol.frames import Record, RecordEntry, RecordRequest, RecordSummary
 from cbnet.network.security.record_signatures import RecordSignatures
 
+_MAX_INSTALLS = 16  # of the records of one owner between two ticks
 _MAX_ATTEMPTS = 8  # without an answer of one neighbour
 _MAX_REQUESTS = MAX_ROUTERS
 
@@ -180,6 +181,8 @@ class Flooding(Generic[Record]):
         self._answered: set[tuple[int, str]] = set()  # link and owner of records sent back since the last tick
         self._summarised: set[int] = set()  # links over which a summary was received
         self._refused: dict[str, tuple[int, RecordVersion]] = {}  # by owner: records for which there was no room
+        self._installs = Counter[str]()  # by owner, since the last tick
+        self._late: dict[str, tuple[int, RecordVersion]] = {}  # by owner: the newest record beyond `_MAX_INSTALLS`
         links.on_closed.append(self._link_closed)
 
     # --- links
@@ -208,6 +211,11 @@ class Flooding(Generic[Record]):
     def check(self) -> None:
         """Do periodic work."""
         self._answered.clear()
+        self._installs.clear()
+        late, self._late = self._late, {}
+        for owner, (link, version) in late.items():
+            if self._table.lacks(owner, version):
+                self._requests.add(link, owner, version)
         for owner in [*self._refused][: max(0, self._table.room)]:
             link, version = self._refused.pop(owner)
             self._requests.add(link, owner, version)
@@ -286,6 +294,7 @@ class Flooding(Generic[Record]):
         self._summarised.discard(link.id)
         self._requests.remove_link(link.id)
         self._refused = {owner: each for owner, each in self._refused.items() if each[0] != link.id}
+        self._late = {owner: each for owner, each in self._late.items() if each[0] != link.id}
 
     def _is_own(self, record: Record | RecordEntry) -> bool:
         return self._own is not None and record.owner == self._context.name
@@ -301,8 +310,19 @@ class Flooding(Generic[Record]):
         return ()
 
     def _install(self, link: int, record: Record) -> None:
+        """Install a record if it is newer, and send it on.
+
+        Of three forged versions each may be newer than another. They would replace each other everywhere, and multiply,
+        as fast as links carry them: beyond some replacements in a tick the newest one waits, and is requested.
+        """
+        if self._installs[record.owner] >= _MAX_INSTALLS:
+            version = version_of(record)
+            if record.owner not in self._late or version.is_newer(self._late[record.owner][1]):
+                self._late[record.owner] = link, version
+            return
         outcome = self._table.install(record, self._context.now)
         is_installed = outcome is InstallOutcome.INSTALLED
+        self._installs[record.owner] += is_installed
         self._context.counters[Event.RECORDS_INSTALLED if is_installed else Event.RECORDS_STALE] += 1
         if outcome is InstallOutcome.STALE:
             self._answer(link, record)
