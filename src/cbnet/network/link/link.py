@@ -78,6 +78,13 @@ class Link:
         return self.hello is not None and self.hello.role == "router"
 
     @property
+    def payer(self) -> str:
+        """Who is charged for processor time: the neighbour, the account, or the host of a client without one."""
+        if self.is_router:
+            return f"router {self.name}"
+        return self.account or f"host {self.address.rpartition(':')[0] or self.id}"
+
+    @property
     def account(self) -> str:
         """The name of a client that has an account; empty for all other peers."""
         return self.hello.name if self.hello is not None and self.rights is not ALL_RIGHTS else ""

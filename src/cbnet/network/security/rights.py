@@ -14,12 +14,13 @@
     links       maximum number at once
     filters     maximum number in all its subscriptions, counted like `constraints`, and in its offers; unlimited by
                 default
+    weight      share of the router's processor, relative to other accounts with work to do; 1 by default
     messages_per_second, bytes_per_second
                 over all links; a client that sends more is slowed down. Unlimited by default
 
 `constraints`, `text` and `links` bound the matching time that one client can cause: each value of a message is compared
-with each constraint at most once, in at most one pass over its text; and of several attributes with several values at
-most 100,000 combinations are examined for each filter.
+with each constraint at most once, in at most one pass over its text; and of several attributes with several values so
+many combinations as `search_credit` allows are examined.
 
 `Denied` names the missing right and, for a predicate, a correction. `covers` is sound but not complete: a predicate
 that is not proved to stay within the rights is denied. Its cost grows with the filters of both sides, so rights have
@@ -78,6 +79,7 @@ class Rights:
     text: int | None = None
     links: int | None = None
     filters: int | None = None
+    weight: int | None = None
     messages_per_second: int | None = None
     bytes_per_second: int | None = None
 
@@ -151,7 +153,12 @@ _OTHERS: Final[Mapping[str, bool | int]] = {
     "text": 4_096,
     "links": 16,
 }  # defaults in a configuration file
-_QUOTAS: Final = ("filters", "messages_per_second", "bytes_per_second")  # unlimited if a file does not set them
+_QUOTAS: Final = (
+    "filters",
+    "weight",
+    "messages_per_second",
+    "bytes_per_second",
+)  # None if not set
 _TYPE_TEXTS: Final = {bool: "true or false", int: "a whole number"}
 
 

@@ -5,6 +5,15 @@ other frames are decoded and processed in small batches; after `TIME_SLICE` seco
 connections have been served. A nested message may take most of a second, so nested messages are processed one by one.
 Announcements with few filters are processed together, so that the resulting changes are forwarded together.
 
+Processor time belongs to *payers*: accounts, the hosts of clients without one, and neighbours. In one iteration of the
+event loop each payer gets at most `TIME_SLICE` seconds times its weight, over all its links; what it has beyond that
+waits, link by link, for the next iterations, in which all others get their turns. Nothing waits while nobody else has
+work.
+
+    iteration   1                  2                  3
+    payer a     link 1  link 2     link 3  link 4     link 1 …
+    payer b     link 9                                link 9
+
 Frames that change or query the router's state are slow (a subscription takes up to a few tenths of a second), and
 thousands may arrive at once. They are processed one by one. After `TIME_SLICE` seconds the client, or the neighbour
 that forwards inquiries, is paused for as long as its frames took, and nothing is read from it: a client gets at most
@@ -24,6 +33,7 @@ a time: the reserve of bytes may become negative, and the pause lasts until it i
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 from time import thread_time
@@ -32,6 +42,7 @@ from typing import Final, NamedTuple, Protocol
 from cbnet._kernels.fast_path import DONE, LATE
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.link import Link
+from cbnet.network.link.reserve import Reserve
 from cbnet.network.protocol.frames import (
     Frame,
     Inquiry,
@@ -51,8 +62,10 @@ from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
 from cbnet.network.router.router import ANY_NUMBER
 from cbnet.network.transport.connection import Connection
 
-TIME_SLICE = 0.02  # seconds of processor time
+TIME_SLICE = 0.005  # seconds of processor time of a payer with weight 1, in one iteration of the event loop
+NEIGHBOUR_WEIGHT: Final = 4  # it sends the messages of many
 WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process, may take the processor meanwhile
+_MAX_PAUSED: Final = 1_000  # payers, some of whose pauses may be over
 _SHORTEST_PAUSE: Final = 0.005  # seconds, so that several messages are handled after it
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 announced filters, which take about 5 ms
@@ -97,6 +110,15 @@ class _Waiting:
     is_closed: bool = False  # by the peer
 
 
+class _Turn:
+    """The processor time that a payer has used, and its connections that wait for the next iteration."""
+
+    def __init__(self) -> None:
+        self.used = 0.0  # seconds beyond earlier turns
+        self.length = TIME_SLICE
+        self.waiting: deque[Connection] = deque()
+
+
 class FairScheduler:
     """Processes frames, and queues the frames of connections that have used up their time slice."""
 
@@ -104,7 +126,8 @@ class FairScheduler:
         self._processor = processor
         self._rates = rates
         self._waiting: dict[Connection, _Waiting] = {}
-        self._paused: dict[str | Connection, float] = {}  # account, or link without one -> end of its pause
+        self._paused: dict[str, float] = {}  # payer -> end of its pause
+        self._turns: dict[str, _Turn] = {}  # of payers that have used time in this iteration, or more than their turns
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -120,7 +143,7 @@ class FairScheduler:
         else:
             joined = connection.reader.join(data)
             if joined:
-                self._serve(connection, joined)
+                self._serve_in_turn(connection, joined)
 
     def defer_close(self, connection: Connection) -> bool:
         """Return whether a connection that the peer closed has frames left; if so, `closed` is called after them."""
@@ -139,11 +162,50 @@ class FairScheduler:
     def forget(self, connection: Connection) -> None:
         """Discard the queued frames of a connection."""
         self._waiting.pop(connection, None)
-        self._paused.pop(connection, None)
 
-    def _serve(self, connection: Connection, data: Data) -> None:
+    # --- turns
+
+    def _serve_in_turn(self, connection: Connection, data: Data) -> None:
+        """Process frames if their payer has time left in this iteration; else they wait for the next one."""
+        payer = connection.link.payer
+        turn = self._turns.get(payer)
+        if turn is not None and turn.used >= turn.length:
+            self._waiting[connection] = _Waiting(bytearray(data))
+            connection.pause_reading()
+            turn.waiting.append(connection)
+            return
+        began = thread_time()
+        self._serve(connection, data, began)
+        self._charge(payer, connection.link, thread_time() - began)
+
+    def _charge(self, payer: str, link: Link, seconds: float) -> None:
+        turn = self._turns.get(payer)
+        if turn is None:
+            if not self._turns:
+                self._loop.call_soon(self._next_turns)
+            turn = self._turns[payer] = _Turn()
+            turn.length = TIME_SLICE * (NEIGHBOUR_WEIGHT if link.is_router else link.rights.weight or 1)
+        turn.used += seconds
+
+    def _next_turns(self) -> None:
+        """Begin the next iteration: each payer may use the length of a turn again."""
+        turns, self._turns = self._turns, {}
+        for payer, turn in turns.items():
+            turn.used -= turn.length
+            if turn.used > 0 or turn.waiting:
+                turn.used = max(turn.used, 0.0)
+                self._turns[payer] = turn
+        if self._turns:
+            self._loop.call_soon(self._next_turns)
+        for turn in [*self._turns.values()]:
+            while turn.waiting and turn.used < turn.length:
+                self._resume(turn.waiting.popleft())
+
+    # --- frames
+
+    def _serve(self, connection: Connection, data: Data, began: float) -> None:
         """Process the frames in `data` until its end or the end of the time slice."""
-        at, began, is_slow, link = 0, None, False, connection.link
+        at, is_slow, link = 0, False, connection.link
         now = self._loop.time()
         end = now + WALL_SLICE
         while True:
@@ -165,7 +227,6 @@ class FairScheduler:
             if batch is _NOTHING:
                 connection.reader.keep(data, at)
                 return
-            began = thread_time() if began is None else began
             if not _SLOW.isdisjoint(map(type, batch.frames)):
                 is_slow = True
                 pause = self._pause(connection)
@@ -185,17 +246,22 @@ class FairScheduler:
             is_late = took > TIME_SLICE or now > end
             if is_late and (is_slow or at < len(data)):
                 if is_slow:
-                    self._paused[link.account or connection] = now + took
+                    self._pause_payer(link.payer, now, took)
                 self._wait(connection, data, at, took if is_slow else 0.0)
                 return
 
     def _pause(self, connection: Connection) -> float:
         """Return how long the slow frames of a client must wait, in seconds."""
-        client = connection.link.account or connection
-        pause = self._paused.get(client, 0.0) - self._loop.time()
+        payer = connection.link.payer
+        pause = self._paused.get(payer, 0.0) - self._loop.time()
         if pause <= 0:
-            self._paused.pop(client, None)
+            self._paused.pop(payer, None)
         return pause
+
+    def _pause_payer(self, payer: str, now: float, seconds: float) -> None:
+        if len(self._paused) > _MAX_PAUSED:
+            self._paused = {each: end for each, end in self._paused.items() if end > now}
+        self._paused[payer] = now + seconds
 
     def _wait(self, connection: Connection, data: Data, start: int, seconds: float | None) -> None:
         """Keep the frames from `start` on for some seconds; None: until `release`."""
@@ -209,7 +275,7 @@ class FairScheduler:
         if waiting is None:
             return
         connection.resume_reading()
-        self._serve(connection, waiting.data)
+        self._serve_in_turn(connection, waiting.data)
         if waiting.is_closed and not self.defer_close(connection) and connection.link.is_open:
             self._processor.closed(connection)
 
@@ -237,26 +303,6 @@ def _read(connection: Connection, data: Data, start: int) -> _Batch:
     except WireError as error:
         return _Batch(frames, start, error.reason)
     return _Batch(frames, start) if frames or reader.skipped else _NOTHING
-
-
-class Reserve:
-    """The unused part of a rate; at most the amount that accrues in one second."""
-
-    def __init__(self, now: float) -> None:
-        self._left: float | None = None  # None: full
-        self._since = now
-
-    def left(self, rate: int, now: float) -> float:
-        """Return the remaining amount."""
-        accrued = rate * max(0.0, now - self._since)
-        self._since = now
-        self._left = float(rate) if self._left is None else min(self._left + accrued, float(rate))
-        return self._left
-
-    def use(self, count: int) -> None:
-        """Use `count` of the reserve; an excess over the remaining amount becomes a debt."""
-        if self._left is not None:
-            self._left -= count
 
 
 class _Account:

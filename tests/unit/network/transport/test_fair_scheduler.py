@@ -25,8 +25,10 @@ class FakeConnection:
 
     is_read = True
 
-    def __init__(self, account=""):
-        self.link = SimpleNamespace(account=account, is_open=True, is_blocked=False)
+    def __init__(self, payer="", weight=None, is_router=False):
+        rights = SimpleNamespace(weight=weight)
+        payer = payer or f"host {id(self)}"
+        self.link = SimpleNamespace(payer=payer, rights=rights, is_router=is_router, is_open=True, is_blocked=False)
         self.output = LinkOutput(1, 1)
         self.reader = FrameReader()
         list(self.reader.feed(encode(HELLO)))
@@ -214,6 +216,55 @@ def test_all_links_of_a_client_share_a_time_slice(router):
         assert (router.frames(one), router.frames(two)) == (SLOW, [*SLOW, *FAST])
 
     router(story, seconds=0.03)
+
+
+def test_a_payer_gets_one_turn_in_an_iteration_over_all_its_links(router):
+    """One batch takes longer than a turn, so the other seven links wait; whoever else has work is served meanwhile."""
+
+    async def story(router):
+        links = [FakeConnection("evil") for _ in range(8)]
+        other = FakeConnection("good")
+        for link in links:
+            router.add(link, FAST)
+        assert [len(router.frames(link)) for link in links] == [4, *[0] * 7]
+        served = []
+        while router.scheduler.waiting:
+            before = len(router.calls)
+            router.add(other, FAST[:1])
+            assert router.calls[before][0] is other  # at once
+            await asyncio.sleep(0)
+            served.append(len(router.calls) - before - 1)
+        assert max(served) == 1  # batch of the others in an iteration
+        assert [router.frames(link) for link in links] == [FAST] * 8
+        assert all(link.is_read for link in links)
+
+    router(story, seconds=module.TIME_SLICE / 3.5)
+
+
+@pytest.mark.parametrize(("weight", "is_router", "turns"), [(1, False, 1), (3, False, 3), (None, True, 4)])
+def test_turns_are_as_long_as_the_weight_says(router, weight, is_router, turns):
+    async def story(router):
+        links = [FakeConnection("one", weight, is_router) for _ in range(8)]
+        for link in links:
+            router.add(link, FAST)
+        assert sum(len(router.frames(link)) > 0 for link in links) == turns
+
+    router(story, seconds=module.TIME_SLICE / 3.5)
+
+
+def test_a_payer_that_closes_its_links_leaves_nothing_behind(router):
+    async def story(router):
+        links = [FakeConnection("evil") for _ in range(4)]
+        for link in links:
+            router.add(link, FAST)
+        router.scheduler.forget(links[1])
+        assert router.scheduler.defer_close(links[2])
+        await wait_until_async(lambda: not router.scheduler.waiting)
+        assert router.frames(links[1]) == []
+        assert (router.frames(links[2]), router.frames(links[3])) == (FAST, FAST)
+        assert router.ended == [links[2]]
+
+    router(story, seconds=1.0)
 
 
 def test_slow_frames_are_processed_in_order_while_others_are_served(router):
