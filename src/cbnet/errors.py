@@ -7,6 +7,7 @@
     │   ├── ValueDomainError          a name or value that no message can hold
     │   ├── MessageFormatError        invalid JSON form of a message or a predicate
     │   ├── LimitError                input larger than a limit
+    │   ├── UndecidedError            a message with too many combinations of values to decide whether rules match
     │   ├── UnknownRuleError          (also KeyError) a name that no rule of the table has
     │   ├── TableFileError            a compiled table that is damaged, of another version, or no table at all
     │   ├── FileError                 all mistakes of one file
@@ -136,6 +137,20 @@ class LimitError(InputError):
     def __init__(self, subject: str, count: int, limit: int, *, hint: str | None = None) -> None:
         super().__init__(f"{subject}: {count:,} is over the limit of {limit:,}", hint=hint)
         self.count = count
+        self.limit = limit
+
+
+class UndecidedError(InputError):
+    """A message with so many combinations of values that the search for one that satisfies a filter was given up."""
+
+    def __init__(self, undecided: Sequence[Any], rules: Sequence[Any], limit: int) -> None:
+        """Initialise with the rules that are undecided, and those that the message matches."""
+        more = f" and {len(undecided) - 1:,} more" if len(undecided) > 1 else ""
+        of = f" for rule {undecided[0]!r}{more}" if undecided else ""
+        problem = f"undecided{of}: the message has more than {limit:,} combinations of values to examine"
+        super().__init__(problem, hint="give an attribute fewer values, or test fewer attributes together")
+        self.undecided = undecided
+        self.rules = rules
         self.limit = limit
 
 

@@ -5,11 +5,20 @@
 
 Bound values must be compatible: not in different elements of one array. While conditions are tested,
 `leaves.slots` refer to the bound values.
+
+A search that would examine more candidates than its limit is given up: the filter is undecided, and the caller notes its
+targets. With a credit, Python sets the limit of large searches, and learns what they examined.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from cpython.object cimport PyObject
 
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from cbnet._kernels.target_set cimport TargetSet
 from cbnet._kernels.word_test cimport Constants, Leaves
+
+cdef enum:
+    MAX_EXAMINED = 100000  # candidates per filter and message, as in `language.filter`
 
 cdef struct Variable:
     uint32_t symbol
@@ -24,11 +33,19 @@ cdef struct BindingSearch:
     uint32_t *candidates
     uint32_t candidate_count, candidate_room
     bint is_out_of_memory   # an answer was False because of it
+    bint is_undecided       # an answer was False because the search was given up
+    uint32_t *undecided     # targets of filters that were given up, for the present message
+    uint32_t undecided_count, undecided_room
+    uint32_t target         # of the present filter, for `credit`
+    int64_t free            # candidates that the large searches for the present message may still examine at no cost
+    PyObject *credit        # borrowed; NULL: MAX_EXAMINED for each search
 
 cdef void open_search(BindingSearch *search) noexcept nogil
 cdef void close_search(BindingSearch *search) noexcept nogil
 cdef bint condition_passes(const Constants *constants, Leaves *leaves, uint32_t number) noexcept nogil
 cdef bint binding_exists(const Constants *constants, Leaves *leaves, BindingSearch *search, const uint64_t *pivot,
                          const uint64_t *words, uint32_t count) noexcept nogil
+cdef void note_undecided(BindingSearch *search, uint32_t target) noexcept nogil
+cdef list take_undecided(BindingSearch *search, const TargetSet *targets)
 cdef bint has_several_values(Leaves *leaves, uint32_t count) noexcept nogil
 cdef void enter_leaves(const Constants *constants, Leaves *leaves, uint32_t count) noexcept nogil

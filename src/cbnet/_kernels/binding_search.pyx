@@ -1,6 +1,7 @@
 """Search for a binding that satisfies a filter; `binding_search.pxd` draws it."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
@@ -9,23 +10,28 @@ from cbnet._kernels.condition_eval cimport Mention, Scope, condition_holds, next
 from cbnet._kernels.constant_pool cimport number_place, text_at, text_place
 from cbnet._kernels.message_encoding cimport NUMBER, STRING, TAG, Attribute, compatible
 from cbnet._kernels.symbol_table cimport SymbolTable, find_symbol, symbol_text
+from cbnet._kernels.target_set cimport TargetSet, has_target
 from cbnet._kernels.test_codes cimport *
 from cbnet._kernels.word_test cimport Constants, Leaves, passes
 
 cdef enum:
-    MAX_EXAMINED = 100000  # candidates per filter and message, as in `language.filter`
+    SMALL = 16             # combinations that a search may have at no cost
 
 
 cdef void open_search(BindingSearch *search) noexcept nogil:
     search.variables = NULL
     search.candidates = NULL
     search.variable_room = search.candidate_room = 0
-    search.is_out_of_memory = False
+    search.undecided = NULL
+    search.undecided_count = search.undecided_room = 0
+    search.credit = NULL
+    search.is_out_of_memory = search.is_undecided = False
 
 
 cdef void close_search(BindingSearch *search) noexcept nogil:
     PyMem_RawFree(search.variables)
     PyMem_RawFree(search.candidates)
+    PyMem_RawFree(search.undecided)
 
 
 cdef int64_t _present(const Leaves *leaves, const char *name, Py_ssize_t length) noexcept nogil:
@@ -289,6 +295,7 @@ cdef bint _search(const Constants *constants, Leaves *leaves, BindingSearch *sea
     """Bind one variable after the other, each to its first candidate that is compatible; go back on failure."""
     cdef uint32_t depth = 0
     cdef uint32_t examined = 0
+    cdef int64_t limit = _limit(search)
     cdef bint is_found = False
     cdef Variable *variable
     if search.variable_count:
@@ -301,9 +308,10 @@ cdef bint _search(const Constants *constants, Leaves *leaves, BindingSearch *sea
         else:
             variable = &search.variables[depth]
             if variable.bound < variable.count:
-                examined += 1
-                if examined > MAX_EXAMINED:
+                if examined >= limit:
+                    search.is_undecided = True
                     break
+                examined += 1
                 if _is_compatible(leaves, search, depth):
                     leaves.slots[variable.symbol] = search.candidates[variable.first + variable.bound] + 1
                     depth += 1
@@ -318,7 +326,60 @@ cdef bint _search(const Constants *constants, Leaves *leaves, BindingSearch *sea
         search.variables[depth].bound += 1
     for depth in range(search.variable_count):
         leaves.slots[search.variables[depth].symbol] = search.variables[depth].slot
+    if search.credit != NULL and examined > SMALL:
+        search.free -= examined
+        if search.free < 0:
+            _charge(search, -search.free)
+            search.free = 0
     return is_found
+
+
+cdef int64_t _limit(const BindingSearch *search) noexcept nogil:
+    """Return how many candidates the present search may examine."""
+    cdef double combinations = 1
+    cdef uint32_t i
+    if search.credit == NULL:
+        return MAX_EXAMINED
+    for i in range(search.variable_count):
+        combinations *= search.variables[i].count
+    if combinations <= SMALL or combinations * search.variable_count <= search.free:
+        return MAX_EXAMINED
+    return min(MAX_EXAMINED, search.free + _credit(search))
+
+
+cdef int64_t _credit(const BindingSearch *search) noexcept with gil:
+    try:
+        return (<object> search.credit).limit(search.target)
+    except Exception:
+        return 0
+
+
+cdef void _charge(const BindingSearch *search, int64_t examined) noexcept with gil:
+    (<object> search.credit).charge(search.target, examined)
+
+
+cdef void note_undecided(BindingSearch *search, uint32_t target) noexcept nogil:
+    """Note that the search for a filter of a target was given up."""
+    cdef void *larger
+    search.is_undecided = False
+    if search.undecided_count == search.undecided_room:
+        larger = PyMem_RawRealloc(search.undecided, (2 * search.undecided_room + 16) * sizeof(uint32_t))
+        if larger == NULL:
+            search.is_out_of_memory = True
+            return
+        search.undecided = <uint32_t *> larger
+        search.undecided_room = 2 * search.undecided_room + 16
+    search.undecided[search.undecided_count] = target
+    search.undecided_count += 1
+
+
+cdef list take_undecided(BindingSearch *search, const TargetSet *targets):
+    """Return the targets whose searches were given up, each once, without those matched by another filter; forget them."""
+    cdef uint32_t i
+    found = sorted({search.undecided[i] for i in range(search.undecided_count)
+                    if search.undecided[i] < targets.total and not has_target(targets, search.undecided[i])})
+    search.undecided_count = 0
+    return found
 
 
 cdef bint _is_compatible(const Leaves *leaves, const BindingSearch *search, uint32_t depth) noexcept nogil:

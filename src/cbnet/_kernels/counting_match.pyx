@@ -7,7 +7,7 @@ from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport empty, owned
-from cbnet._kernels.binding_search cimport enter_leaves, has_several_values
+from cbnet._kernels.binding_search cimport MAX_EXAMINED, enter_leaves, has_several_values, take_undecided
 from cbnet._kernels.constant_pool cimport number_place, rank_steps
 from cbnet._kernels.counting_postings cimport *
 from cbnet._kernels.counting_strings cimport STRING_GE, STRING_LT, STRING_NE, Entry, search_trie
@@ -16,6 +16,8 @@ from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG, Attribut
 from cbnet._kernels.symbol_table cimport Symbols
 from cbnet._kernels.target_set cimport Found, take_targets
 from cbnet._kernels.word_test cimport Leaves, close_constants
+
+from cbnet.errors import UndecidedError
 
 
 # --- The left side: from a value to constraints -------------------------------------------------
@@ -233,7 +235,10 @@ cdef class CountingIndex:
         found.targets = &out[0] if out.shape[0] else NULL
         found.used = 0
         found.room = INT64_MAX  # all fit, so `out` is never reallocated
+        undecided = self.own.bindings.undecided_count and take_undecided(&self.own.bindings, &self.own.targets)
         take_targets(&self.own.targets, &found)
+        if undecided:
+            raise UndecidedError(undecided, [out[i] for i in range(found.used)], MAX_EXAMINED)
         if self.own.bindings.is_out_of_memory:
             self.own.bindings.is_out_of_memory = False
             raise MemoryError
@@ -259,6 +264,9 @@ cdef class CountingIndex:
             ends[0] = 0
             for row in range(first, end):
                 _match(&state, batch, row, rounds)
+                if state.bindings.undecided_count:
+                    with gil:
+                        batch.undecided += [(row, each) for each in take_undecided(&state.bindings, &state.targets)]
                 ok = take_targets(&state.targets, &found) and not state.bindings.is_out_of_memory
                 if not ok:
                     break

@@ -8,7 +8,7 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.string cimport memcpy, memset
 
 from cbnet._kernels.arrays cimport pointer
-from cbnet._kernels.binding_search cimport binding_exists, close_search, open_search
+from cbnet._kernels.binding_search cimport binding_exists, close_search, note_undecided, open_search
 from cbnet._kernels.counting_strings cimport Entry, Node
 from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.symbol_table cimport find_symbol
@@ -275,6 +275,8 @@ cdef void complete(State *state, uint32_t filter, uint32_t target) noexcept nogi
     """Add the interface of a filter whose constraints are counted, if it is satisfied."""
     if not state.is_verified or _is_satisfied(state, filter):
         deliver(state, target)
+    elif state.bindings.is_undecided:
+        note_undecided(&state.bindings, target)
 
 
 cdef void deliver(State *state, uint32_t target) noexcept nogil:

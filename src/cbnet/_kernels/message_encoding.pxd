@@ -88,6 +88,7 @@ cdef class Batch:
     cdef Py_ssize_t used, room, message_room
     cdef uint32_t element_count, element_room, arrays
     cdef object kept                        # owner of the strings
+    cdef readonly list undecided            # message and target of each search that was given up, in any order
     cdef bint begin_message(self) noexcept nogil
     cdef void drop_message(self) noexcept nogil
     cdef void forget(self) noexcept nogil

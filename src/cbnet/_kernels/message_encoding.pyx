@@ -14,6 +14,7 @@ cdef class Batch:
         self.count = self.used = self.room = self.message_room = 0
         self.element_count = self.element_room = self.arrays = 0
         self.kept = []
+        self.undecided = []
         if not self.reserve(1, 32):
             raise MemoryError
         self.offsets[0] = 0
@@ -26,6 +27,14 @@ cdef class Batch:
 
     def __len__(self):
         return self.count
+
+    def has_nested(self):
+        """Return whether a message has objects or arrays, and perhaps several values of an attribute."""
+        cdef Py_ssize_t message
+        for message in range(self.count):
+            if self.is_nested[message]:
+                return True
+        return False
 
     cdef void forget(self) noexcept nogil:
         """Remove all messages; the owner of their strings stays."""

@@ -3,7 +3,8 @@
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 
 from cbnet._kernels.binding_search cimport (
-    binding_exists, close_search, condition_passes, enter_leaves, has_several_values, open_search,
+    binding_exists, close_search, condition_passes, enter_leaves, has_several_values,
+    note_undecided, open_search,
 )
 from cbnet._kernels.constant_pool cimport (
     constant_place, first_compared, number_address, number_place, text_address, text_place,
@@ -183,9 +184,33 @@ cdef void _visit_whole_entries(const View *view, State *state, const Visit *visi
         test_end = min((candidate + 1).tests, view.word_count)
         if is_listed:
             pivot = listed_word(visit.pivot, view.entry_bounds[entry])
+        if state.search.credit != NULL:
+            state.search.target = _first_target(view, candidate.target)
         if candidate.tests <= test_end and binding_exists(&view.constants, &state.leaves, &state.search, &pivot,
                                                           view.words + candidate.tests, test_end - candidate.tests):
             _deliver(view, state, candidate.target)
+        elif state.search.is_undecided:
+            _note_undecided(view, state, candidate.target)
+
+
+cdef uint32_t _first_target(const View *view, uint32_t target) noexcept nogil:
+    """Return a target, or the first one of a group."""
+    cdef uint32_t first
+    if target < GROUP:
+        return target
+    first = view.group_offsets[target - GROUP] if target - GROUP < view.groups else view.group_total
+    return view.group_targets[first] if first < view.group_total else 0
+
+
+cdef void _note_undecided(const View *view, State *state, uint32_t target) noexcept nogil:
+    cdef uint32_t at
+    if target < GROUP:
+        note_undecided(&state.search, target)
+        return
+    target -= GROUP
+    if target < view.groups:
+        for at in range(view.group_offsets[target], min(view.group_offsets[target + 1], view.group_total)):
+            note_undecided(&state.search, view.group_targets[at])
 
 
 cdef void _visit_queued(const View *view, State *state) noexcept nogil:

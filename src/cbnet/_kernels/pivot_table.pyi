@@ -28,4 +28,5 @@ def match_together(
     recents: tuple[MemtableIndex, ...],
     message: dict[str, Any] | tuple[dict[str, Any], Any],
     labels: list[Any],
+    credit: Any = None,
 ) -> list[Any] | None: ...

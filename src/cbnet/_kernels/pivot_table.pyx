@@ -4,10 +4,12 @@
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from cbnet._kernels.arrays cimport empty, owned
+from cbnet._kernels.binding_search cimport MAX_EXAMINED, take_undecided
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch
@@ -20,7 +22,10 @@ from cbnet._kernels.pivot_memtable cimport MemtableIndex, read_members
 from cbnet._kernels.symbol_table cimport Symbols, find_hashed
 from cbnet._kernels.target_set cimport Found, TargetSet, close_targets, labels_of, open_targets, take_targets
 
+from cbnet.errors import UndecidedError
+
 cdef enum:
+    ALLOWANCE = 10000  # candidates of large searches for one message that need no credit: they take about a millisecond
     FEW_TESTS = 64
     # A batch is matched against a smaller table one message at a time. The limit lies between two tables that were
     # measured: with 10,000 filters of the mix of [2002] (729 kB) this took about 9 % less time than eight at a time, with
@@ -57,9 +62,12 @@ cdef class PivotIndex:
         """Match one message, in its JSON form or as its leaves and tags; return the labels of its targets, in order.
 
         None if the message is not plain and valid. The GIL is held throughout, so threads may call this at
-        once.
+        once. Raises UndecidedError if a search was given up.
         """
-        return self._labelled(labels) if self._add_targets(message, &self.own_targets, NULL) else None
+        if not self._add_targets(message, &self.own_targets, NULL):
+            return None
+        undecided = take_undecided(&self.own.search, &self.own_targets) if self.own.search.undecided_count else None
+        return _decided(self._labelled(labels), undecided, labels)
 
     cdef bint _add_targets(self, object message, TargetSet *targets, const uint8_t *removed) except -1:
         """Add the targets of a message to a set; return False if it is not plain and valid."""
@@ -224,10 +232,23 @@ cdef bint _match_rows(const View *view, State *states, Batch batch, Py_ssize_t f
     begin_matching(view, states, <uint32_t> (end - first))
     for row in range(first, end):
         finish_matching(view, states + (row - first))
+        if states[row - first].search.undecided_count:
+            _note_row(batch, row, states + (row - first))
         if states[row - first].search.is_out_of_memory or not take_targets(states.targets, found):
             return False
         ends[row - first + 1] = found.used
     return True
+
+
+cdef void _note_row(Batch batch, Py_ssize_t row, State *state) noexcept with gil:
+    batch.undecided += [(row, target) for target in take_undecided(&state.search, state.targets)]
+
+
+cdef list _decided(list found, list undecided, list labels):
+    """Return the labels that were found; raise an error if there are undecided targets."""
+    if undecided:
+        raise UndecidedError([labels[target] for target in undecided if target < len(labels)], found, MAX_EXAMINED)
+    return found
 
 
 cdef class Remainder:
@@ -276,15 +297,21 @@ cdef class Remainder:
         self.bits[posting >> 3] |= <uint8_t> (1 << (posting & 7))
 
 
-def match_together(tuple remainders, tuple recents, message, list labels):
+def match_together(tuple remainders, tuple recents, message, list labels, credit=None):
     """Match one message with several indexes; return the labels of its targets, in order.
 
     message: in its JSON form; or, if there are no memtables, as its leaves and tags. None if it is not plain
     and valid, or nested where a memtable would have to read it. Filters with conditions in memtables are left out. A
     filter that moves from one index to a later one during the call is seen at least once.
+
+    credit: of large searches, once they have taken about a millisecond together: `limit(target)` returns how many
+    candidates one for a filter of this target may examine, and `charge(target, count)` is called with what it did. Only one
+    thread may match with a credit. Raises UndecidedError if a search was given up.
     """
     cdef Remainder remainder
     cdef PivotIndex first = (<Remainder> remainders[0]).index
+    cdef set undecided = set()
+    cdef int64_t free = ALLOWANCE
     cdef list tags
     cdef bint is_read = True
     if recents:
@@ -294,14 +321,23 @@ def match_together(tuple remainders, tuple recents, message, list labels):
     first._make_room(<uint32_t> len(labels))
     try:
         for remainder in remainders:
-            is_read = is_read and remainder.index._add_targets(message, &first.own_targets, remainder.bits)
+            if is_read:
+                remainder.index.own.search.credit = NULL if credit is None else <PyObject *> credit
+                remainder.index.own.search.free = free
+                is_read = remainder.index._add_targets(message, &first.own_targets, remainder.bits)
+                free = remainder.index.own.search.free
         if is_read and recents:
             is_read = _add_recent_targets(recents, message, tags, &first.own_targets)
     except:
         first._labelled([])  # forget the targets found so far
         raise
+    finally:
+        for remainder in remainders:
+            remainder.index.own.search.credit = NULL
+            if remainder.index.own.search.undecided_count:
+                undecided.update(take_undecided(&remainder.index.own.search, &first.own_targets))
     found = first._labelled(labels if is_read else [])
-    return found if is_read else None
+    return _decided(found, sorted(undecided), labels) if is_read else None
 
 
 cdef FrameMessage _members  # that is being matched; the GIL is held from reading it to the last memtable

@@ -4,8 +4,8 @@ A message matches a filter if some *binding* satisfies all constraints and condi
 the filter names and the message has. The bound values must be compatible: no two lie in different elements of one
 array. An attribute that the message lacks is unbound.
 
-The attributes with the fewest possible values are bound first. The search examines at most `MAX_EXAMINED` values,
-then the message does not match: that takes hundreds of possible values of several attributes.
+The attributes with the fewest possible values are bound first. The search examines at most `MAX_EXAMINED` values, then
+it is undecided whether the message matches: that takes hundreds of possible values of several attributes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cbnet.errors import UndecidedError
 from cbnet.language.condition import Condition, TagTest
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.message import Leaf, Message
@@ -161,7 +162,7 @@ def _with_implied(constraints: dict[Constraint, None], conditions: tuple[Conditi
 
 
 def binding_exists(candidates: Mapping[str, Sequence[Leaf]], test: Callable[[Mapping[str, Value]], bool]) -> bool:
-    """Return whether a binding passes a test.
+    """Return whether a binding passes a test; raise UndecidedError if the search takes too long.
 
     candidates: the possible values of each attribute, in the order of the message; none for an unbound one.
     """
@@ -187,7 +188,7 @@ def binding_exists(candidates: Mapping[str, Sequence[Leaf]], test: Callable[[Map
         following[-1] += 1
         examined += 1
         if examined > MAX_EXAMINED:
-            return False
+            raise UndecidedError((), (), MAX_EXAMINED)
         if any(indexes.get(array, at) != at for array, at in leaf.element):
             continue
         values[names[index]] = leaf.value

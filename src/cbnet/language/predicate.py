@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cbnet.errors import InputError, LimitError
+from cbnet.errors import InputError, LimitError, UndecidedError
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.language.value_object import ValueObject, validate_members
@@ -29,9 +29,17 @@ class Predicate(ValueObject):
         self._set(filters=tuple(dict.fromkeys(validate_members(filters, Filter))))
 
     def matches(self, message: Message | Mapping[str, Any]) -> bool:
-        """Return whether the message matches one of the filters."""
-        message = Message.of(message)
-        return any(filter.matches(message) for filter in self.filters)
+        """Return whether the message matches one of the filters; raise UndecidedError if the search takes too long."""
+        message, undecided = Message.of(message), None
+        for filter in self.filters:
+            try:
+                if filter.matches(message):
+                    return True
+            except UndecidedError as error:
+                undecided = error
+        if undecided is not None:
+            raise undecided
+        return False
 
     def __or__(self, other: object) -> Predicate:
         """Return the predicate that matches the messages that either matches."""

@@ -17,8 +17,8 @@ import pyarrow as pa
 from cbnet._kernels.dict_encoding import DictEncoder
 from cbnet._kernels.message_encoding import Batch
 from cbnet._kernels.symbol_table import Symbols, fill_slots
-from cbnet.errors import InputError, TableFileError
-from cbnet.language.filter import Filter
+from cbnet.errors import InputError, TableFileError, UndecidedError
+from cbnet.language.filter import MAX_EXAMINED, Filter
 from cbnet.language.message import Message
 from cbnet.matching.engines.registry import Report, engine
 from cbnet.matching.engines.tag_table import check_tags_only
@@ -187,10 +187,17 @@ class CompiledTable:
     def match_batch(self, batch: Batch, threads: int = 1) -> tuple[Array, Array, int]:
         """Return the offsets of each message's targets, the targets, and the number of postings visited.
 
-        The targets of a message are in the order of `match`.
+        The targets of a message are in the order of `match`. Those that are undecided are noted in the batch.
         """
         offsets, targets, touched = self._match_batch(batch, threads)
         return offsets, targets if self.order is None else self.order.sorted_targets(offsets, targets), touched
+
+    def undecided(self, batch: Batch) -> dict[int, UndecidedError]:
+        """Return an error for each message of a matched batch for which rules are undecided, by its number from 0."""
+        rules: dict[int, list[RuleName]] = {}
+        for row, target in sorted(batch.undecided):
+            rules.setdefault(row, []).append(self.labels[target])
+        return {row: UndecidedError(found, (), MAX_EXAMINED) for row, found in rules.items()}
 
     def _match_batch(self, batch: Batch, threads: int) -> tuple[Array, Array, int]:
         if threads <= 1 or len(batch) < 2 * threads:

@@ -1,7 +1,8 @@
 """Explanations: the filter that a message matches, or the filters that came closest.
 
 A failure is a constraint, tag or condition that no value of the message satisfies. Where each is satisfied by some
-value, and no values satisfy all together, the failure is the whole filter.
+value, and no values satisfy all together, the failure is the whole filter. Where there are too many combinations of
+values to examine, it is undecided.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cbnet.errors import UndecidedError
 from cbnet.language.condition import Comparison, Condition, Outcome, Presence, TagTest
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.expression import Constant, Expression, Missing, evaluate, names
-from cbnet.language.filter import Filter
+from cbnet.language.filter import MAX_EXAMINED, Filter
 from cbnet.language.message import Leaf, Message
 from cbnet.language.predicate import Predicate
 from cbnet.language.values import Value, ValueType, format_name, format_tag, format_value, value_type
@@ -22,6 +24,7 @@ from cbnet.matching.rule import RuleName
 
 _SHOWN = 3  # closest filters printed, where several are equally close
 _MAX_VALUES = 5  # of one attribute
+_TOO_MANY = f"there are more than {MAX_EXAMINED:,} combinations of values to examine"
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,13 @@ class Failure:
 
     required: Constraint | Condition | Filter | str  # a string is a tag; a filter fails as a whole
     reason: str
+    is_undecided: bool = False
 
     def __str__(self) -> str:
         if isinstance(self.required, Filter):
             return self.reason
         required = format_tag(self.required) if isinstance(self.required, str) else self.required
-        return f"{required} fails: {self.reason}"
+        return f"{required} {'is undecided' if self.is_undecided else 'fails'}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -101,14 +105,21 @@ def _failures(filter: Filter, message: Message) -> Iterator[Failure]:
             failed = True
             yield Failure(constraint, _constraint_reason(constraint, message.leaves))
     for condition in filter.conditions:
-        if not Filter(conditions=[condition]).matches(message):
+        try:
+            if not Filter(conditions=[condition]).matches(message):
+                failed = True
+                yield Failure(condition, _condition_reason(condition, message))
+        except UndecidedError:
             failed = True
-            yield Failure(condition, _condition_reason(condition, message))
+            yield Failure(condition, _TOO_MANY, is_undecided=True)
     for tag in sorted(filter.tags - message.tags):
         failed = True
         yield Failure(tag, "the tag is missing")
-    if not failed and not filter.matches(message):
-        yield Failure(filter, _joint_reason(filter, message))
+    try:
+        if not failed and not filter.matches(message):
+            yield Failure(filter, _joint_reason(filter, message))
+    except UndecidedError:
+        yield Failure(filter, f"undecided: {_TOO_MANY}", is_undecided=True)
 
 
 def _constraint_reason(constraint: Constraint, leaves: Mapping[str, Sequence[Leaf]]) -> str:

@@ -23,12 +23,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, cast
+from typing import Any, Generic, NamedTuple, Protocol, cast
 
 from cbnet._kernels.pivot_memtable import have_conditions
 from cbnet._kernels.pivot_table import match_together
-from cbnet.errors import CbnetError, InputError
-from cbnet.language.filter import Filter
+from cbnet.errors import CbnetError, InputError, UndecidedError
+from cbnet.language.filter import MAX_EXAMINED, Filter
 from cbnet.language.message import Message
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.matching.compiled_table import CompiledTable, members_of
@@ -79,6 +79,29 @@ class _UsedNames:
         return is_used or any(memtable.uses_object(path) for memtable in self._memtables)
 
 
+class Credit(Protocol):
+    """How many combinations of values a router examines for each rule."""
+
+    def limit(self, rule: Any) -> int:
+        """Return how many may be examined now for a filter of a rule."""
+
+    def charge(self, rule: Any, count: int) -> None:
+        """Count those that were examined."""
+
+
+class _TargetCredit:
+    """A credit by the numbers of rules, for the kernel."""
+
+    def __init__(self, credit: Credit, labels: Sequence[Any]) -> None:
+        self._credit, self._labels = credit, labels
+
+    def limit(self, target: int) -> int:
+        return self._credit.limit(self._labels[target])
+
+    def charge(self, target: int, count: int) -> None:
+        self._credit.charge(self._labels[target], count)
+
+
 class LiveTable(Generic[Key]):
     """A table of rules that can be changed while any thread matches messages against it."""
 
@@ -114,38 +137,46 @@ class LiveTable(Generic[Key]):
 
     # --- matching
 
-    def match(self, message: Message | Mapping[str, Any]) -> list[Key]:
-        """Return the rules that the message matches: highest priority first, then in the order of their first use."""
+    def match(self, message: Message | Mapping[str, Any], credit: Credit | None = None) -> list[Key]:
+        """Return the rules that the message matches: highest priority first, then in the order of their first use.
+
+        Raises UndecidedError if it has too many combinations of values; credit: how many may be examined for each rule,
+        beyond what takes about a millisecond for the message. Only one thread may match with a credit.
+        """
         if self._merger is not None:
             time.sleep(0)  # let it run now and not after 5 ms, so that the memtables stay small
         members = message if type(message) is dict else members_of(message)
         levels, memtables = self._state
-        remainders = tuple([level.remainder for level in levels])
-        try:
-            rules = match_together(remainders, memtables, members, self._labels)
-        except UnicodeEncodeError:  # half of a surrogate pair
-            rules = None
+        by_target = None if credit is None else _TargetCredit(credit, self._labels)
+        rules, undecided = _match_compiled(levels, memtables, members, self._labels, by_target)
         if rules is None or have_conditions(memtables):
-            rules = self._match_slowly(members, _State(levels, memtables), rules)
-        return cast("list[Key]", rules if self._order is None else self._order.sorted_names(rules))
+            state = _State(levels, memtables)
+            message = used_message(members, _UsedNames(state))
+            has_read = rules is not None
+            if rules is None:
+                read = dict(message.leaves), message.tags
+                rules, undecided = _match_compiled(levels, (), read, self._labels, by_target)
+            if not self._is_cheap(message, state, conditional_only=has_read):
+                return self.match(members, credit)
+            rules = self._with_recent(message, state, rules or [], conditional_only=has_read)
+            undecided = [rule for rule in undecided if rule not in rules]
+        rules = rules if self._order is None else self._order.sorted_names(rules)
+        if undecided:
+            raise UndecidedError(undecided, rules, MAX_EXAMINED)
+        return cast("list[Key]", rules)
 
-    def _match_slowly(self, members: dict[str, Any], state: _State, rules: list[Any] | None) -> list[Any]:
-        """Return the rules of a message that the kernels cannot read, or that memtables have conditions for.
-
-        rules: those already found by the kernels, if they can read the message.
-        """
-        message = used_message(members, _UsedNames(state))
-        leaves = dict(message.leaves)
-        has_read = rules is not None
-        if rules is None:
-            remainders = tuple([level.remainder for level in state.levels])
-            rules = match_together(remainders, (), (leaves, message.tags), self._labels) or []
-        is_cheap = all(table.count(message, conditional_only=has_read) for table in state.memtables)
+    def _is_cheap(self, message: Message, state: _State, *, conditional_only: bool) -> bool:
+        """Return whether Python matches a message with the memtables quickly; else they have been compiled."""
+        is_cheap = all(table.count(message, conditional_only=conditional_only) for table in state.memtables)
         if self._is_merge_due() or not is_cheap:
             is_compiled = self._compile(wait=not is_cheap)
-            if is_compiled or (not is_cheap and self._state.memtables is not state.memtables):  # compiled meanwhile
-                return self.match(members)
-        found = {target for table in state.memtables for target in table.matches(message, conditional_only=has_read)}
+            return not is_compiled and (is_cheap or self._state.memtables is state.memtables)
+        return True
+
+    def _with_recent(self, message: Message, state: _State, rules: list[Any], *, conditional_only: bool) -> list[Any]:
+        """Return the rules of a message, with those that Python finds in the memtables."""
+        tables = state.memtables
+        found = {target for table in tables for target in table.matches(message, conditional_only=conditional_only)}
         if not found:
             return rules
         return [self._labels[target] for target in sorted(found.union(self._targets[each] for each in rules))]
@@ -430,3 +461,16 @@ def _catch_up(level: Level, log: Iterable[TargetFilter], revived: dict[TargetFil
         if removal is not None:
             revived.update(dict.fromkeys(removal.revived))
             level.apply(removal)
+
+
+def _match_compiled(
+    levels: Sequence[Level], memtables: tuple[MemTable, ...], message: Any, labels: list[Any], credit: object
+) -> tuple[list[Any] | None, Sequence[Any]]:
+    """Return the rules of a message, and those that are undecided; None if the kernels cannot read it."""
+    try:
+        remainders = tuple([level.remainder for level in levels])
+        return match_together(remainders, memtables, message, labels, credit), ()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return None, ()
+    except UndecidedError as error:
+        return [*error.rules], error.undecided

@@ -60,7 +60,7 @@ class MemTable(MemtableIndex):
         conditional_only: only those of filters with conditions; the kernel finds the others.
         """
         for target, filter in self._candidates(message, conditional_only=conditional_only):
-            if filter.matches(message):
+            if filter.matches(message):  # decided, as `count` has shown
                 yield target
 
     def _candidates(self, message: Message, *, conditional_only: bool) -> Iterator[tuple[int, Filter]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from cbnet.errors import InputError
 from cbnet.matching.storage.arrow_messages import Rejected, encode_batch
 
 if TYPE_CHECKING:
@@ -94,6 +95,10 @@ class _RowMatcher:
         encoded, kept = encode_batch(batch, self._compiled.symbols, first, rejected if self._reject else None)
         offsets, targets, _ = self._compiled.match_batch(encoded)
         del kept  # the kernel has read the buffers
+        for row, error in self._compiled.undecided(encoded).items():
+            rejected[row] = InputError(f"row {first + row + 1}, {error.problem}", hint=error.hint)
+            if not self._reject:
+                raise rejected[row]
         if rejected:
             offsets, targets = _without(np.array([*rejected]), offsets, targets)
         return MatchedRows(batch, first, offsets, targets, rejected)

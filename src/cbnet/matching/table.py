@@ -121,6 +121,8 @@ class Table(Generic[Key]):
 
         batch = self._compiled.encode(messages)  # type: ignore[arg-type]
         offsets, targets, _ = self._compiled.match_batch(batch, threads)
+        for row, error in self._compiled.undecided(batch).items():
+            raise InputError(f"message {row + 1}: {error.problem}", hint=error.hint)
         return label_lists(offsets, targets, self._compiled.labels)
 
     def match_frame(self, frame: Any, *, threads: int = 1) -> pa.ChunkedArray:

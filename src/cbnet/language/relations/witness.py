@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
+from cbnet.errors import UndecidedError
 from cbnet.language.address_block import block_of
 from cbnet.language.condition import AddressTest, Comparison, Condition, Like, Membership, Presence, TagTest, Test
 from cbnet.language.constraint import OPPOSITE, Constraint, Op
@@ -79,7 +80,7 @@ def _search(wide: Sequence[Filter], narrow: Filter, budget: int) -> Search:
         return Search(None, True)
     if not narrow.conditions and not conditional:
         return Search(message, message is not None)
-    if message is not None and narrow.matches(message) and not any(each.matches(message) for each in conditional):
+    if message is not None and _separates(message, narrow, conditional):
         return Search(message, True)
     message = ConditionSearch(wide, narrow, budget).run()
     return Search(message, message is not None)
@@ -234,7 +235,7 @@ class ConditionSearch:
                     return None
                 tags = (tag for tag, is_present in zip(self._tags, chosen, strict=True) if is_present)
                 message = Message(values, [*self._narrow.tags, *tags])
-                if self._narrow.matches(message) and not any(filter.matches(message) for filter in self._wide):
+                if _separates(message, self._narrow, self._wide):
                     return message
         return None
 
@@ -339,3 +340,11 @@ def _constants_of(expression: Expression) -> Iterator[Value]:
         yield from _constants_of(expression.right)
     elif isinstance(expression, Call):
         yield from _constants_of(expression.argument)
+
+
+def _separates(message: Message, narrow: Filter, wide: Iterable[Filter]) -> bool:
+    """Return whether a message surely matches one filter and none of the others."""
+    try:
+        return narrow.matches(message) and not any(filter.matches(message) for filter in wide)
+    except UndecidedError:
+        return False

@@ -22,7 +22,7 @@ from cbnet._kernels.pivot_table import PivotIndex
 from cbnet._kernels.tag_bloom import BloomIndex
 from cbnet._kernels.tag_matcher import TagIndex
 from cbnet._kernels.target_set import labelled
-from cbnet.errors import InputError
+from cbnet.errors import InputError, UndecidedError
 from cbnet.matching.engines import bloom_table as bloom
 from cbnet.matching.engines import counting, pivot
 from cbnet.matching.engines import tag_table as tags
@@ -54,7 +54,11 @@ class CountingMatcher:
     def match_members(self, members: dict[str, Any], labels: list[Any]) -> list[Any] | None:
         """Return the labels of one message's targets; None if the message is not plain and valid."""
         out = np.empty(self.index.targets, np.uint32)
-        count = self.index.match_members(members, out, self.options.rounds, self.options.short_circuit)
+        try:
+            count = self.index.match_members(members, out, self.options.rounds, self.options.short_circuit)
+        except UndecidedError as error:
+            undecided, found = ([labels[target] for target in each] for each in (error.undecided, error.rules))
+            raise UndecidedError(undecided, found, error.limit) from None
         return None if count < 0 else labelled(out, count, labels)
 
     def match_batch(self, batch: Batch, first: int, end: int) -> tuple[Any, Any, int]:

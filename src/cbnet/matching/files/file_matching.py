@@ -181,15 +181,17 @@ class FileMatcher:
 
     def _match_lines(self, encoded: EncodedLines) -> MatchedMessages:
         offsets, targets, _ = self.compiled.match_batch(encoded.batch)
+        undecided = self.compiled.undecided(encoded.batch)
         rows, numbers, places, errors = [], [], [], {}
-        for number, line, outcome in zip(encoded.numbers, encoded.lines, encoded.outcomes, strict=True):
+        for number, line, found in zip(encoded.numbers, encoded.lines, encoded.outcomes, strict=True):
+            outcome = found if isinstance(found, InputError) else undecided.get(found, found)
             if isinstance(outcome, InputError):
-                errors[number] = outcome
+                errors[number] = outcome.at(line=number)
             else:
                 rows.append(line)
                 numbers.append(number)
                 places.append(outcome)
-        if len(rows) < len(encoded.batch):  # refused messages have a place in the batch
+        if len(rows) < len(encoded.batch):  # refused and undecided messages have a place in the batch
             offsets, targets = _chosen(np.array(places, np.int64), offsets, targets)
         return MatchedMessages(rows, numbers, offsets, targets, errors)
 

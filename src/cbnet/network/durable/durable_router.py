@@ -227,6 +227,11 @@ class DurableRouter:
         if self._home is not None:
             self._home.take(packet, ids)
 
+    def lose(self, ids: Sequence[int]) -> None:
+        """Count a message as lost for some durable subscriptions of this router."""
+        if self._home is not None:
+            self._home.lose(ids)
+
     # --- inside
 
     def _answer(self, frame: Stored) -> None:

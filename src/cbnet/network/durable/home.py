@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
 from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.durable_subscription import DurableSubscription
@@ -137,6 +138,11 @@ class Home:
             else:
                 self._append(subscription, packet, content, time)
 
+    def lose(self, ids: Iterable[int]) -> None:
+        """Count a message as lost for subscriptions: it is undecided whether it matches."""
+        for subscription in self._known(ids):
+            subscription.refuse()
+
     def _take(self, window: PublisherWindow, held: _HeldPacket) -> None:
         """Store a message of a durable publisher, and those that were held back for it."""
         due = [held]
@@ -202,8 +208,11 @@ class Home:
         """Add a subscription to the held messages that match it: it did not exist when they arrived."""
         for held in self._held.values():
             for number, each in held.items():
-                if id not in each.ids and predicate.matches(Content(each.packet)):
-                    held[number] = each._replace(ids=[*each.ids, id])
+                try:
+                    if id not in each.ids and predicate.matches(Content(each.packet)):
+                        held[number] = each._replace(ids=[*each.ids, id])
+                except UndecidedError:
+                    self.lose([id])
 
     def _append(self, subscription: MessageLog, packet: Packet, content: bytes, time: float) -> int:
         self._context.counters[Event.STORED] += 1

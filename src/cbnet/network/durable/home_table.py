@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import msgspec
 
-from cbnet.errors import InputError
+from cbnet.errors import InputError, UndecidedError
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.durable.journal import DropHome, SaveHome
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.forwarding.search_credit import MessageCredit
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.linkstate.records import InstallOutcome, RecordTable
 from cbnet.network.protocol.content import Content
@@ -46,8 +47,11 @@ class HomeTable(RecordTable[HomeRecord]):
     # --- lookup
 
     def matching(self, content: Content) -> list[str]:
-        """Return the homes that must store a message."""
-        return sorted(self._table.match(content.members))
+        """Return the homes that must store a message, with those where it is undecided whether one must."""
+        try:
+            return sorted(self._table.match(content.members, MessageCredit()))
+        except UndecidedError as error:
+            return sorted({*error.rules, *error.undecided})
 
     def home_of(self, account: str, name: str) -> HomeRecord | None:
         """Return the record of the home of a durable subscription."""

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from cbnet._kernels.fast_path import FastPath
 from cbnet.errors import InputError
 from cbnet.network.forwarding.forwarding_table import Fib, Matches, TreeInterface
+from cbnet.network.forwarding.search_credit import UNDECIDED
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.traces import (
     Traces,
@@ -39,6 +40,7 @@ from cbnet.network.protocol.frames import (
     DurableMark,
     DurablePublish,
     Hop,
+    Lost,
     Packet,
     Publish,
     Trace,
@@ -72,8 +74,13 @@ class Forwarder:
         *,
         adopt: Callable[[], None],
         store: Callable[[Packet, Sequence[int]], None],
+        lose: Callable[[Sequence[int]], None],
     ) -> None:
-        """Initialise; adopt: adopts the newest topology at once; store: stores a packet for durable subscriptions."""
+        """Initialise.
+
+        adopt: adopts the newest topology at once; store: stores a packet for durable subscriptions; lose: counts a
+        message as lost for them.
+        """
         self._context = context
         self._versions = versions
         self._fib = fib
@@ -82,7 +89,7 @@ class Forwarder:
         self._sent = sent
         self._fast = fast
         self._adopt = adopt
-        self._store = store
+        self._store, self._lose = store, lose
         self._retried: dict[tuple[str, int, int], None] = {}
         self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # passes it to other domains
 
@@ -218,6 +225,10 @@ class Forwarder:
             counters[Event.DELIVERED] += len(ids)
             for first in range(0, len(ids), MAX_ENTRIES):
                 outbox.send(link, _delivery(packet, ids[first : first + MAX_ENTRIES]))
+        if matches.undecided is not None:
+            self._context.drop(DropReason.UNDECIDED)
+            self._lose(matches.undecided.durable)
+            outbox.send_all(matches.undecided.clients, Lost(1, UNDECIDED))
 
     def _leave(self, packet: Packet, matches: Matches) -> dict[int, str]:
         """Pass a packet to other domains that want it; return their networks, by the side of the gateway."""

@@ -21,10 +21,13 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 from cbnet._kernels.slot_table import CLIENT, INITIAL, PYTHON, SOURCES
+from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
+from cbnet.network.forwarding.search_credit import FilterCredit
 from cbnet.network.forwarding.timed_table import TimedTable, empty_table
+from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.linkstate.versions import Versions
@@ -68,6 +71,15 @@ class Matches(NamedTuple):
     is_initial: bool  # whether the initial predicate matches
     sources: int  # bits of the streams with a filter that matches
     durable: Sequence[int] = ()  # durable subscriptions
+    undecided: Matches | None = None  # interfaces that perhaps match; those of others are taken to match
+
+    @property
+    def possible_clients(self) -> dict[int, list[int]]:
+        """The clients whose interfaces match, and those that perhaps do."""
+        if self.undecided is None:
+            return self.clients
+        links = {**self.clients, **self.undecided.clients}
+        return {link: [*self.clients.get(link, ()), *self.undecided.clients.get(link, ())] for link in links}
 
 
 class Fib:
@@ -76,7 +88,8 @@ class Fib:
     Local interfaces are identified by the subscriber and an id that it chose, those to neighbours by a link of a tree.
     """
 
-    def __init__(self, links: LinkTable, versions: Versions) -> None:
+    def __init__(self, context: RouterContext, links: LinkTable, versions: Versions) -> None:
+        self._credit = FilterCredit(context, self._payer)
         self._links = links
         self._versions = versions
         self.table = TimedTable(empty_table())
@@ -94,11 +107,30 @@ class Fib:
 
     def match(self, content: Content) -> Matches:
         """Return the interfaces that a message or a request matches."""
+        try:
+            return self._matches(self.table.match(content.members, self._credit.begin()))
+        except UndecidedError as error:
+            decided, undecided = self._matches(error.rules), self._matches(error.undecided)
+            return decided._replace(
+                domains=[*decided.domains, *undecided.domains],
+                sources=decided.sources | undecided.sources,
+                undecided=undecided,
+            )
+
+    def _payer(self, slot: int) -> str:
+        """Return who pays for the search for a filter of a slot; empty: the neighbours."""
+        holder = self._slots.holder(slot)
+        if type(holder) is not tuple:
+            return ""
+        subscriber, _ = holder
+        link = self._links.get(subscriber) if isinstance(subscriber, int) else None
+        return str(subscriber) if link is None else link.payer
+
+    def _matches(self, slots: Sequence[int]) -> Matches:
         clients: dict[int, list[int]] = {}
         domains: list[int] = []
         durable: list[int] = []
         is_initial = False
-        slots = self.table.match(content.members)
         for slot in slots:
             holder = self._slots.holder(slot)
             if type(holder) is not tuple:

@@ -76,6 +76,7 @@ class DropReason(StrEnum):
     REPLY_MISMATCH = "reply_mismatch"
     REQUEST_EXPIRED = "request_expired"
     JOURNAL_FULL = "journal_full"
+    UNDECIDED = "undecided"
 
     @property
     def key(self) -> str:
@@ -121,6 +122,7 @@ _DROP_TEXTS: Final[Mapping[str, str]] = {
     DropReason.REPLY_MISMATCH: "reply does not match its request",
     DropReason.REQUEST_EXPIRED: "request expired at a holder",
     DropReason.JOURNAL_FULL: "journal or durable subscription full",
+    DropReason.UNDECIDED: "too many combinations of values for a subscription",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from cbnet.errors import InputError
+from cbnet.errors import InputError, UndecidedError
 from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
@@ -35,6 +35,8 @@ def is_reply(request: bytes, item: ItemField | ReplyFrame) -> bool:
     """Return whether an item matches a request; raise a `WireError` if one of them is invalid."""
     try:
         return request_from_bytes(request).filter.matches(Content(item))
+    except UndecidedError:
+        return False
     except InputError as error:
         raise WireError(f"invalid reply: {error.summary}") from None
 
@@ -76,7 +78,7 @@ class Holders:
 
     def has(self, request: bytes) -> bool:
         """Return whether a local holder offers to answer a request."""
-        return bool(self._fib.match(request_from_bytes(request).content).clients)
+        return bool(self._fib.match(request_from_bytes(request).content).possible_clients)
 
     def ask(self, request: Request) -> None:
         """Ask a local holder for the item of a request."""
@@ -116,7 +118,7 @@ class Holders:
 
     def _ask_next(self, request: Request, asked: set[int]) -> None:
         """Ask a holder that was not asked yet; if there is none, or the limit is reached, report it."""
-        holders = self._fib.match(request_from_bytes(request.request).content).clients
+        holders = self._fib.match(request_from_bytes(request.request).content).possible_clients
         available = [link for link in holders if link not in asked and self._busy[link] < MAX_HOLDER_REQUESTS]
         if not available or request.asked >= request.max_holders or len(self._open) >= MAX_OPEN_REQUESTS:
             self._on_no_item(request)

@@ -86,8 +86,8 @@ class Router:
         self._unicast = UnicastForwarder(context, self.versions, self.links)
         self._own_links = OwnLinks(context, self.links)
         self._link_records = LinkRecords(context, self.links, self.database, self._own_links)
-        self.fib = Fib(self.links, self.versions)
-        self.offer_fib = Fib(self.links, self.versions)  # of requests
+        self.fib = Fib(context, self.links, self.versions)
+        self.offer_fib = Fib(context, self.links, self.versions)  # of requests
         self.announcements = announcements = Announcements(
             context, self.links, self.database, self.versions, self.fib, self.offer_fib, data
         )
@@ -109,6 +109,7 @@ class Router:
             self._fast.path,
             adopt=self._adopt,
             store=lambda packet, ids: self.durable.take(packet, ids),
+            lose=lambda ids: self.durable.lose(ids),
         )
         self.pulls = PullRouter(context, self.links, self.versions, self.offer_fib, self._unicast)
         self.durable = DurableRouter(

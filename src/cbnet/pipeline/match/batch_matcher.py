@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from time import thread_time
 from typing import Any, Literal
 
@@ -68,17 +68,24 @@ def match_batches(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterato
         start = thread_time()
         messages, rejected = _encode(batch, tables, plan)
         counts += MatchCounts(batch.num_rows, 0, len(rejected), thread_time() - start)
-        if rejected and plan.on_error == FAIL:
-            raise _failure(batch, rejected, plan)
-        if rejected and plan.on_error == COLUMN:
-            yield _result(batch, [*rejected], {ERROR: pa.array(rejected.values(), pa.string())}, plan)
-        for parts in _slices(messages, [*rejected], tables, plan):
+        yield from _rejected(batch, rejected, plan)
+        for parts, undecided in _slices(messages, [*rejected], tables, plan):
+            counts += MatchCounts(rejected=len(undecided))
+            yield from _rejected(batch, undecided, plan)
             for part in parts:
                 counts += MatchCounts(matches=len(part.rows), match_s=part.seconds)
                 yield _result(batch, part.rows, part.columns, plan)
         last = batch
     if COUNTS in plan.result.names and last is not None:
         yield _result(last, [None], {COUNTS: counts.as_arrow()}, plan)
+
+
+def _rejected(batch: pa.RecordBatch, reasons: Mapping[int, str], plan: MatchPlan) -> Iterator[pa.RecordBatch]:
+    """Yield the rejected rows, if the result has them; raise an error if they are not allowed."""
+    if reasons and plan.on_error == FAIL:
+        raise _failure(batch, reasons, plan)
+    if reasons and plan.on_error == COLUMN:
+        yield _result(batch, [*reasons], {ERROR: pa.array(reasons.values(), pa.string())}, plan)
 
 
 def match_lists(batch: pa.RecordBatch, plan: MatchPlan) -> pa.ListArray:
@@ -90,7 +97,10 @@ def match_lists(batch: pa.RecordBatch, plan: MatchPlan) -> pa.ListArray:
     lists: list[pa.Array] = []  # the rules of the rows in order
     size = 0
     numbers = np.zeros(batch.num_rows + 1, np.int64)  # of rules of each row, after a 0
-    for parts in _slices(messages, [*rejected], tables, plan):
+    for parts, undecided in _slices(messages, [*rejected], tables, plan):
+        if undecided and plan.on_error == FAIL:
+            raise _failure(batch, undecided, plan)
+        rejected |= undecided
         rows = np.concatenate([part.rows for part in parts])
         numbers[1:] += np.bincount(rows, minlength=batch.num_rows)
         rules = pa.concat_arrays([part.columns[RULE] for part in parts])
@@ -139,6 +149,12 @@ class _Matches:
     priorities: NDArray[np.int64]
     seconds: float
 
+    def without(self, rejected: Sequence[int]) -> _Matches:
+        """Return the matches of the other rows."""
+        kept = np.flatnonzero(np.isin(self.rows, rejected, invert=True))
+        columns = {name: column.take(pa.array(kept)) for name, column in self.columns.items()}
+        return replace(self, rows=self.rows[kept], columns=columns, priorities=self.priorities[kept])
+
 
 def _encode(
     batch: pa.RecordBatch, tables: Sequence[OpenTable], plan: MatchPlan
@@ -156,12 +172,14 @@ def _encode(
 
 def _slices(
     messages: EncodedMessages, rejected: list[int], tables: Sequence[OpenTable], plan: MatchPlan
-) -> Iterator[list[_Matches]]:
+) -> Iterator[tuple[list[_Matches], dict[int, str]]]:
     """Yield the matches of slices of the rows, in order, of bounded size; none if the result has no rules.
 
-    The parts of a slice follow each other in the order of the tables, and in that of the rules.
+    The parts of a slice follow each other in the order of the tables, and in that of the rules. With them, the reasons
+    of rows for which rules are undecided: these are rejected too.
     """
-    size = len(messages[0][0]) if RULE in plan.result.names else 0
+    has_rules = RULE in plan.result.names
+    size = len(messages[0][0]) if has_rules or messages[0][0].has_nested() else 0
     first, count = 0, max(1, _FIRST_ROWS // len(tables))
     is_joined = plan.is_overlapping or (len(tables) > 1 and any(table.compiled.order for table in tables))
     while first < size:
@@ -170,11 +188,25 @@ def _slices(
             _part(encoded, table, first, end, rejected, plan)
             for (encoded, _), table in zip(messages, tables, strict=True)
         ]
-        yield [_joined(parts, plan)] if is_joined else parts
+        undecided = _undecided(messages, tables, first, end)
+        if undecided:
+            parts = [part.without([*undecided]) for part in parts]
+        if has_rules or undecided:
+            yield ([_joined(parts, plan)] if is_joined else parts) if has_rules else [], undecided
         # A message may match every rule of a large table: choose the next rows by the matches so far.
         found = sum(len(part.rows) for part in parts)
         count = max(1, _MATCHES_PER_SLICE * (end - first) // max(found, 1))
         first = end
+
+
+def _undecided(messages: EncodedMessages, tables: Sequence[OpenTable], first: int, end: int) -> dict[int, str]:
+    """Return the reasons of the rows of a slice for which rules are undecided."""
+    return {
+        row: error.problem
+        for (encoded, _), table in zip(messages, tables, strict=True)
+        for row, error in table.matcher.undecided(encoded).items()
+        if first <= row < end
+    }
 
 
 def _part(encoded: Batch, table: OpenTable, first: int, end: int, rejected: list[int], plan: MatchPlan) -> _Matches:

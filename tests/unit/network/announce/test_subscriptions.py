@@ -9,7 +9,7 @@ from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber
 
 
 def subscriptions(*said):
-    new = Subscriptions(Fib(None, None))  # no neighbours
+    new = Subscriptions(Fib(None, None, None))  # no neighbours
     for link, id, text in said:
         new.set(link, id, predicate_to_bytes(text))
     return new
@@ -74,7 +74,7 @@ def test_interests_of_other_domains_are_announced_apart():
     new = subscriptions((1, 1, "x = 1"), (InternalSubscriber.OTHER_DOMAINS, 0, "x = 1 or y = 1"))
     assert own(new) == set(encoded("x = 1"))
     assert own(new, OwnSource.DOMAINS) == set(encoded("x = 1", "y = 1"))
-    assert new.fib.match(content(y=1)) == ({}, [0], False, 0, [])
+    assert new.fib.match(content(y=1)) == ({}, [0], False, 0, [], None)
     new.remove(InternalSubscriber.OTHER_DOMAINS, 0)
     assert (own(new), own(new, OwnSource.DOMAINS)) == (set(encoded("x = 1")), set())
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from msgspec.msgpack import Decoder
 from msgspec.structs import replace
 
+from cbnet.errors import UndecidedError
 from cbnet.language.values import RESERVED_NAME
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
@@ -27,6 +28,7 @@ from cbnet.network.durable.history.history import History, is_note
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.forwarding.search_credit import CLIENT, UNDECIDED, MessageCredit
 from cbnet.network.forwarding.timed_table import empty_table
 
 _MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
@@ -75,9 +77,12 @@ class Replays:
     def __len__(self) -> int:
         return len(self._readers)
 
-    def matches(self, key: int, entry: Entry) -> bool:
-        """Return whether a message matches the predicate of a reader."""
-        return key in self._matching(entry)
+    def offer(self, key: int, reader: HistoryReader, entry: Entry) -> bool:
+        """Give a message to a reader if its predicate matches; return whether the reader may go on."""
+        matching, undecided = self._matching(entry)
+        if key in undecided:
+            reader.missed(UNDECIDED, 1)
+        return key not in matching or reader.take(entry)
 
     # --- changes
 
@@ -142,7 +147,7 @@ class Replays:
             self._skip(reader, entry.offset)
             if is_note(entry):
                 reader.missed(entry.source, entry.number)
-            elif key in self._matching(entry) and not reader.take(entry):
+            elif not self.offer(key, reader, entry):
                 return False
             reader.cursor = entry.offset + 1
         return True
@@ -164,13 +169,16 @@ class Replays:
             key: reader for key, reader in self._readers.items() if reader.cursor >= first and not reader.is_reading
         }
         for entry in entries if at_end else ():
-            wanted = list(at_end) if is_note(entry) else [key for key in self._matching(entry) if key in at_end]
+            matching, undecided = ((), ()) if is_note(entry) else self._matching(entry)
+            wanted = list(at_end) if is_note(entry) else [key for key in (*matching, *undecided) if key in at_end]
             for key in wanted:
                 reader = at_end[key]
                 if entry.offset < reader.cursor:
                     continue
                 if is_note(entry):
                     reader.missed(entry.source, entry.number)
+                elif key in undecided:
+                    reader.missed(UNDECIDED, 1)
                 elif not reader.take(entry):
                     reader.cursor = entry.offset
                     reader.advanced()
@@ -179,9 +187,13 @@ class Replays:
             reader.cursor = max(reader.cursor, end)
             reader.advanced()
 
-    def _matching(self, entry: Entry) -> list[int]:
+    def _matching(self, entry: Entry) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the readers whose predicate a message matches, and those for which it is undecided."""
         members, tags, _ = _decode(entry.content)
-        return self._table.match({**members, RESERVED_NAME: tags} if tags else members)
+        try:
+            return self._table.match({**members, RESERVED_NAME: tags} if tags else members, MessageCredit(CLIENT)), ()
+        except UndecidedError as error:
+            return error.rules, error.undecided
 
 
 _ROOM = 256  # messages; the limits of the subscription are checked for each
@@ -246,7 +258,7 @@ class HistoryCopy:
                 continue
             if is_note(entry):
                 self.missed(entry.source, entry.number)
-            elif self._replays.matches(self.key, entry) and not self.take(entry):
+            elif not self._replays.offer(self.key, self, entry):
                 self.cursor = entry.offset
                 self.advanced()
                 return
