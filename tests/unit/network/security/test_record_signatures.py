@@ -102,6 +102,7 @@ def test_a_printed_configuration_with_keys_can_be_read_again(file):
         ('name = "a"\nsigning_key = "none.key"\n', "none.key: cannot read: No such file or directory"),
         ('name = "a"\nsigning_key = "router.toml"\n', "router.toml: not a private key in PEM format; make a key pair"),
     ],
+    ids=str.split("alone number short text name type missing other another wrong no-key not-a-key"),  # keys are random
 )  # fmt: skip
 def test_a_mistake_names_the_place_and_the_remedy(file, text, problem):
     assert problem in mistake(file(text))
