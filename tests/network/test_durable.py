@@ -205,7 +205,8 @@ def test_commands_keep_messages_between_runs(cbnet, network):
     cbnet("pub", "price=2", "--durable", *other)
     outcome = cbnet("sub", "--durable", "billing", "--count", "1", *home)
     assert (outcome.out, outcome.err.count("dropped")) == ("price = 2\n", 1)
-    assert cbnet("durable", "remove", "billing", *home).err == "removed billing at c\n"
+    outcome = cbnet("durable", "remove", "billing", "--confirm", "billing", *home)
+    assert outcome.err == "removed billing at c, with 0 unacknowledged messages\n"
     outcome = cbnet("durable", "remove", "billing", *home)
     assert (outcome.code, outcome.err) == (1, "error: there is no durable subscription 'billing' at router c\n")
     network.kill("c")

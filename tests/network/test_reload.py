@@ -82,7 +82,7 @@ def test_rights_change_and_connections_stay(router):
     with router.connect() as client:
         narrow, wide = client.subscribe("x = 1", wait=True), client.subscribe("x > 0", wait=True)
         router.write_clients(ticker='publish = "true"\nsubscribe = "x = 1"\n')
-        assert router.command("reload") == (0, "a: clients: changed ticker\n", "")
+        assert router.command("reload", "--confirm", "a") == (0, "a: clients: changed ticker\n", "")
         with pytest.raises(Refused, match="you may only subscribe to `x = 1`"):
             wide.get(timeout=60)
         client.publish({"x": 1}, b"still here")
@@ -94,11 +94,11 @@ def test_removed_client_is_closed_with_the_reason(router):
     with router.connect() as client:
         subscription = client.subscribe("x = 1", wait=True)
         router.write_clients()
-        assert router.command("reload") == (0, "a: clients: removed ticker\n", "")
+        assert router.command("reload", "--confirm", "a") == (0, "a: clients: removed ticker\n", "")
         with pytest.raises(NetworkError, match=r"refuses this client: (the client 'ticker' was removed|unknown token)"):
             subscription.get(timeout=60)
     router.write_clients(ticker=RIGHTS)
-    assert router.command("reload") == (0, "a: clients: added ticker\n", "")
+    assert router.command("reload", "--confirm", "a") == (0, "a: clients: added ticker\n", "")
     with router.connect() as client:
         client.publish({"x": 1}, wait=True)
 
@@ -125,7 +125,7 @@ def test_mistake_changes_nothing_and_is_explained(router, change, reason):
     with router.connect() as client:
         subscription = client.subscribe("x = 1", wait=True)
         change(router)
-        code, out, error = router.command("reload")
+        code, out, error = router.command("reload", "--confirm", "a")
         assert (code, out) == (1, "")
         assert error.startswith(f"error: {router.address}: ")
         assert reason in error
@@ -165,7 +165,7 @@ def test_a_router_without_a_file_logs_that_on_sighup_and_goes_on():
 
 def test_reload_needs_the_right(router):
     with router.connect() as client, pytest.raises(Refused, match="you may not reload the configuration"):
-        client.reload()
+        client.reload("a")
 
 
 def test_new_certificates_are_for_new_connections(tmp_path):
@@ -177,7 +177,7 @@ def test_new_certificates_are_for_new_connections(tmp_path):
         subscription = client.subscribe("x = 1", wait=True)
         current.write_bytes(new.issue("127.0.0.1", "a").read_bytes())
         with router.connect(OPERATOR, tls=Tls(old.file)) as operator:
-            assert operator.reload() == ["certificates: read again, for new connections"]
+            assert operator.reload("a") == ["certificates: read again, for new connections"]
         with pytest.raises(NotTrusted):
             router.connect(tls=Tls(old.file))
         with router.connect(tls=Tls(new.file)) as other:
@@ -192,11 +192,11 @@ def test_neighbours_come_and_go(tmp_path):
     with a.running(), b.running(), a.connect() as publisher, b.connect() as subscriber:
         subscription = subscriber.subscribe("x = 1", wait=True)
         a.write(neighbours={"b": b.address})
-        assert a.command("reload") == (0, "a: neighbours: added b\n", "")
+        assert a.command("reload", "--confirm", "a") == (0, "a: neighbours: added b\n", "")
         wait_until(lambda: publisher.status().reachable == 2)
         wait_until(lambda: publisher.publish({"x": 1}) or subscription.get(timeout=0.1))
         a.write(neighbours={})
-        assert a.command("reload") == (0, "a: neighbours: removed b\n", "")
+        assert a.command("reload", "--confirm", "a") == (0, "a: neighbours: removed b\n", "")
         wait_until(lambda: publisher.status().reachable == 1)
         assert (publisher.reconnects, subscriber.reconnects) == (0, 0)
 
@@ -257,12 +257,12 @@ def test_gateway_reloads_its_file(tmp_path):
                 assert "listens on" in process.stdout.readline()
             write(queue_bytes=1 << 20)
             with connect(south, network="south") as client:
-                assert client.reload() == ["queue_bytes: 1048576 instead of 1073741824"] * 2
+                assert client.reload("g") == ["queue_bytes: 1048576 instead of 1073741824"] * 2
                 write(outside="names")
                 with pytest.raises(
                     Refused, match="outside: 'names'; the gateway runs with 'exact'; restart the gateway"
                 ):
-                    client.reload()
+                    client.reload("g")
                 write()
                 process.send_signal(signal.SIGHUP)
                 wait_until(lambda: len(events("reloaded")) == 2)

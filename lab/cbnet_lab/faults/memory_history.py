@@ -253,5 +253,5 @@ class MemoryHistory:
 
     def _waiting(self) -> dict[str, int]:
         homes = (self.memory.router(home) for home in self._plan.homes)
-        reports = (each for home in homes for each in home.durable.report(0, None).subscriptions)
-        return {each.name: each.messages for each in reports}
+        kept = (each for home in homes for each in home.durable.registry.all(None))
+        return {each.saved.name: each.backlog.messages for each in kept}

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from cbnet.cli.console import print_note, printable
 from cbnet.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", "-j", help="Print JSON Lines, errors included.")]
+Confirm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--confirm",
+        metavar="NAME",
+        help="Name of what is changed, as a confirmation; repeatable.",
+        show_default="asked for",
+    ),
+]
 Rules = Annotated[
     Path,
     typer.Option(
@@ -149,6 +161,15 @@ def limit_option(name: str, *, default: str, panel: str | None = None) -> Any:
     """Return the option of a limit of a durable subscription; default: its meaning if it is left out."""
     metavar, help = _LIMITS[name]
     return typer.Option(name, metavar=metavar, min=0, help=help, show_default=default, rich_help_panel=panel)
+
+
+def confirm(name: str, effect: str, confirmed: Collection[str] | None) -> None:
+    """Raise an `InputError` unless the user confirms a change by the name of what it changes; ask if no option does."""
+    if not confirmed:
+        print_note(f"{printable(effect)}\ntype the name {printable(name)} to confirm:")
+        confirmed = [sys.stdin.readline().rstrip("\r\n")]
+    if name not in confirmed:
+        raise InputError(f"not confirmed, so {name!r} was not changed", hint=f"confirm with --confirm {quote(name)}")
 
 
 def _checked_seed(seed: int) -> int:

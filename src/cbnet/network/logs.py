@@ -9,8 +9,9 @@ peer cannot forge log lines. At most 20 events of one name are written per secon
 A thread of its own writes the lines, so a pipe that nobody reads cannot stop the router; lines that do not fit in the
 queue are lost, and counted in a line.
 
-The audit log is a separate JSON file of refusals: peer, operation and reason. Its limit is 100 lines per second for
-each client, or for each address of unknown clients, so that none can hide the refusals of others.
+The audit log is a separate JSON file: refusals, with peer, operation and reason; and what clients with the right
+`manage` have changed. Its limit is 100 refusals per second of each client, or of each address of unknown clients, so
+that none can hide those of others; there is none for changes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _MAX_PER_SECOND = 20  # lines of one event
 _MAX_AUDITED_PER_SECOND = 100  # lines of one client
 _MAX_KINDS = 10_000  # of lines that are counted apart
 _MAX_QUEUED = 1_000  # lines
+_CHANGED = "changed"  # event of the audit log
 _LINGER = 1.0  # seconds for the last lines to be written
 
 
@@ -54,9 +56,17 @@ def configure(form: str, level: str, router: str, stream: TextIO | None = None) 
 
 def audit(operation: str, reason: str, *, client: str, address: str) -> None:
     """Record that a client, router or unknown peer was refused something, if there is an audit log."""
+    _write_audit("refused", client=client, address=address, operation=operation, reason=reason)
+
+
+def audit_change(operation: str, *, client: str, address: str, **changed: Any) -> None:
+    """Record that a client has changed what belongs to others, if there is an audit log."""
+    _write_audit(_CHANGED, client=client, address=address, operation=operation, **changed)
+
+
+def _write_audit(event: str, **members: Any) -> None:
     if _audit.isEnabledFor(logging.INFO):
-        members = {"client": client, "address": address, "operation": operation, "reason": reason}
-        _audit.info("refused", extra={"members": members})
+        _audit.info(event, extra={"members": members})
 
 
 def open_audit_log(path: str, router: str) -> logging.Handler:
@@ -196,9 +206,13 @@ class RateLimit(logging.Filter):
 
 
 class AuditLimit(RateLimit):
-    """Pass a limited number of lines about each client, or about each address of unknown peers, per second."""
+    """Pass all changes, and a limited number of refusals of each client, or of each unknown address, per second."""
 
     most = _MAX_AUDITED_PER_SECOND
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a line is written."""
+        return record.msg == _CHANGED or super().filter(record)
 
     def kind(self, record: logging.LogRecord) -> str:
         """Return the client, or the host."""

@@ -1,9 +1,12 @@
 """Shared options: one name for one thing, and the names of version 0.1."""
 
+import io
+import sys
+
 import pytest
 
 from cbnet.cli.network.connection_options import ConnectionOptions, NetworkAddresses
-from cbnet.cli.options import text_or_file
+from cbnet.cli.options import confirm, text_or_file
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
 
@@ -75,3 +78,15 @@ def test_a_folder_is_preferred_to_the_router_of_the_environment(tmp_path, monkey
     NetworkAddresses("cbnet", addresses).write(tmp_path)
     monkeypatch.setenv("CBNET_ROUTER", "127.0.0.1:9")
     assert ConnectionOptions(network=str(tmp_path), router="127.0.0.1:9").routers() == (addresses, "cbnet")
+
+
+def test_a_change_is_confirmed_by_its_exact_name_as_an_option_or_when_asked(monkeypatch, capsys):
+    confirm("a", "a will change", ["b", "a"])
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a\n"))
+    confirm("a", "a\x1b[2J\nwill change", None)
+    assert capsys.readouterr() == ("", "a\\x1b[2J\\nwill change\ntype the name a to confirm:\n")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    for confirmed in (["A"], ["a "], None):
+        with pytest.raises(InputError, match="not confirmed, so 'my a' was not changed; confirm with --confirm 'my a'"):
+            confirm("my a", "my a will change", confirmed)

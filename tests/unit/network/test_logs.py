@@ -154,6 +154,7 @@ def test_lines_of_one_client_do_not_hide_those_of_another():
     passed = [limit.filter(record("refused", client="loud", address="10.0.0.1:5")) for _ in range(150)]
     assert passed == [True] * 100 + [False] * 50
     assert limit.filter(record("refused", client="quiet", address="10.0.0.1:5"))
+    assert all(limit.filter(record("changed", client="loud", address="10.0.0.1:5")) for _ in range(150))
     unknown = [limit.filter(record("refused", client="", address=f"10.0.0.3:{n}")) for n in range(150)]
     assert passed == unknown  # all ports of an address count together
     later = record("refused", 1.0, client="loud", address="10.0.0.1:5")

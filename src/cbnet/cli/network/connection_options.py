@@ -15,13 +15,14 @@ The file of a folder is `running.toml`:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cbnet.cli.console import print_error
 from cbnet.errors import InputError
 from cbnet.files import read_toml, toml, toml_key
 
@@ -103,6 +104,23 @@ class ConnectionOptions:
 
         routers, network = self.routers()
         return connect(map(str, routers.values()), network=network, tls=self.tls, token=self.client_token)
+
+    def with_each(self, call: Callable[[Client], None], json: bool) -> None:
+        """Call a function with a client of each router; report the routers with which that failed, then exit 1."""
+        from cbnet.network import connect
+        from cbnet.network.errors import NetworkError
+
+        failures = 0
+        routers, network = self.routers()
+        for name, address in routers.items():
+            try:
+                with connect(str(address), network=network, tls=self.tls, token=self.client_token) as client:
+                    call(client)
+            except NetworkError as error:
+                failures += 1
+                print_error(InputError(f"{name}: {error}"), json)
+        if failures:
+            raise typer.Exit(1)
 
     def routers(self) -> tuple[dict[str, Address], str]:
         """Return the routers by name or address, and the name of the network."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,46 +10,38 @@ import typer
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, limit_option, with_options
+from cbnet.cli.options import Confirm, Json, confirm, limit_option, with_options
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
+    from cbnet.network import Client
     from cbnet.network.protocol.durable_frames import DurableReport, HistoryField, Policy
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the durable subscription.", show_default=False)]
+Account = Annotated[
+    str | None,
+    typer.Option(
+        "--account", metavar="NAME", help="Account of the durable subscription.", show_default="that of the client"
+    ),
+]
 Home = Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)]
 
 
 @with_options
 def list_(json: Json = False, *, connection: ConnectionOptions) -> None:
-    """List the durable subscriptions of a router and its history, and other routers that have some.
+    """List the durable subscriptions of routers and their histories, and other routers that have some.
+
+    Those of all accounts need the right `watch` or `manage`.
 
     Example: cbnet durable list --router 127.0.0.1:4001
     """
-    from cbnet.network.protocol.frames import json_of
-
-    with connection.connect() as client:
-        report = client.durable_subscriptions()
-        router = client.router
-    if json:
-        for each in report.subscriptions:
-            print_json(json_of(each))
-        if report.history is not None:
-            print_json({"history": json_of(report.history)})
-        return
-    _print_grid(report, router)
-    others = [f"{name} ({count})" for name, count in report.homes.items() if name != router]
-    if others:
-        print_note(f"other routers with durable subscriptions: {', '.join(others)}")
-    if report.history is not None:
-        print_note(_history(report.history))
-    if report.problem:
-        print_note(f"{router}: {report.problem}")
+    connection.with_each(partial(_print_report, json=json), json)
 
 
 @with_options
 def limit(
     name: Name,
+    account: Account = None,
     max_messages: Annotated[int | None, limit_option("--max-messages", default="no change")] = None,
     max_bytes: Annotated[int | None, limit_option("--max-bytes", default="no change")] = None,
     max_age: Annotated[float | None, limit_option("--max-age", default="no change")] = None,
@@ -60,44 +53,81 @@ def limit(
             show_default="no change",
         ),
     ] = None,
+    confirmed: Confirm = None,
+    json: Json = False,
     *,
     connection: ConnectionOptions,
 ) -> None:
     """Change limits of a durable subscription of a router, for the next messages.
 
+    That of another account needs the right `manage`, and its name as a confirmation.
+
     Example: cbnet durable limit billing --max-messages 10000 --drop-oldest
     """
+    from cbnet.network.protocol.frames import json_of
+
     policy: Policy | None = None if drop_oldest is None else "drop oldest" if drop_oldest else "refuse"
     if max_messages is None and max_bytes is None and max_age is None and policy is None:
         options = "--max-messages, --max-bytes, --max-age, --drop-oldest or --refuse"
         raise InputError("no limit to change", hint=f"give {options}")
     with connection.connect() as client:
+        if account is not None:
+            confirm(name, f"the limits of {_described(name, account)} at {client.router} will change", confirmed)
         limits = client.limit_durable(
-            name, messages=max_messages, bytes=max_bytes, age=max_age, policy=policy
-        )  # fmt: skip
-        print_note(f"{name} at {client.router}: {limits}")
+            name, messages=max_messages, bytes=max_bytes, age=max_age, policy=policy, account=account
+        )
+        if json:
+            print_json({"home": client.router, "name": name, "limits": json_of(limits)})
+        else:
+            print_note(f"{name} at {client.router}: {limits}")
 
 
 @with_options
-def remove(name: Name, *, connection: ConnectionOptions) -> None:
-    """Remove a durable subscription of a router, with the messages that it keeps.
+def remove(
+    name: Name,
+    account: Account = None,
+    confirmed: Confirm = None,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Remove a durable subscription of a router, with the messages that it keeps. Needs its name as a confirmation.
 
-    Example: cbnet durable remove billing
+    That of another account needs the right `manage`.
+
+    Example: cbnet durable remove billing --confirm billing
     """
     with connection.connect() as client:
-        client.remove_durable(name)
-        print_note(f"removed {name} at {client.router}")
+        report = client.durable_subscriptions()
+        owner = report.account if account is None else account
+        for each in report.subscriptions:  # one that is not there is refused below, with the reason
+            if (each.account, each.name) == (owner, name):
+                what = f"{_described(name, owner)} at {client.router}, with {plural(each.clients, 'client')}"
+                confirm(name, f"{what} and {_messages(each.messages)}, will be removed", confirmed)
+        messages = client.remove_durable(name, account=account)
+        if json:
+            print_json({"home": client.router, "name": name, "messages": messages})
+        else:
+            print_note(f"removed {name} at {client.router}, with {_messages(messages)}")
 
 
 @with_options
-def forget(home: Home, *, connection: ConnectionOptions) -> None:
+def forget(home: Home, confirmed: Confirm = None, json: Json = False, *, connection: ConnectionOptions) -> None:
     """Forget the durable subscriptions of a router that will not return, so that no publisher waits for it.
 
-    Example: cbnet durable forget r7
+    Needs the right `manage`, and the name of that router as a confirmation.
+
+    Example: cbnet durable forget r7 --confirm r7
     """
     with connection.connect() as client:
+        if home in (homes := client.durable_subscriptions().homes):
+            durables = plural(homes[home], "durable subscription")
+            confirm(home, f"messages for {durables} of {home} will not be stored until it returns", confirmed)
         client.forget_home(home)
-        print_note(f"{client.router} has told all routers to forget the durable subscriptions of {home}")
+        if json:
+            print_json({"router": client.router, "forgotten": home})
+        else:
+            print_note(f"{client.router} has told all routers to forget the durable subscriptions of {home}")
 
 
 durable = command_group(
@@ -117,6 +147,35 @@ def _history(history: HistoryField) -> str:
     return f"history{predicate}: {plural(history.messages, 'message')}, {history.bytes:,} bytes, {span}"
 
 
+def _described(name: str, account: str) -> str:
+    return f"durable subscription {name}" + (f" of account {account}" if account else "")
+
+
+def _messages(count: int) -> str:
+    return plural(count, "unacknowledged message")
+
+
+def _print_report(client: Client, *, json: bool) -> None:
+    from cbnet.network.protocol.frames import json_of
+
+    report, router = client.durable_subscriptions(), client.router
+    if json:
+        for each in report.subscriptions:
+            exists = each.account not in report.former_accounts
+            print_json({"home": router, **json_of(each), "account_exists": exists})
+        if report.history is not None:
+            print_json({"home": router, "history": json_of(report.history)})
+        return
+    _print_grid(report, router)
+    others = [f"{name} ({count})" for name, count in report.homes.items() if name != router]
+    if others:
+        print_note(f"other routers with durable subscriptions: {', '.join(others)}")
+    if report.history is not None:
+        print_note(_history(report.history))
+    if report.problem:
+        print_note(f"{router}: {report.problem}")
+
+
 def _print_grid(report: DurableReport, router: str) -> None:
     if not report.subscriptions:
         print(f"router {router} has no durable subscriptions")
@@ -124,8 +183,8 @@ def _print_grid(report: DurableReport, router: str) -> None:
     title = f"{plural(len(report.subscriptions), 'durable subscription')} of router {router}"
     rows = []
     for each in report.subscriptions:
-        name = f"{each.account}/{each.name}" if each.account else each.name
+        owner = each.account + (" (removed)" if each.account in report.former_accounts else "")
         counts = (f"{count:,}" for count in (each.messages, each.bytes, each.unacknowledged, each.clients, each.lost))
-        rows.append((name, *counts, each.limits, each.predicate))
-    heads = ("name", "messages", "bytes", "sent", "clients", "lost", "limits", "predicate")
-    results_console().print(new_grid(title, *heads, rows=rows))
+        rows.append((each.name, owner, *counts, each.limits, each.predicate))
+    heads = ("name", "account", "messages", "bytes", "sent", "clients", "lost", "limits", "predicate")
+    results_console().print(new_grid(title, *heads, rows=rows, text=("account", "limits", "predicate")))

@@ -13,6 +13,8 @@ from itertools import count, repeat
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec.structs import replace
+
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, WhenFull
@@ -351,13 +353,27 @@ class AsyncClient(ClientState):
         return answer
 
     async def durable_subscriptions(self, timeout: float = TIMEOUT) -> frames.DurableReport:
-        """Return the durable subscriptions of the router, and the homes that it knows."""
-        report: frames.DurableReport = await self.query(frames.DurableQuery, timeout=timeout)
+        """Return the durable subscriptions of the router, and the homes that it knows.
+
+        Without the right `watch` or `manage`, these are the subscriptions of the own account only.
+        """
+        report: frames.DurableReport = await self.query(frames.DurableQuery, ("", ""), timeout=timeout)
+        while report.rest:
+            last = report.subscriptions[-1]
+            more: frames.DurableReport = await self.query(
+                frames.DurableQuery, (last.account, last.name), timeout=timeout
+            )
+            former = sorted({*report.former_accounts, *more.former_accounts})
+            report = replace(more, subscriptions=report.subscriptions + more.subscriptions, former_accounts=former)
         return report
 
-    async def remove_durable(self, name: str, timeout: float = TIMEOUT) -> None:
-        """Remove a durable subscription of this router and its messages."""
-        await self.query(frames.DurableRemove, name, timeout=timeout)
+    async def remove_durable(self, name: str, *, account: str | None = None, timeout: float = TIMEOUT) -> int:
+        """Remove a durable subscription of this router; return the number of unacknowledged messages removed with it.
+
+        account: the owner, if it is another account, which may no longer exist; needs the right `manage`.
+        """
+        removed: frames.DurableRemoved = await self.query(frames.DurableRemove, name, account, timeout=timeout)
+        return removed.messages
 
     async def limit_durable(
         self,
@@ -367,25 +383,33 @@ class AsyncClient(ClientState):
         bytes: int | None = None,
         age: float | None = None,
         policy: Policy | None = None,
+        account: str | None = None,
         timeout: float = TIMEOUT,
     ) -> DurableLimits:
         """Change limits of a durable subscription of this router, for the next messages; return all its limits.
 
         None: no change. 0: no limit. Messages above a new limit stay, unless the policy drops them for a new message.
+        account: the owner, as in `remove_durable`.
         """
         DurableLimits(messages or 0, bytes or 0, age or 0.0, policy or "refuse")  # raises an error if one is invalid
         answer: frames.DurableLimited = await self.query(
-            frames.DurableLimit, name, messages, bytes, age, policy, timeout=timeout
+            frames.DurableLimit, name, messages, bytes, age, policy, account, timeout=timeout
         )
         return answer.limits
 
     async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
-        """Remove the durable subscriptions of a router that will not return: publishers stop waiting for it."""
+        """Remove the durable subscriptions of a router that will not return: publishers stop waiting for it.
+
+        Needs the right `manage`.
+        """
         await self.query(frames.ForgetHome, home, timeout=timeout)
 
-    async def reload(self, timeout: float = TIMEOUT) -> list[str]:
-        """Make the router reload its configuration; return the changes, or raise `Refused` with the error."""
-        answer: frames.Reloaded = await self.query(frames.Reload, timeout=timeout)
+    async def reload(self, router: str, *, timeout: float = TIMEOUT) -> list[str]:
+        """Make the router reload its configuration; return the changes, or raise `Refused` with the error.
+
+        router: its name, as a confirmation. Needs the right `manage`.
+        """
+        answer: frames.Reloaded = await self.query(frames.Reload, router, timeout=timeout)
         return answer.changes
 
     async def query(self, kind: type[NumberedFrame], *members: Any, timeout: float) -> Any:

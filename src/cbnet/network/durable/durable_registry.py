@@ -9,7 +9,6 @@ matching messages reach it through the history, which stores them, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -143,8 +142,8 @@ class DurableRegistry:
             if subscription.saved.start and self._replays is not None:
                 self._replays.run(copy_key(subscription.id))  # there may be room now
 
-    def remove(self, account: str, name: str, done: Callable[[], None]) -> None:
-        """Remove a subscription and its messages; done: called once the removal is on disk."""
+    def remove(self, account: str, name: str) -> int:
+        """Remove a subscription and its messages; return their number."""
         subscription = self._existing(account, name)
         del self._by_name[account, name]
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
@@ -159,20 +158,21 @@ class DurableRegistry:
         if self._own.remove(subscription.id):
             self._table.remove(InternalSubscriber.DURABLE, subscription.id)
             self._records.announce()
-        self._queue.after(done)
+        return subscription.backlog.messages
 
-    def limit(self, account: str, frame: DurableLimit, done: Callable[[DurableLimits], None]) -> None:
-        """Change limits of a subscription, for further messages; done: called with all limits once they are on disk."""
+    def limit(self, account: str, frame: DurableLimit) -> DurableLimits:
+        """Change limits of a subscription, for further messages; return all."""
         subscription = self._existing(account, frame.name)
         limits = frame.applied_to(subscription.saved.limits)
         subscription.saved = replace(subscription.saved, limits=limits)
         self._queue.add(SaveSubscription(subscription.saved))
-        self._queue.after(partial(done, limits))
+        return limits
 
     def _existing(self, account: str, name: str) -> DurableSubscription:
         subscription = self._by_name.get((account, name))
         if subscription is None:
-            raise InputError(f"there is no durable subscription {name!r} at router {self._context.name}")
+            of = f" of account {account!r}" if account else ""
+            raise InputError(f"there is no durable subscription {name!r}{of} at router {self._context.name}")
         return subscription
 
     def predicate(self, account: str, name: str) -> str:
@@ -188,9 +188,10 @@ class DurableRegistry:
         """Return the id and predicate of each subscription that a client is attached to."""
         return [(id, each.saved.predicate) for (of, id), each in self._attached.items() if of == link]
 
-    def all(self, account: str | None) -> list[DurableSubscription]:
-        """Return the subscriptions of an account; None: of all accounts."""
-        return [each for (owner, _), each in sorted(self._by_name.items()) if account in (None, owner)]
+    def all(self, account: str | None, after: tuple[str, str] | None = None) -> list[DurableSubscription]:
+        """Return the subscriptions of an account, or of all (None), in order; after: those beyond this one."""
+        names = sorted(key for key in self._by_name if account in (None, key[0]) and (after is None or key > after))
+        return [self._by_name[key] for key in names]
 
     # --- creation
 

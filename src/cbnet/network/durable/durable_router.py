@@ -12,6 +12,7 @@ A router without a journal is not a home, but it knows the homes, and its client
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import accumulate, takewhile
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
@@ -33,6 +34,7 @@ from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import (
     Acknowledge,
+    DurableQuery,
     DurableReport,
     DurableSubscribe,
     HistoryField,
@@ -42,6 +44,9 @@ from cbnet.network.protocol.frames import (
     frame_number,
 )
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
+
+_MAX_REPORT_BYTES = 1 << 21  # of the subscriptions in one answer; more than the longest predicate
+_FIELD_BYTES = 1_000  # of a subscription without its predicate, at most
 
 
 class DurableRouter:
@@ -58,6 +63,7 @@ class DurableRouter:
         journal: OpenJournal | None,
     ) -> None:
         self._context = context
+        self._links = links
         self._unicast = unicast
         self._queue = None if journal is None else JournalQueue(context, journal.journal)
         self.records = HomeRecords(context, links, unicast, self._queue, {} if journal is None else journal.state.homes)
@@ -166,16 +172,19 @@ class DurableRouter:
         if self._followers is not None:
             self._followers.remove_client(link.id)
 
-    def forget(self, home: str, done: Callable[[], None]) -> None:
+    def forget(self, home: str) -> None:
         """Remove the record of a home that will not return."""
         if home == self._context.name and self._registry is not None:
             raise InputError(f"{home} is this router", hint="remove its durable subscriptions")
         if not self.records.forget(home):
             raise InputError(f"no router {home!r} with durable subscriptions is known")
+
+    def after(self, call: Callable[[], None]) -> None:
+        """Call a function once all changes are on disk; at once if they are, or if this router has no journal."""
         if self._queue is None:
-            done()
+            call()
         else:
-            self._queue.after(done)
+            self._queue.after(call)
 
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to."""
@@ -205,12 +214,29 @@ class DurableRouter:
 
     # --- status
 
-    def report(self, number: int, account: str | None) -> DurableReport:
-        """Return the durable subscriptions of an account, or of all accounts, and the known homes."""
-        own = [] if self._registry is None else self._registry.all(account)
-        history = self.history_status(is_whole=account is None)
+    def report(self, client: Link, frame: DurableQuery) -> DurableReport:
+        """Return the durable subscriptions of a client, or all if it may watch or manage, and the known homes."""
+        account = None if client.rights.watch or client.rights.manage else client.account
+        chosen = [] if self._registry is None else self._registry.all(account, frame.after)
+        sizes = accumulate(_FIELD_BYTES + len(each.saved.predicate.encode()) for each in chosen)
+        fitting = sum(1 for _ in takewhile(lambda size: size <= _MAX_REPORT_BYTES, sizes))
+        listed = [each.status() for each in chosen[:fitting]]
+        rest = len(chosen) - len(listed)
+        if rest and frame.after is None:
+            raise InputError(
+                "too many durable subscriptions for one answer", hint="use a client of version 0.3 or later"
+            )
         return DurableReport(
-            number, [each.status() for each in own], self.records.table.counts(), self.problem, history
+            number=frame.number,
+            subscriptions=listed,
+            homes=self.records.table.counts(),
+            problem=self.problem,
+            history=self.history_status(is_whole=client.rights.watch),
+            account=client.account,
+            former_accounts=sorted(
+                {each.account for each in listed if not self._links.access.has_account(each.account)}
+            ),
+            rest=rest,
         )
 
     @property

@@ -101,6 +101,9 @@ class Denial(StrEnum):
     REQUEST = "request"
     TRACE = "trace"
     RELOAD = "reload"
+    FORGET = "forget"
+    REMOVE = "remove"
+    LIMIT = "limit"
 
     @property
     def key(self) -> str:

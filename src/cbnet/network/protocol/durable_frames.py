@@ -18,6 +18,7 @@ from cbnet.network.protocol.fields import (
     NodeName,
     Number,
     NumberedFrame,
+    OptionalName,
     Part,
     Payload,
     PredicateText,
@@ -41,6 +42,7 @@ HistoryAge: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_HISTORY_AGE)]
 Window: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most
 Policy: TypeAlias = Literal["refuse", "drop oldest"]
 DurableName: TypeAlias = tuple[str, NodeName]  # account, and name of a durable subscription
+FormerAccounts: TypeAlias = Annotated[list[OptionalName], Meta(max_length=MAX_FRAME_FILTERS)]
 SubscriptionNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_FRAME_FILTERS)]
 
 
@@ -174,13 +176,17 @@ class DurablePublish(Frame, tag=72):
 
 
 class DurableQuery(NumberedFrame, tag=73):
-    """Request for the durable subscriptions of this router."""
+    """Request for the durable subscriptions of this router, in the order of accounts and names."""
+
+    # Only those after this account and name; None: all, in one answer, as for a client of version 4.
+    after: tuple[OptionalName, OptionalName] | None = None
 
 
 class DurableRemove(NumberedFrame, tag=74):
     """Remove a durable subscription and its messages."""
 
     name: NodeName
+    account: OptionalName | None = None  # None: that of the client
 
 
 class DurableLimit(NumberedFrame, tag=77):
@@ -191,6 +197,7 @@ class DurableLimit(NumberedFrame, tag=77):
     bytes: Number | None
     age: Age | None
     policy: Policy | None
+    account: OptionalName | None = None  # None: that of the client
 
     def applied_to(self, limits: DurableLimits) -> DurableLimits:
         """Return limits with the changes."""
@@ -256,7 +263,7 @@ class DurableField(Part):
     """The state of a durable subscription."""
 
     name: NodeName
-    account: Annotated[str, Meta(max_length=64)]
+    account: OptionalName
     predicate: PredicateText
     limits: DurableLimits
     messages: Number  # stored and not acknowledged
@@ -268,16 +275,21 @@ class DurableField(Part):
 
 
 class DurableReport(NumberedFrame, tag=82):
-    """The durable subscriptions of a router, and the other homes that it knows."""
+    """The durable subscriptions of a router, or the first of those requested, and the other homes that it knows."""
 
     subscriptions: Annotated[list[DurableField], Meta(max_length=MAX_FRAME_FILTERS)]
     homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]  # with their subscriptions
     problem: Reason  # why the journal cannot be written; empty if it can
     history: HistoryField | None = None
+    account: OptionalName = ""  # of the client
+    former_accounts: FormerAccounts = []  # noqa: RUF012  # msgspec copies it; those of `subscriptions` that exist no more
+    rest: Number = 0  # further subscriptions that were requested
 
 
 class DurableRemoved(NumberedFrame, tag=83):
     """Confirmation that a durable subscription, or the record of a home, was removed."""
+
+    messages: Number = 0  # not acknowledged, removed with the subscription
 
 
 class DurableLimited(NumberedFrame, tag=86):

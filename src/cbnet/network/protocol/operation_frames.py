@@ -190,6 +190,8 @@ class FilterPage(NumberedFrame, tag=53):
 class Reload(NumberedFrame, tag=54):
     """Request to read the configuration of the router again."""
 
+    router: OptionalName = ""  # the name of that router, as a confirmation; a client of version 4 gives none
+
 
 class Reloaded(NumberedFrame, tag=55):
     """The configuration was read again: what has changed, one text for each key."""

@@ -14,9 +14,9 @@ one is skipped and counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from struct import Struct
-from typing import TypeAlias, Union
+from typing import Final, TypeAlias, Union
 
 import msgspec
 
@@ -29,6 +29,8 @@ from cbnet.network.protocol.frames import (
     Close,
     Deliver,
     DurablePublish,
+    DurableRemoved,
+    DurableReport,
     Frame,
     Hello,
     Packet,
@@ -48,7 +50,8 @@ MAX_CLIENT_FRAME_BYTES = 1 << 20
 MAX_ROUTER_FRAME_BYTES = 1 << 22
 MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a header
 
-_CODES = 5  # the first version with reason codes
+# Members at the end of a frame that clients of version 4 do not know.
+_ADDED: Final[Mapping[type[Frame], int]] = {RefusedFrame: 1, Close: 1, DurableReport: 3, DurableRemoved: 1}
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
 _MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, ReplyFrame, PullReply))
@@ -76,8 +79,8 @@ def encode(frame: Frame, version: int = VERSION) -> bytes:
 
 def encode_body(frame: Frame, version: int = VERSION) -> bytes:
     """Encode a frame without its length."""
-    if version < _CODES and isinstance(frame, RefusedFrame | Close):
-        return _encoder.encode(msgspec.to_builtins(frame)[:-1])
+    if version <= OLDEST_CLIENT and type(frame) in _ADDED:
+        return _encoder.encode(msgspec.to_builtins(frame)[: -_ADDED[type(frame)]])
     return _encoder.encode(frame)
 
 

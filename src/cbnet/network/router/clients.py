@@ -6,7 +6,7 @@ A client's mistake, such as a syntax error in a predicate, is answered with `Ref
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from cbnet.errors import InputError, LimitError
@@ -21,11 +21,13 @@ from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.link import Link
-from cbnet.network.logs import audit, log
+from cbnet.network.logs import audit, audit_change, log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import PREDICATE_LIMITS
 from cbnet.network.protocol.frames import (
+    DurableLimit,
     DurablePublish,
+    DurableRemove,
     DurableSubscribe,
     FilterRequest,
     ForgetHome,
@@ -67,9 +69,16 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     DurableSubscribe: Denial.SUBSCRIBE,
     DurablePublish: Denial.PUBLISH,
     Replay: Denial.SUBSCRIBE,
-    ForgetHome: Denial.TRACE,
+    ForgetHome: Denial.FORGET,
+    DurableRemove: Denial.REMOVE,
+    DurableLimit: Denial.LIMIT,
     Reload: Denial.RELOAD,
 }
+
+
+def no_file() -> InputError:
+    """Return the error of a router that cannot reload its configuration."""
+    return InputError("this router has no file to reload", hint="start the router with --config FILE")
 
 
 class ClientHandler:
@@ -182,14 +191,22 @@ class ClientHandler:
             return False
         return True
 
-    def may_reload(self, link: Link, frame: Reload) -> bool:
-        """Return whether a client may reload the configuration; if not, refuse its request."""
+    def reload(self, link: Link, frame: Reload, on_reload: Callable[[int, int], None] | None) -> None:
+        """Reload the configuration, at the request of a client that names this router."""
         try:
-            link.rights.check_manage()
+            link.rights.check_manage("reload the configuration")
+            if frame.router != self._context.name:
+                raise InputError(
+                    f"this is router {self._context.name!r}, not {frame.router!r}",
+                    hint="confirm the name of the router to reload",
+                )
+            if on_reload is None:
+                raise no_file()
         except InputError as error:
             self.refuse(link, frame, frame.number, error)
-            return False
-        return True
+            return
+        self.audit_change(link, frame)
+        on_reload(link.id, frame.number)
 
     def _answer(self, link: Link, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
         """Confirm a subscription or an offer: at once, or when every router that must know it has it."""
@@ -227,6 +244,10 @@ class ClientHandler:
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
         self._context.outbox.send(link.id, refused(frame_number(type(frame)), number, error))
+
+    def audit_change(self, link: Link, frame: Frame, **changed: object) -> None:
+        """Record in the audit log that a client has changed what belongs to others."""
+        audit_change(_operation(frame), client=link.name, address=link.address, **changed)
 
     def _denied(self, link: Link, what: Denial, error: Denied) -> None:
         """Count a denial; log the first, tenth, hundredth … of a client."""

@@ -7,9 +7,8 @@ accounts; so a router lets the clients of one account use only a share of them i
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
@@ -28,7 +27,6 @@ from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableLimit,
     DurableLimited,
-    DurableLimits,
     DurablePublish,
     DurableQuery,
     DurableRemove,
@@ -40,10 +38,9 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.protocol.reasons import refused
+from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
-
-Refuse: TypeAlias = Callable[[Link, Frame, int, InputError], None]
 
 
 class DurableClientHandler:
@@ -55,13 +52,13 @@ class DurableClientHandler:
         durable: DurableRouter,
         confirmations: Confirmations,
         quotas: FilterQuotas,
-        refuse: Refuse,
+        clients: ClientHandler,
     ) -> None:
         self._context = context
         self._confirmations = confirmations
         self._durable = durable
         self._quotas = quotas
-        self._refuse = refuse
+        self._clients = clients
         self._publishers = AccountPublishers(context)
 
     def subscribe(self, client: Link, frame: DurableSubscribe) -> None:
@@ -79,7 +76,7 @@ class DurableClientHandler:
                 self._check_history(client, wanted)
             registry.subscribe(client.id, frame, client.account)
         except InputError as error:
-            self._refuse(client, frame, frame.id, error)
+            self._clients.refuse(client, frame, frame.id, error)
 
     def replay(self, client: Link, frame: Replay) -> None:
         """Start a replay subscription."""
@@ -93,7 +90,7 @@ class DurableClientHandler:
             self._check_history(client, wanted)
             followers.subscribe(client.id, frame)
         except InputError as error:
-            self._refuse(client, frame, frame.id, error)
+            self._clients.refuse(client, frame, frame.id, error)
             return
         if frame.wait:
             self._confirmations.wait(client.id, frame.id, SUBSCRIPTION, followers.history.filters, frame.wait)
@@ -125,48 +122,68 @@ class DurableClientHandler:
                 self._publishers.check(client.account, frame.publisher)
             self._durable.publications.begin(client.id, client.account, frame)
         except InputError as error:
-            self._refuse(client, frame, frame.sequence, error)
+            self._clients.refuse(client, frame, frame.sequence, error)
 
     def query(self, client: Link, frame: DurableQuery) -> None:
-        """Report the durable subscriptions: all if the client may watch, else those of its account."""
-        account = None if client.rights.watch else client.account
-        self._context.outbox.send(client.id, self._durable.report(frame.number, account))
+        """Report the durable subscriptions: all if the client may watch or manage, else those of its account."""
+        try:
+            self._context.outbox.send(client.id, self._durable.report(client, frame))
+        except InputError as error:
+            self._clients.refuse(client, frame, frame.number, error)
 
     def remove(self, client: Link, frame: DurableRemove) -> None:
         """Remove a durable subscription."""
         try:
-            self._durable.check_home(client.account, frame.name)
-            self._durable.registry.remove(client.account, frame.name, self._done(client, frame.number))
+            account = self._owner(client, frame)
+            messages = self._durable.registry.remove(account, frame.name)
         except InputError as error:
-            self._refuse(client, frame, frame.number, error)
+            self._clients.refuse(client, frame, frame.number, error)
+        else:
+            self._changed(client, frame, account, messages=messages)
+            self._answer(client, DurableRemoved(frame.number, messages))
 
     def limit(self, client: Link, frame: DurableLimit) -> None:
         """Change limits of a durable subscription."""
-
-        def done(limits: DurableLimits) -> None:
-            self._context.outbox.send(client.id, DurableLimited(frame.number, limits))
-
         try:
-            self._durable.check_home(client.account, frame.name)
-            self._durable.registry.limit(client.account, frame, done)
+            account = self._owner(client, frame)
+            limits = self._durable.registry.limit(account, frame)
         except InputError as error:
-            self._refuse(client, frame, frame.number, error)
+            self._clients.refuse(client, frame, frame.number, error)
+        else:
+            self._changed(client, frame, account, limits=str(limits))
+            self._answer(client, DurableLimited(frame.number, limits))
 
     def forget(self, client: Link, frame: ForgetHome) -> None:
         """Remove the record of a home that will not return."""
         try:
-            if not client.rights.watch:
-                raise Denied("you may not remove what others subscribed to", hint="ask the operator for `watch = true`")
-            self._durable.forget(frame.home, self._done(client, frame.number))
+            client.rights.check_manage("make routers forget a home")
+            self._durable.forget(frame.home)
         except InputError as error:
-            self._refuse(client, frame, frame.number, error)
+            self._clients.refuse(client, frame, frame.number, error)
+        else:
+            self._clients.audit_change(client, frame, home=frame.home)
+            self._answer(client, DurableRemoved(frame.number))
+
+    def _owner(self, client: Link, frame: DurableRemove | DurableLimit) -> str:
+        """Return the account of a subscription of this router that a client changes; refuse what it may not change."""
+        account = client.account if frame.account is None else frame.account
+        if account != client.account:
+            client.rights.check_manage("change durable subscriptions of other accounts")
+        self._durable.check_home(account, frame.name)
+        return account
+
+    def _changed(self, client: Link, frame: DurableRemove | DurableLimit, account: str, **changed: object) -> None:
+        """Record the change of a subscription of another account in the audit log."""
+        if account != client.account:
+            self._clients.audit_change(client, frame, account=account, name=frame.name, **changed)
+
+    def _answer(self, client: Link, frame: Frame) -> None:
+        """Answer a client once all changes are on disk."""
+        self._durable.after(partial(self._context.outbox.send, client.id, frame))
 
     def _check_history(self, client: Link, wanted: Predicate) -> None:
         """Raise an `InputError` unless the predicate of the history, which may be secret, covers the wanted one."""
         self._durable.followers.history.check_contains(wanted, is_shown=client.rights.watch)
-
-    def _done(self, client: Link, number: int) -> Callable[[], None]:
-        return partial(self._context.outbox.send, client.id, DurableRemoved(number))
 
 
 MAX_ACCOUNT_PUBLISHERS: Final = MAX_PUBLISHERS // 10

@@ -23,7 +23,6 @@ from typing import Any, TypeAlias
 
 from cbnet._kernels.fast_path import PYTHON
 from cbnet._kernels.link_output import LinkOutput
-from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
@@ -60,11 +59,6 @@ Handler: TypeAlias = Callable[[Link, Any], None]
 ANY_NUMBER = (1 << 62) - 1  # of messages
 # After these frames, nothing is due but forwarding them and writing the journal.
 _MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
-
-
-def no_file() -> InputError:
-    """Return the error of a router that cannot reload its configuration."""
-    return InputError("this router has no file to reload", hint="start the router with --config FILE")
 
 
 class Router:
@@ -125,7 +119,7 @@ class Router:
             lambda: router_status(self, context, 0),
         )  # fmt: skip
         self._durable_clients = DurableClientHandler(
-            context, self.durable, announcements.confirmations, quotas, self._clients.refuse
+            context, self.durable, announcements.confirmations, quotas, self._clients
         )
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
@@ -180,7 +174,7 @@ class Router:
             frames.DurableRemove: self._durable_clients.remove,
             frames.DurableLimit: self._durable_clients.limit,
             frames.ForgetHome: self._durable_clients.forget,
-            frames.Reload: self._reload,
+            frames.Reload: lambda link, frame: self._clients.reload(link, frame, self.on_reload),
         }
 
     @property
@@ -411,14 +405,6 @@ class Router:
     def _table(self, link: Link, frame: frames.TableRequest | frames.FilterRequest) -> None:
         if self._clients.may_watch(link, frame):
             self._context.outbox.send(link.id, self._tables.answer(frame))
-
-    def _reload(self, link: Link, frame: frames.Reload) -> None:
-        if not self._clients.may_reload(link, frame):
-            return
-        if self.on_reload is None:
-            self._clients.refuse(link, frame, frame.number, no_file())
-        else:
-            self.on_reload(link.id, frame.number)
 
     def _shut(self, link: int, reason: str, code: ReasonCode) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1

@@ -89,6 +89,10 @@ class Access:
             raise Denied(f"the client {hello.name!r} has other credentials now", hint="use its new token")
         return AdmittedPeer(hello.name, present.rights)
 
+    def has_account(self, name: str) -> bool:
+        """Return whether an account exists; without a list of clients, all share the one with the empty name."""
+        return not name if self.clients is None else name in self.clients
+
     def _check_router(self, name: str, names: frozenset[str] | None) -> None:
         if self.routers is not None and name not in self.routers:
             raise Denied(f"router {name!r} is not allowed to link", hint="add it to `routers`")

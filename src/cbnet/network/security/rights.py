@@ -5,8 +5,9 @@
     offer       it must cover the predicate of every offer
     request     every request, as a message, must match it
     watch       the client may trace messages, and read the full status and the subscriptions of all routers: these
-                reveal data of others
-    manage      the client may make the router reload its configuration
+                reveal data of others. It changes nothing
+    manage      the client may change what belongs to others: reload the configuration, forget a home, and list, limit
+                and remove the durable subscriptions of all accounts
     constraints maximum number in all its subscriptions together, over all links, durable ones included, and in its
                 offers. A tag counts as one, and so do each 100 characters of a condition; 64 times as much if it
                 relates several attributes
@@ -137,10 +138,10 @@ class Rights:
         if not self.watch:
             raise Denied("you may not observe the network", hint="ask the operator for `watch = true`")
 
-    def check_manage(self) -> None:
-        """Raise `Denied` unless the client may make the router reload its configuration."""
+    def check_manage(self, what: str) -> None:
+        """Raise `Denied` unless the client may change what belongs to others."""
         if not self.manage:
-            raise Denied("you may not reload the configuration", hint="ask the operator for `manage = true`")
+            raise Denied(f"you may not {what}", hint="ask the operator for `manage = true`")
 
 
 RIGHTS: Final = tuple(field.name for field in fields(Rights))

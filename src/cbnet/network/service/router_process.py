@@ -21,8 +21,8 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.network.announce.announcements import NodeData
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
+from cbnet.network.router.clients import no_file
 from cbnet.network.router.gateway import Gateway
-from cbnet.network.router.router import no_file
 from cbnet.network.security.access import OPEN_POLICY, SecurityPolicy
 from cbnet.network.service.configuration import Configuration, ProcessSettings
 from cbnet.network.service.configuration_reload import ConfigurationReload

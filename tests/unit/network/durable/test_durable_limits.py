@@ -156,7 +156,7 @@ def test_only_the_account_of_a_subscription_changes_its_limits():
     assert sent(net.say(1, DurableSubscribe(1, "s", "x > 1", 0.0, 10, 30.0, TWO)), Subscribed)
     (refused,) = sent(net.say(2, DurableLimit(3, "s", 5, None, None, None)), RefusedFrame)
     assert (refused.frame, refused.number) == (77, 3)
-    assert refused.reason.startswith("there is no durable subscription 's' at router")
+    assert refused.reason.startswith("there is no durable subscription 's' of account 'bob' at router")
     assert sent(net.say(1, DurableLimit(4, "s", 5, None, None, None)), DurableLimited) == [
         DurableLimited(4, DurableLimits(messages=5))
     ]

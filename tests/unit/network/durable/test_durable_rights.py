@@ -12,7 +12,6 @@ from cbnet.network.protocol.frames import (
     DurableRemove,
     DurableReport,
     DurableSubscribe,
-    ForgetHome,
     HistoryStart,
     Publish,
     RefusedFrame,
@@ -22,8 +21,8 @@ from cbnet.network.protocol.frames import (
 from cbnet.network.security.rights import Rights
 
 RIGHTS = {
-    "ann": Rights(publish=parse("x > 0"), subscribe=parse("x > 0"), watch=False),
-    "bob": Rights(watch=True),
+    "ann": Rights(publish=parse("x > 0"), subscribe=parse("x > 0"), watch=False, manage=False),
+    "bob": Rights(watch=True, manage=False),
 }
 
 
@@ -58,14 +57,6 @@ def test_names_belong_to_accounts():
     assert [each.account for each in every.subscriptions] == ["ann"]
 
 
-def test_only_a_client_that_may_watch_forgets_homes():
-    net = guarded()
-    (refused,) = sent(net.say(1, ForgetHome(1, "z")), RefusedFrame)
-    assert refused.reason.startswith("you may not remove what others subscribed to")
-    (refused,) = sent(net.say(2, ForgetHome(1, "z")), RefusedFrame)
-    assert refused.reason == "no router 'z' with durable subscriptions is known"
-
-
 def test_a_number_outside_the_window_is_refused():
     net = guarded()
     (refused,) = sent(net.say(2, DurablePublish(5, 2_000, 1, 5.0, {"x": 0}, [], b"")), RefusedFrame)
@@ -75,7 +66,7 @@ def test_a_number_outside_the_window_is_refused():
 def test_client_whose_rights_shrink_gets_no_more_and_cannot_join_again():
     net = guarded()
     assert sent(net.say(1, subscribe("s", "x > 1")), Subscribed)
-    narrow = {"ann": Rights(subscribe=parse("x = 5"), watch=False), "bob": RIGHTS["bob"]}
+    narrow = {"ann": Rights(subscribe=parse("x = 5"), watch=False, manage=False), "bob": RIGHTS["bob"]}
     (refused,) = sent(net.change(narrow), RefusedFrame)
     assert (refused.frame, refused.number) == (70, 1)
     assert refused.reason.startswith("you may only subscribe to `x = 5`")
@@ -117,7 +108,7 @@ def test_only_a_client_that_may_watch_learns_the_predicate_of_the_history(begin)
 def test_a_client_whose_rights_shrink_gets_no_more_of_the_history():
     net = guarded(history="x > -10")
     net.say(1, replay("x > 0"))
-    narrow = {"ann": Rights(subscribe=parse("x = 5"), watch=False), "bob": RIGHTS["bob"]}
+    narrow = {"ann": Rights(subscribe=parse("x = 5"), watch=False, manage=False), "bob": RIGHTS["bob"]}
     (refused,) = sent(net.change(narrow), RefusedFrame)
     assert (refused.frame, refused.number) == (76, 1)
     assert not sent(net.say(2, Publish(1, {"x": 1}, [], b"", False)), DurableDeliver)

@@ -128,7 +128,7 @@ ALL = [
     frames.Deliver(subscriptions=[1, 2], source="a", incarnation=1, number=2, attributes={"x": 1}, tags=["t"], payload=b"p"),
     frames.Lost(3),
     frames.Lost(0, "b has restarted"),
-    frames.Reload(1),
+    frames.Reload(1, "a"),
     frames.Reloaded(1, ["clients: added b"]),
     STATUS,
     Packet(
@@ -143,22 +143,25 @@ ALL = [
     frames.Acknowledge(1, [3, 4], 2),
     frames.DurablePublish(1, 2, 1, 5.0, {"x": 1}, ["t"], b"p"),
     frames.DurableQuery(1),
+    frames.DurableQuery(1, ("", "billing")),
     frames.DurableRemove(1, "billing"),
+    frames.DurableRemove(1, "billing", ""),
     frames.DurableLimit(1, "billing", 5, None, 60.0, "drop oldest"),
+    frames.DurableLimit(1, "billing", 5, None, 60.0, "drop oldest", "ann"),
     frames.ForgetHome(1, "b"),
     frames.DurableDeliver(1, 2, 1, "a", 1, 2, b"\x93\x80\x90\xc4\x00"),
     frames.DurablePublished(1, 2, 3, 0, ["b"], ["c: the disk is full"]),
     frames.DurableReport(
         1, [frames.DurableField("billing", "", "x > 0", frames.DurableLimits(), 1, 2, 3, 0, 1, 0)], {"b": 1}, ""
     ),
-    frames.DurableRemoved(1),
+    frames.DurableRemoved(1, 5),
     frames.DurableLimited(1, frames.DurableLimits(messages=5)),
     frames.DurableLost(1, 2),
     frames.DurableLost(1, 0, "b was restarted"),
     frames.Replay(1, "x > 0", 0.0, 100, frames.HistoryStart(7, None, 5)),
     frames.Replay(1, "x > 0", 0.0, 100, frames.HistoryStart(age=3_600.0)),
     frames.Replaying(1, 5, 7, 12),
-    frames.DurableReport(1, [], {}, "", frames.HistoryField("x > 0", 1, 2, 3, 4, 5.0, 6.0, 0)),
+    frames.DurableReport(1, [], {}, "", frames.HistoryField("x > 0", 1, 2, 3, 4, 5.0, 6.0, 0), "ann", ["bob"], 7),
 ]  # fmt: skip
 
 
@@ -295,16 +298,35 @@ def test_a_reason_is_never_too_long_for_a_close():
 
 
 @pytest.mark.parametrize(
-    ("frame", "members"),
+    ("frame", "members", "added"),
     [
-        (Close("why", ReasonCode.SLOW), [4, "why"]),
-        (frames.RefusedFrame(20, 1, "why", ReasonCode.LIMIT), [35, 20, 1, "why"]),
+        (Close("why", ReasonCode.SLOW), [4, "why"], [25]),
+        (frames.RefusedFrame(20, 1, "why", ReasonCode.LIMIT), [35, 20, 1, "why"], [3]),
+        (frames.DurableRemoved(1, 5), [83, 1], [5]),
+        (
+            frames.DurableReport(1, [], {"b": 1}, "", None, "ann", ["bob"], 7),
+            [82, 1, [], {"b": 1}, "", None],
+            ["ann", ["bob"], 7],
+        ),
     ],
 )
-def test_peers_of_version_4_get_no_reason_codes(frame, members):
+def test_clients_of_version_4_get_the_members_that_they_know(frame, members, added):
     assert msgspec.msgpack.decode(encode(frame, 4)[4:]) == members
-    assert msgspec.msgpack.decode(encode(frame, 5)[4:]) == [*members, frame.code]
+    assert msgspec.msgpack.decode(encode(frame, 5)[4:]) == [*members, *added]
     assert encode(Ping(1), 4) == encode(Ping(1))
+
+
+@pytest.mark.parametrize(
+    ("members", "frame"),
+    [
+        ((54, 1), frames.Reload(1, "")),
+        ((73, 1), frames.DurableQuery(1, None)),
+        ((74, 1, "billing"), frames.DurableRemove(1, "billing", None)),
+        ((77, 1, "billing", 5, None, None, None), frames.DurableLimit(1, "billing", 5, None, None, None, None)),
+    ],
+)
+def test_frames_of_clients_of_version_4_are_read(members, frame):
+    assert list(reader(CLIENT).feed(raw(*members))) == [frame]
 
 
 def test_packet_that_could_grow_too_long_is_skipped_and_the_link_stays_open():

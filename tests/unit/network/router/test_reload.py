@@ -141,15 +141,20 @@ def test_lengths_of_links_are_announced_again():
 
 def test_reload_needs_a_right_and_a_file():
     linked = Linked()
-    assert refusals(linked.say(1, Reload(4))) == [
+    assert refusals(linked.say(1, Reload(4, "a"))) == [
         (54, 4, "you may not reload the configuration; ask the operator for `manage = true`")
     ]
     linked.reload(access(manage=True))
-    assert refusals(linked.say(1, Reload(4))) == [
+    assert refusals(linked.say(1, Reload(4, "a"))) == [
         (54, 4, "this router has no file to reload; start the router with --config FILE")
     ]
     requests = []
     linked.router.on_reload = lambda *request: requests.append(request)
-    linked.say(1, Reload(4))
+    for other in ("", "A", "b"):
+        assert refusals(linked.say(1, Reload(4, other))) == [
+            (54, 4, f"this is router 'a', not {other!r}; confirm the name of the router to reload")
+        ]
+    assert requests == []
+    linked.say(1, Reload(4, "a"))
     assert requests == [(1, 4)]
     assert linked.say(1, StatusRequest(1))
