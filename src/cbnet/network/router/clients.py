@@ -1,13 +1,14 @@
 """Handlers of client frames: subscribe, publish, trace, offer and request.
 
-A client's mistake, such as a syntax error in a predicate, is answered with `RefusedFrame`, and the link stays open.
+A client's mistake, such as a syntax error in a predicate, is an `InputError` of its handler. It is answered with
+`RefusedFrame`, and the link stays open.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from cbnet.errors import InputError, LimitError
 from cbnet.language.predicate import Predicate
@@ -55,7 +56,9 @@ from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
 
+Handler: TypeAlias = Callable[[Link, Any], None]
 MAX_CLIENT_SUBSCRIPTIONS = 100_000  # and as many offers
+_REFERENCES: Final = ("number", "id", "sequence")  # members of which a frame has one, which its answer repeats
 _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     Subscribe: Denial.SUBSCRIBE,
     Publish: Denial.PUBLISH,
@@ -106,11 +109,7 @@ class ClientHandler:
 
     def subscribe(self, link: Link, frame: Subscribe) -> None:
         """Register a subscription; if the client waits for confirmation, answer later."""
-        try:
-            filters = self._checked(link, frame)
-        except InputError as error:
-            self.refuse(link, frame, frame.id, error)
-            return
+        filters = self._checked(link, frame)
         if frame.is_initial:
             self._subscriptions.listen(link.id, frame.id)
         else:
@@ -119,93 +118,61 @@ class ClientHandler:
 
     def unsubscribe(self, link: Link, frame: Unsubscribe) -> None:
         """Remove a subscription; a durable one stays, and the client is detached from it."""
-        if self._durable.detach(link.id, frame.id) or self._subscriptions.remove(link.id, frame.id):
-            self._confirmations.cancel(link.id, SUBSCRIPTION, frame.id)
-            self._context.outbox.send(link.id, Unsubscribed(frame.id))
-        else:
-            self.refuse(link, frame, frame.id, Refusal(f"unknown subscription {frame.id}", ReasonCode.UNKNOWN))
+        if not self._durable.detach(link.id, frame.id) and not self._subscriptions.remove(link.id, frame.id):
+            raise Refusal(f"unknown subscription {frame.id}", ReasonCode.UNKNOWN)
+        self._confirmations.cancel(link.id, SUBSCRIPTION, frame.id)
+        self._context.outbox.send(link.id, Unsubscribed(frame.id))
 
     def offer(self, link: Link, frame: OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
-        try:
-            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-            _check_count("offers", self._offers.count(link.id))
-            self._quotas.check_offer(link, filters, self._offers.load_of(link.id, frame.id))
-            if link.rights.offer is not None:
-                link.rights.check_offer(parse(frame.predicate, PREDICATE_LIMITS))
-        except InputError as error:
-            self.refuse(link, frame, frame.id, error)
-            return
+        filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+        _check_count("offers", self._offers.count(link.id))
+        self._quotas.check_offer(link, filters, self._offers.load_of(link.id, frame.id))
+        if link.rights.offer is not None:
+            link.rights.check_offer(parse(frame.predicate, PREDICATE_LIMITS))
         self._offers.set(link.id, frame.id, filters)
         self._answer(link, frame, OFFER, filters)
 
     def withdraw(self, link: Link, frame: Withdraw) -> None:
         """Remove an offer."""
-        if self._offers.remove(link.id, frame.id):
-            self._confirmations.cancel(link.id, OFFER, frame.id)
-            self._context.outbox.send(link.id, Withdrawn(frame.id))
-        else:
-            self.refuse(link, frame, frame.id, Refusal(f"unknown offer {frame.id}", ReasonCode.UNKNOWN))
+        if not self._offers.remove(link.id, frame.id):
+            raise Refusal(f"unknown offer {frame.id}", ReasonCode.UNKNOWN)
+        self._confirmations.cancel(link.id, OFFER, frame.id)
+        self._context.outbox.send(link.id, Withdrawn(frame.id))
 
     def pull(self, link: Link, frame: PullFrame) -> None:
         """Send a client's request."""
-        requested = request_from_bytes(frame.request)
-        try:
-            link.rights.check_request(requested.content)
-            if frame.is_traced:
-                link.rights.check_watch()
-            self._pulls.begin(link, frame)
-        except InputError as error:
-            self.refuse(link, frame, frame.number, error)
+        link.rights.check_request(request_from_bytes(frame.request).content)
+        if frame.is_traced:
+            link.rights.check_watch()
+        self._pulls.begin(link, frame)
 
     def publish(self, link: Link, frame: Publish) -> None:
         """Forward a message."""
-        try:
-            if link.rights is not ALL_RIGHTS:
-                link.rights.check_publish(Content(frame))
-            self._forwarder.publish(link.name, frame)
-        except InputError as error:
-            self.refuse(link, frame, frame.number, error)
-            return
+        if link.rights is not ALL_RIGHTS:
+            link.rights.check_publish(Content(frame))
+        self._forwarder.publish(link.name, frame)
         if frame.wants_answer:
             self._context.outbox.send(link.id, Published(frame.number))
 
     def trace(self, link: Link, frame: Trace) -> None:
         """Forward a message and report its path to the client."""
-        try:
-            content = Content(frame)  # checks the message first
-            link.rights.check_watch()
-            link.rights.check_publish(content)
-            self._forwarder.publish(link.name, frame, self._traces.begin(link.id, frame))
-        except InputError as error:
-            self.refuse(link, frame, frame.number, error)
-
-    def may_watch(
-        self, link: Link, frame: TableRequest | FilterRequest | StatusRequest | SubscriptionRequest
-    ) -> bool:  # fmt: skip
-        """Return whether a client may see what others subscribe to; if not, refuse its request."""
-        try:
-            link.rights.check_watch()
-        except InputError as error:
-            self.refuse(link, frame, frame.number, error)
-            return False
-        return True
+        content = Content(frame)  # checks the message first
+        link.rights.check_watch()
+        link.rights.check_publish(content)
+        self._forwarder.publish(link.name, frame, self._traces.begin(link.id, frame))
 
     def reload(self, link: Link, frame: Reload, on_reload: Callable[[int, int], None] | None) -> None:
         """Reload the configuration, at the request of a client that names this router."""
-        try:
-            link.rights.check_manage("reload the configuration")
-            if frame.router != self._context.name:
-                raise InputError(
-                    f"this is router {self._context.name!r}, not {frame.router!r}",
-                    hint="confirm the name of the router to reload",
-                )
-            if on_reload is None:
-                raise no_file()
-        except InputError as error:
-            self.refuse(link, frame, frame.number, error)
-            return
-        self.audit_change(link, frame)
+        link.rights.check_manage("reload the configuration")
+        if frame.router != self._context.name:
+            raise InputError(
+                f"this is router {self._context.name!r}, not {frame.router!r}",
+                hint="confirm the name of the router to reload",
+            )
+        if on_reload is None:
+            raise no_file()
+        audit_change("reload", client=link.name, address=link.address)
         on_reload(link.id, frame.number)
 
     def _answer(self, link: Link, frame: Subscribe | OfferFrame, kind: int, filters: Collection[bytes]) -> None:
@@ -237,17 +204,24 @@ class ClientHandler:
             raise InputError(f"router {self._context.name} has no initial predicate", hint=hint)
         return predicate
 
-    def refuse(self, link: Link, frame: Frame, number: int, error: InputError) -> None:
-        """Refuse the request of a client, with the reason."""
+    def refusing(self, handle: Handler) -> Handler:
+        """Return a handler that refuses the frames for which another one raises an `InputError`, with the reason."""
+
+        def handle_or_refuse(link: Link, frame: Frame) -> None:
+            try:
+                handle(link, frame)
+            except InputError as error:
+                self._refuse(link, frame, error)
+
+        return handle_or_refuse
+
+    def _refuse(self, link: Link, frame: Frame, error: InputError) -> None:
         self._context.counters[Event.REFUSED] += 1
         audit(_operation(frame), error.summary, client=link.name, address=link.address)
         if isinstance(error, Denied):
             self._denied(link, _DENIALS[type(frame)], error)
+        number = next(getattr(frame, name) for name in _REFERENCES if name in frame.__struct_fields__)
         self._context.outbox.send(link.id, refused(frame_number(type(frame)), number, error))
-
-    def audit_change(self, link: Link, frame: Frame, **changed: object) -> None:
-        """Record in the audit log that a client has changed what belongs to others."""
-        audit_change(_operation(frame), client=link.name, address=link.address, **changed)
 
     def _denied(self, link: Link, what: Denial, error: Denied) -> None:
         """Count a denial; log the first, tenth, hundredth … of a client."""

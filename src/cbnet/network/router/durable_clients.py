@@ -19,7 +19,7 @@ from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
-from cbnet.network.logs import audit
+from cbnet.network.logs import audit, audit_change
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 from cbnet.network.protocol.fields import PREDICATE_LIMITS
@@ -38,7 +38,6 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.protocol.reasons import refused
-from cbnet.network.router.clients import ClientHandler
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
 
@@ -52,46 +51,37 @@ class DurableClientHandler:
         durable: DurableRouter,
         confirmations: Confirmations,
         quotas: FilterQuotas,
-        clients: ClientHandler,
     ) -> None:
         self._context = context
         self._confirmations = confirmations
         self._durable = durable
         self._quotas = quotas
-        self._clients = clients
         self._publishers = AccountPublishers(context)
 
     def subscribe(self, client: Link, frame: DurableSubscribe) -> None:
         """Attach a client to a durable subscription, new or existing."""
-        try:
-            self._durable.check_home(client.account, frame.name)
-            registry = self._durable.registry
-            present = registry.predicate(client.account, frame.name)
-            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS) if frame.predicate else []
-            if not present:
-                self._quotas.check_subscription(client, filters)
-            wanted = parse(frame.predicate or present or "false", PREDICATE_LIMITS)
-            client.rights.check_subscribe(wanted)
-            if not present and filters and frame.start is not None:
-                self._check_history(client, wanted)
-            registry.subscribe(client.id, frame, client.account)
-        except InputError as error:
-            self._clients.refuse(client, frame, frame.id, error)
+        self._durable.check_home(client.account, frame.name)
+        registry = self._durable.registry
+        present = registry.predicate(client.account, frame.name)
+        filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS) if frame.predicate else []
+        if not present:
+            self._quotas.check_subscription(client, filters)
+        wanted = parse(frame.predicate or present or "false", PREDICATE_LIMITS)
+        client.rights.check_subscribe(wanted)
+        if not present and filters and frame.start is not None:
+            self._check_history(client, wanted)
+        registry.subscribe(client.id, frame, client.account)
 
     def replay(self, client: Link, frame: Replay) -> None:
         """Start a replay subscription."""
-        try:
-            followers = self._durable.followers
-            wanted = parse(frame.predicate, PREDICATE_LIMITS)
-            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
-            self._quotas.check_subscription(client, filters, followers.load_of(client.id, frame.id))
-            if client.rights.subscribe is not None:
-                client.rights.check_subscribe(wanted)
-            self._check_history(client, wanted)
-            followers.subscribe(client.id, frame)
-        except InputError as error:
-            self._clients.refuse(client, frame, frame.id, error)
-            return
+        followers = self._durable.followers
+        wanted = parse(frame.predicate, PREDICATE_LIMITS)
+        filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+        self._quotas.check_subscription(client, filters, followers.load_of(client.id, frame.id))
+        if client.rights.subscribe is not None:
+            client.rights.check_subscribe(wanted)
+        self._check_history(client, wanted)
+        followers.subscribe(client.id, frame)
         if frame.wait:
             self._confirmations.wait(client.id, frame.id, SUBSCRIPTION, followers.history.filters, frame.wait)
         else:
@@ -113,56 +103,42 @@ class DurableClientHandler:
 
     def publish(self, client: Link, frame: DurablePublish) -> None:
         """Publish a message whose publisher waits until it is stored."""
-        try:
-            if not frame.floor <= frame.sequence < frame.floor + MAX_UNSETTLED:
-                raise InputError(f"message {frame.sequence} is not one of the {MAX_UNSETTLED:,} from {frame.floor} on")
-            content = Content(frame)
-            if client.rights is not ALL_RIGHTS:
-                client.rights.check_publish(content)
-                self._publishers.check(client.account, frame.publisher)
-            self._durable.publications.begin(client.id, client.account, frame)
-        except InputError as error:
-            self._clients.refuse(client, frame, frame.sequence, error)
+        if not frame.floor <= frame.sequence < frame.floor + MAX_UNSETTLED:
+            raise InputError(f"message {frame.sequence} is not one of the {MAX_UNSETTLED:,} from {frame.floor} on")
+        content = Content(frame)
+        if client.rights is not ALL_RIGHTS:
+            client.rights.check_publish(content)
+            self._publishers.check(client.account, frame.publisher)
+        self._durable.publications.begin(client.id, client.account, frame)
 
     def query(self, client: Link, frame: DurableQuery) -> None:
         """Report the durable subscriptions: all if the client may watch or manage, else those of its account."""
-        try:
-            self._context.outbox.send(client.id, self._durable.report(client, frame))
-        except InputError as error:
-            self._clients.refuse(client, frame, frame.number, error)
+        self._context.outbox.send(client.id, self._durable.report(client, frame))
 
     def remove(self, client: Link, frame: DurableRemove) -> None:
         """Remove a durable subscription."""
-        try:
-            account = self._owner(client, frame)
-            messages = self._durable.registry.remove(account, frame.name)
-        except InputError as error:
-            self._clients.refuse(client, frame, frame.number, error)
-        else:
-            self._changed(client, frame, account, messages=messages)
-            self._answer(client, DurableRemoved(frame.number, messages))
+        account = self._owner(client, frame)
+        messages = self._durable.registry.remove(account, frame.name)
+        if account != client.account:
+            changed = {"account": account, "name": frame.name, "messages": messages}
+            audit_change("remove", client=client.name, address=client.address, **changed)
+        self._answer(client, DurableRemoved(frame.number, messages))
 
     def limit(self, client: Link, frame: DurableLimit) -> None:
         """Change limits of a durable subscription."""
-        try:
-            account = self._owner(client, frame)
-            limits = self._durable.registry.limit(account, frame)
-        except InputError as error:
-            self._clients.refuse(client, frame, frame.number, error)
-        else:
-            self._changed(client, frame, account, limits=str(limits))
-            self._answer(client, DurableLimited(frame.number, limits))
+        account = self._owner(client, frame)
+        limits = self._durable.registry.limit(account, frame)
+        if account != client.account:
+            changed = {"account": account, "name": frame.name, "limits": str(limits)}
+            audit_change("limit", client=client.name, address=client.address, **changed)
+        self._answer(client, DurableLimited(frame.number, limits))
 
     def forget(self, client: Link, frame: ForgetHome) -> None:
         """Remove the record of a home that will not return."""
-        try:
-            client.rights.check_manage("make routers forget a home")
-            self._durable.forget(frame.home)
-        except InputError as error:
-            self._clients.refuse(client, frame, frame.number, error)
-        else:
-            self._clients.audit_change(client, frame, home=frame.home)
-            self._answer(client, DurableRemoved(frame.number))
+        client.rights.check_manage("make routers forget a home")
+        self._durable.forget(frame.home)
+        audit_change("forget", client=client.name, address=client.address, home=frame.home)
+        self._answer(client, DurableRemoved(frame.number))
 
     def _owner(self, client: Link, frame: DurableRemove | DurableLimit) -> str:
         """Return the account of a subscription of this router that a client changes; refuse what it may not change."""
@@ -171,11 +147,6 @@ class DurableClientHandler:
             client.rights.check_manage("change durable subscriptions of other accounts")
         self._durable.check_home(account, frame.name)
         return account
-
-    def _changed(self, client: Link, frame: DurableRemove | DurableLimit, account: str, **changed: object) -> None:
-        """Record the change of a subscription of another account in the audit log."""
-        if account != client.account:
-            self._clients.audit_change(client, frame, account=account, name=frame.name, **changed)
 
     def _answer(self, client: Link, frame: Frame) -> None:
         """Answer a client once all changes are on disk."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 from cbnet._kernels.fast_path import PYTHON
 from cbnet._kernels.link_output import LinkOutput
@@ -45,7 +45,7 @@ from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.protocol.wire import Data, WireError
 from cbnet.network.pull.pull_router import PullRouter
-from cbnet.network.router.clients import ClientHandler
+from cbnet.network.router.clients import ClientHandler, Handler
 from cbnet.network.router.durable_clients import DurableClientHandler
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.router.gateway_port import GatewayPort
@@ -55,7 +55,6 @@ from cbnet.network.router.rights_review import RightsReview
 from cbnet.network.router.status import TableReport, router_status
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
-Handler: TypeAlias = Callable[[Link, Any], None]
 ANY_NUMBER = (1 << 62) - 1  # of messages
 # After these frames, nothing is due but forwarding them and writing the journal.
 _MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
@@ -118,9 +117,7 @@ class Router:
             context, self.links, self.versions, self.fib, self._unicast,
             lambda: router_status(self, context, 0),
         )  # fmt: skip
-        self._durable_clients = DurableClientHandler(
-            context, self.durable, announcements.confirmations, quotas, self._clients
-        )
+        self._durable_clients = DurableClientHandler(context, self.durable, announcements.confirmations, quotas)
         self.gateway_port = GatewayPort(
             context, self.versions, self.database, announcements, self._forwarder, self.pulls
         )
@@ -152,7 +149,7 @@ class Router:
         }
 
     def _client_handlers(self) -> dict[type[Any], Handler]:
-        return {
+        handlers: dict[type[Any], Handler] = {
             frames.OfferFrame: self._clients.offer,
             frames.Withdraw: self._clients.withdraw,
             frames.PullFrame: self._clients.pull,
@@ -163,7 +160,7 @@ class Router:
             frames.Trace: self._clients.trace,
             frames.SlowPolicy: self._slow_policy,
             frames.StatusRequest: self._status,
-            frames.SubscriptionRequest: self._subscription_list,
+            frames.SubscriptionRequest: self._inquire,
             frames.TableRequest: self._table,
             frames.FilterRequest: self._table,
             frames.DurableSubscribe: self._durable_clients.subscribe,
@@ -176,6 +173,7 @@ class Router:
             frames.ForgetHome: self._durable_clients.forget,
             frames.Reload: lambda link, frame: self._clients.reload(link, frame, self.on_reload),
         }
+        return {kind: self._clients.refusing(handler) for kind, handler in handlers.items()}
 
     @property
     def settings(self) -> Settings:
@@ -395,16 +393,16 @@ class Router:
     def _status(self, link: Link, frame: frames.StatusRequest) -> None:
         if not link.rights.watch and frame.at in ("", self._context.name):
             self._context.outbox.send(link.id, router_status(self, self._context, frame.number, is_whole=False))
-        elif self._clients.may_watch(link, frame):
-            self._inquiries.ask(link.id, frame)
+        else:
+            self._inquire(link, frame)
 
-    def _subscription_list(self, link: Link, frame: frames.SubscriptionRequest) -> None:
-        if self._clients.may_watch(link, frame):
-            self._inquiries.ask(link.id, frame)
+    def _inquire(self, link: Link, frame: frames.StatusRequest | frames.SubscriptionRequest) -> None:
+        link.rights.check_watch()
+        self._inquiries.ask(link.id, frame)
 
     def _table(self, link: Link, frame: frames.TableRequest | frames.FilterRequest) -> None:
-        if self._clients.may_watch(link, frame):
-            self._context.outbox.send(link.id, self._tables.answer(frame))
+        link.rights.check_watch()
+        self._context.outbox.send(link.id, self._tables.answer(frame))
 
     def _shut(self, link: int, reason: str, code: ReasonCode) -> None:
         self._context.counters[Event.LINKS_FAILED] += 1
