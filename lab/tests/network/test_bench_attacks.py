@@ -18,7 +18,6 @@ UNDEFENDED = {
     "numbers",
     "headers",
     "socket-frames",
-    "forget-home",
     "forged-homes",
 }
 

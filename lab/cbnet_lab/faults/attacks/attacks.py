@@ -46,7 +46,7 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "socket-frames": Attack(http_attacks.socket_frames, {"frames": 8}, "100[279]"),
     "origins": Attack(http_attacks.origins, {"requests": 3}, "403"),
     "durable-filters": Attack(durable_attacks.durable_filters, {"subscriptions": 4}),
-    "others": Attack(durable_attacks.others, {"attempts": 3}, "durable subscription"),
+    "others": Attack(durable_attacks.others, {"attempts": 5}, "durable subscription"),
     "forget-home": Attack(durable_attacks.forget_home, {"attempts": 1}, "you may not"),
     "forged-homes": Attack(durable_attacks.forged_homes, {"forged records": 1, "durable messages": 1}),
 }

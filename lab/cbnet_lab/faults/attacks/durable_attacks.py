@@ -86,7 +86,9 @@ def others(attacker: Attacker) -> Sequence[Work]:
     client = attacker.client()
     acts: dict[str, Callable[[], object]] = {
         "removed": lambda: client.remove_durable(_NAME),
+        "removed by its name": lambda: client.remove_durable(_NAME, account="victim"),
         "limited": lambda: client.limit_durable(_NAME, messages=1),
+        "limited by its name": lambda: client.limit_durable(_NAME, messages=1, account="victim"),
         "joined": lambda: client.subscribe("", durable=_NAME),
     }
 
