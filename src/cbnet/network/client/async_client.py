@@ -16,6 +16,7 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from cbnet.language.relations.covering import PredicateLike, as_predicate
+from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
 from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, WhenFull
 from cbnet.network.client.client_events import EventHandler
@@ -56,6 +57,13 @@ async def connect_async(
         await client.close()
         raise
     return client
+
+
+def _checked_text(predicate: PredicateLike) -> str:
+    """Return the text of a predicate; raise an `InputError` if it is not valid."""
+    text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
+    predicate_to_bytes(text)
+    return text
 
 
 class ClientState:
@@ -192,10 +200,8 @@ class AsyncClient(ClientState):
         "1h"), at an offset, or at "first". New messages follow, without gaps or duplicates. After a reconnection to the
         same router, the subscription resumes after the last message received.
         """
-        text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
         options = durable_options(durable, ack_wait, limits)
-        if text or options is None:
-            as_predicate(text)
+        text = "" if predicate == "" and options is not None else _checked_text(predicate)
         start = None if since is None else history_start(since)
         subscription = AsyncSubscription(
             self._inbox, next(self._numbers), text, queue, when_full, durable=options, since=start
@@ -301,7 +307,7 @@ class AsyncClient(ClientState):
         of, at: trace as if a client with the predicate `of` were at the router `at` (default: this client's router).
         """
         await self.connected(timeout)
-        predicate = "" if of is None else str(as_predicate(of))
+        predicate = "" if of is None else _checked_text(of)
         at = (at or self.router) if predicate else ""
         number = next(self._numbers)
         data = encode_trace(number, message, payload, is_dry=is_dry, predicate=predicate, at=at)
@@ -314,8 +320,7 @@ class AsyncClient(ClientState):
 
         wait: as in `subscribe`.
         """
-        text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
-        as_predicate(text)
+        text = _checked_text(predicate)
         offer = AsyncOffer(self, next(self._numbers), text, handler)
         await self._inbox.registered.offer(offer, timeout, wait=wait)
         return offer

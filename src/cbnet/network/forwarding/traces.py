@@ -23,7 +23,7 @@ from typing import NamedTuple
 from cbnet.errors import InputError
 from cbnet.language.filter import MAX_EXAMINED, Filter
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.byte_form import filter_from_bytes
+from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
 from cbnet.network.forwarding.forwarding_table import (
@@ -92,7 +92,7 @@ class Traces:
             raise InputError("too many traces at once", hint="wait for one to end")
         if bool(frame.predicate) != bool(frame.at):
             raise InputError("a hypothetical subscriber needs a predicate and a router", hint="give both, or neither")
-        parse(frame.predicate or "true", PREDICATE_LIMITS)
+        predicate_to_bytes(frame.predicate or "true", PREDICATE_LIMITS)
         self._count += 1
         trace = _Trace(link, frame.number, self._context.now + self._context.settings.trace)
         trace.expected["", "", ""] += 1

@@ -52,7 +52,7 @@ class EventStreams:
         """Subscribe, and send events until the client or the router ends the stream."""
         request = Request(scope, receive)
         options = RequestOptions(request.query_params, ("predicate", "dialect", "wait", "timeout", "from"))
-        predicate = options.predicate("predicate")
+        predicate = await options.predicate("predicate")
         if not predicate:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
         async with self._links.own(request, bearer_token(request)) as client:

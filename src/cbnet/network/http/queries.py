@@ -85,7 +85,7 @@ async def traced(client: AsyncClient, members: dict[str, Any]) -> dict[str, Any]
     """Trace the message in the members of a JSON object."""
     options = RequestOptions(members, TRACE)
     message = options.message('send {"message": {"price": 3}, "dry": true}')
-    of, at = options.predicate("of"), options.text("at")
+    of, at = await options.predicate("of"), options.text("at")
     if at and not of:
         raise InputError("`at` needs `of`", hint="give the subscriber's predicate as `of`")
     found = await client.trace(

@@ -12,6 +12,7 @@ from cbnet.errors import InputError
 from cbnet.files import check_keys
 from cbnet.language.dialects import CBNET, parse
 from cbnet.language.message import Message
+from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import object_from_json
 from cbnet.network.http.problems import Problem
@@ -21,7 +22,8 @@ MAX_BODY: Final = 1 << 20  # bytes; for JSON Lines, of one line
 MAX_OBJECT_VALUES: Final = 1 << 14  # of an object with options: a message, or a predicate written as an object
 MAX_TIMEOUT: Final = 3_600.0  # seconds
 MAX_ID_LENGTH: Final = 256  # characters of an id or a number that a client chooses
-_TURN: Final = 1 << 14  # bytes of short texts, after which others are served
+_TURN: Final = 1 << 14  # bytes of texts, after which others are served
+_TEXT: Final = 64  # further bytes that take as long as the shortest text
 _BODY_TIMEOUT: Final = 30.0  # seconds between two parts of a body
 _FLAGS: Final = {"true": True, "1": True, "": True, "false": False, "0": False, True: True, False: False}
 
@@ -94,14 +96,19 @@ class RequestOptions:
         """Return the timeout, in seconds."""
         return self.number("timeout", 5.0, MAX_TIMEOUT)
 
-    def predicate(self, name: str) -> str:
-        """Return a predicate as text, translated from the `dialect`; empty if it is missing."""
+    async def predicate(self, name: str) -> str:
+        """Return a predicate as text, translated from the `dialect`; empty if it is missing.
+
+        It is read in a thread: the longest take 0.2 s, in which others are served.
+        """
         source = self._values.get(name, "")
         dialect = self.text("dialect") or CBNET
         if source == "":
             return ""
-        translated = parse(source, PREDICATE_LIMITS, dialect=dialect)
-        return str(source if dialect == CBNET else translated)
+        if dialect != CBNET:
+            return str(await asyncio.to_thread(parse, source, PREDICATE_LIMITS, dialect=dialect))
+        await asyncio.to_thread(predicate_to_bytes, source, PREDICATE_LIMITS)
+        return str(source)
 
 
 async def body_of(request: Request, most: int = MAX_BODY) -> bytes:
@@ -138,7 +145,7 @@ def turns(texts: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     """Yield the texts in groups that are read in some milliseconds."""
     start = size = 0
     for end, text in enumerate(texts, 1):
-        size += len(text)
+        size += len(text) + _TEXT
         if size >= _TURN or end == len(texts):
             yield texts[start:end]
             start, size = end, 0

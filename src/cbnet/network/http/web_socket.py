@@ -165,7 +165,7 @@ class _Session:
 
     async def _subscribe(self, members: Members) -> Members:
         options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from"))
-        id, predicate, durable = options.id(), options.predicate("predicate"), options.text("durable")
+        id, predicate, durable = options.id(), await options.predicate("predicate"), options.text("durable")
         if id in self._subscriptions:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or unsubscribe first")
         if not predicate and not durable:
@@ -275,7 +275,7 @@ class _Offers:
     async def offer(self, members: Members) -> Members:
         """Offer items; requests for them are sent to the client."""
         options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout"))
-        id, predicate = options.id(), options.predicate("predicate")
+        id, predicate = options.id(), await options.predicate("predicate")
         if id in self._offers:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or withdraw first")
         if not predicate:
