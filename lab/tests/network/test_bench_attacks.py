@@ -11,15 +11,7 @@ from cbnet_lab.faults.attacks.trial import AttackTrial
 
 pytestmark = pytest.mark.long
 SECONDS = 0.5
-UNDEFENDED = {
-    "conditions",
-    "half-open",
-    "members",
-    "numbers",
-    "headers",
-    "socket-frames",
-    "forged-homes",
-}
+UNDEFENDED = {"half-open", "durable-filters"}
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from cbnet_lab.faults.attacks import client_attacks, durable_attacks, http_attac
 from cbnet_lab.faults.attacks.attacker import Attacker, Work
 
 _GROWTH = 100.0  # MB
+_UNADMITTED = 200.0  # MB
 _QUEUED = MAX_QUEUED_FOR_ACCOUNT / 1e6  # MB
 
 
@@ -37,8 +38,10 @@ ATTACKS: Final[Mapping[str, Attack]] = {
         client_attacks.slow_readers, {"links that do not read": 15, "messages": 16}, "", _QUEUED + _GROWTH
     ),
     "tokens": Attack(client_attacks.tokens, {"guesses": 2}),
-    "half-open": Attack(silent_attacks.half_open, {"connections": silent_attacks.CONNECTIONS}),
-    "silent": Attack(silent_attacks.silent, {"connections": 4}),
+    "half-open": Attack(
+        silent_attacks.half_open, {"connections": silent_attacks.CONNECTIONS}, growth_mb=_UNADMITTED + _GROWTH
+    ),
+    "silent": Attack(silent_attacks.silent, {"connections": 4}, growth_mb=_UNADMITTED + _GROWTH),
     "members": Attack(http_attacks.members, {"requests": 16}, "^4.. .*values"),
     "numbers": Attack(http_attacks.numbers, {"requests": 2}, "^400 "),
     "headers": Attack(http_attacks.headers, {"requests": 2}, " 4"),

@@ -14,7 +14,7 @@ from typing import Final
 from cbnet.network import NotStored, Refused
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import Frame
-from cbnet.network.protocol.frames import Hello, HomeRecord, Ping, Pong
+from cbnet.network.protocol.frames import DurableSubscribe, Hello, HomeRecord, Ping, Pong, RecordSummary
 from cbnet.network.protocol.wire import VERSION, FrameReader, encode
 from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 from cbnet_lab.faults.attacks.ring import ATTACKED, OUTSIDER
@@ -26,6 +26,7 @@ _FILTERS, _TEXT = 70, 900  # filters of a large subscription, and characters of 
 _THREADS, _WINDOW = 4, 8  # threads, and large subscriptions of each: 2 MB
 _SMALL = 1_400  # durable subscriptions of one filter
 _TIMEOUT = 1.0  # of a durable publication, in seconds
+_KEEP_ALIVE = 0.5  # seconds
 _FORGED = 0.1  # seconds between two forged records
 _NEWEST = 1 << 60  # incarnation of a forged record
 
@@ -47,18 +48,15 @@ def durable_filters(attacker: Attacker) -> Sequence[Work]:
             if attacker.is_over.is_set():
                 return
 
-    small = count()
-
     def add() -> None:
-        number = next(small)
-        if number >= _SMALL:
-            attacker.is_over.wait()
-            return
-        with _Told(attacker):
-            adding.subscribe(f"small = {number}", durable=f"small-{number}", timeout=ENDED).unsubscribe()
-            attacker.did("small subscriptions")
+        client = attacker.link()
+        subscriptions = (DurableSubscribe(n, f"small-{n}", f"small = {n}", 0.0, 1, ENDED, None) for n in range(_SMALL))
+        client.link.send(memoryview(b"".join(map(encode, subscriptions))))
+        client.link.end_greeting()
+        while not attacker.is_over.wait(_KEEP_ALIVE):
+            client.send(Ping(0))
+            attacker.did("small subscriptions", attacker.hear([*client.received()]))
 
-    adding = attacker.client()
     return [*(partial(churn, thread) for thread in range(_THREADS)), add]
 
 
@@ -148,12 +146,14 @@ def forged_homes(attacker: Attacker) -> Sequence[Work]:
     victim = attacker.client("victim", _HOME)
     victim.subscribe("order >= 0", durable=_NAME, wait=True, timeout=ENDED).unsubscribe()
     publisher = attacker.client("victim")
-    sequences, orders = count(1), count()
+    orders = count()
 
     def forge() -> None:
         link, reader = _router_link(attacker), FrameReader()
+        incarnation, sequence = _NEWEST, 0
         while True:
-            link.sendall(encode(HomeRecord(_HOME, _NEWEST, next(sequences), "", [], [])))
+            sequence += 1  # newer than all that are known
+            link.sendall(encode(HomeRecord(_HOME, incarnation, sequence, "", [], [])))
             attacker.did("forged records")
             if attacker.is_over.is_set():
                 return
@@ -163,13 +163,15 @@ def forged_homes(attacker: Attacker) -> Sequence[Work]:
                     attacker.hear([frame])
                     if isinstance(frame, Ping):
                         link.sendall(encode(Pong(frame.number)))
+                    elif isinstance(frame, HomeRecord) and frame.owner == _HOME:
+                        incarnation, sequence = frame.incarnation, frame.sequence
 
     def publish() -> None:
         attacker.did("durable messages")
         try:
             receipt = publisher.publish({"order": next(orders)}, durable=True, timeout=_TIMEOUT)
         except NotStored as error:
-            attacker.tell(str(error))
+            attacker.harm(f"a message for a home that runs was not stored: {error}")
         else:
             if receipt is None or not receipt.subscriptions:
                 attacker.harm("a receipt counts no subscription")
@@ -192,7 +194,7 @@ def _router_link(attacker: Attacker) -> socket.socket:
         low=VERSION, high=VERSION, role="router", name=OUTSIDER, network="cbnet", incarnation=incarnation, link=session,
         scheme=Settings(OUTSIDER).routing,
     )  # fmt: skip
-    link.sendall(encode(hello))
+    link.sendall(b"".join(map(encode, (hello, RecordSummary("links", []), RecordSummary("homes", [])))))
     return link
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-import struct
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -106,7 +106,7 @@ def _dribble(attacker: Attacker, held: list[socket.socket]) -> None:
 
 
 def socket_frames(attacker: Attacker) -> Sequence[Work]:
-    """Send WebSocket frames that are malformed or too large; each must end its own connection."""
+    """Send WebSocket frames that are malformed or too large; each must be refused, or end its connection."""
     malformed = {
         "a length of 2^62": b"\x81\xff" + (1 << 62).to_bytes(8) + bytes(4),
         "no mask": b"\x81\x02{}",
@@ -121,18 +121,19 @@ def socket_frames(attacker: Attacker) -> Sequence[Work]:
 
     def send(what: str, data: bytes) -> None:
         with closing(_web_socket(attacker)) as opened:
+            end = time.monotonic() + HTTP_TIMEOUT
             try:
                 opened.sendall(data)
-                kind, text = _read_frame(opened)
-                while kind not in (8, None):  # close, or the end
-                    kind, text = _read_frame(opened)
-                code = struct.unpack(">H", text[:2])[0] if len(text) >= 2 else "no code"
-                attacker.tell(f"{what}: {code}")
-            except ConnectionError:
-                attacker.tell(f"{what}: closed")
-            except TimeoutError:
-                attacker.harm(f"a WebSocket stays open after {what}")
+                answer = _end_of_socket(opened)
+                while answer is None and time.monotonic() < end:
+                    answer = _end_of_socket(opened)
+            except OSError as error:
+                answer = "closed" if isinstance(error, ConnectionError) else None
         attacker.did("frames")
+        if answer is None:
+            attacker.harm(f"a WebSocket stays open after {what}")
+        else:
+            attacker.tell(f"{what}: {answer}")
 
     return [partial(send, what, data) for what, data in malformed.items()]
 
@@ -201,6 +202,16 @@ def _read_frame(opened: socket.socket) -> tuple[int | None, bytes]:
     if size >= 126:
         size = int.from_bytes(_read(opened, 2 if size == 126 else 8))
     return head[0] & 0x0F, _read(opened, size)
+
+
+def _end_of_socket(opened: socket.socket) -> str | None:
+    """Read a frame; return how it ends a WebSocket, or refuses what was sent, if it does."""
+    kind, data = _read_frame(opened)
+    if kind == 1 and b'"error"' in data:
+        return "an error"
+    if kind == 8:
+        return str(int.from_bytes(data[:2])) if data else "no code"
+    return "closed" if kind is None else None
 
 
 def _read(opened: socket.socket, size: int) -> bytes:

@@ -1,4 +1,6 @@
-"""The network that is attacked: a ring of four router processes with TLS, tokens, journals, HTTP and default limits.
+"""The network that is attacked: a ring of four router processes with TLS, tokens, signed records, journals and HTTP.
+
+All limits are the default ones.
 
 a ──── b       the prober publishes at a, subscribes at b, and pings both
 │      │
@@ -22,6 +24,7 @@ from cbnet.network.client.router_status import statuses
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.frames import Status
+from cbnet.network.security.record_signatures import new_key_pair
 from cbnet.network.security.tokens import new_token
 from cbnet_lab.bench.router.router_client import ClientAccess
 from cbnet_lab.bench.router.servers import Certificate, new_certificate
@@ -74,7 +77,7 @@ class SecureRing(ExitStack):
             [*zip(ROUTERS, ROUTERS[1:] + ROUTERS[0], strict=True)],
             journals=folder / "journals",
             http=True,
-            security=dict.fromkeys(ROUTERS, policy),
+            security=_with_keys(policy, folder),
             stderr=self.enter_context(self._log.open("wb")),
         )  # fmt: skip
         self.enter_context(self._network)
@@ -134,3 +137,12 @@ class SecureRing(ExitStack):
     @property
     def _tls(self) -> Tls:
         return Tls(self.target.certificate.file)
+
+
+def _with_keys(policy: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the policy of each router, with a key for its records, and the public keys of all."""
+    keys = {name: new_key_pair(name) for name in ROUTERS}
+    for name, pair in keys.items():
+        (folder / f"{name}.key").write_text(pair.private)
+    public = {name: pair.public for name, pair in keys.items()}
+    return {name: {**policy, "signing_key": str(folder / f"{name}.key"), "public_keys": public} for name in ROUTERS}
