@@ -9,8 +9,9 @@ import time
 import httpx
 import pytest
 from support.certificates import Authority
+from support.http_fuzz import HANDSHAKE, Connection
 from support.http_servers import event_stream, running_http
-from support.waiting import wait_until
+from support.waiting import wait_until, wait_until_async
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as connect_socket
 
@@ -252,6 +253,28 @@ def test_web_socket_that_never_reads_hinders_nobody():
                     native.publish({"x": number}, b"." * 20_000, wait=True)
                 assert [next(events)[2]["message"]["x"] for _ in range(300)] == list(range(300))
             assert server.is_healthy()
+
+
+def test_pings_of_a_web_socket_that_never_reads_take_no_memory():
+    ping, pong = b"\x89\x80aaaa", b"\x8a\x00"
+
+    async def story():
+        connection = Connection(server)
+        connection.send(HANDSHAKE)
+        await wait_until_async(lambda: b"welcome" in connection.output)
+        connection.send(ping)
+        assert connection.output.endswith(pong)
+        before = len(connection.output)
+        connection.protocol.pause_writing()  # as a transport does while bytes wait
+        connection.send(ping * 1_000)
+        assert len(connection.output) == before
+        connection.protocol.resume_writing()
+        connection.send(ping)
+        assert len(connection.output) == before + len(pong)
+        connection.close()
+
+    with running_http() as server:
+        server.call(story())
 
 
 def test_vanished_client_leaves_nothing_behind():

@@ -63,6 +63,12 @@ class WebSocketConnection(_PieceReader, WebSocketsSansIOProtocol):  # type: igno
 
     handle_text = WebSocketsSansIOProtocol.handle_bytes
 
+    def handle_ping(self) -> None:
+        """Answer a ping, unless answers wait because the client does not read."""
+        answer = self.conn.data_to_send()
+        if self.writable.is_set():
+            self.transport.write(b"".join(answer))
+
 
 class _RequestParser(h11.Connection):
     """Parses the requests of a connection; `fault` is why it could not."""
