@@ -71,6 +71,9 @@ class Configured:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         return done.returncode, done.stdout, done.stderr
 
+    def reload(self):
+        return self.command("reload", "--confirm", self.values["name"])
+
 
 @pytest.fixture
 def router(tmp_path):
@@ -82,7 +85,7 @@ def test_rights_change_and_connections_stay(router):
     with router.connect() as client:
         narrow, wide = client.subscribe("x = 1", wait=True), client.subscribe("x > 0", wait=True)
         router.write_clients(ticker='publish = "true"\nsubscribe = "x = 1"\n')
-        assert router.command("reload", "--confirm", "a") == (0, "a: clients: changed ticker\n", "")
+        assert router.reload() == (0, "a: clients: changed ticker\n", "")
         with pytest.raises(Refused, match="you may only subscribe to `x = 1`"):
             wide.get(timeout=60)
         client.publish({"x": 1}, b"still here")
@@ -94,11 +97,11 @@ def test_removed_client_is_closed_with_the_reason(router):
     with router.connect() as client:
         subscription = client.subscribe("x = 1", wait=True)
         router.write_clients()
-        assert router.command("reload", "--confirm", "a") == (0, "a: clients: removed ticker\n", "")
+        assert router.reload() == (0, "a: clients: removed ticker\n", "")
         with pytest.raises(NetworkError, match=r"refuses this client: (the client 'ticker' was removed|unknown token)"):
             subscription.get(timeout=60)
     router.write_clients(ticker=RIGHTS)
-    assert router.command("reload", "--confirm", "a") == (0, "a: clients: added ticker\n", "")
+    assert router.reload() == (0, "a: clients: added ticker\n", "")
     with router.connect() as client:
         client.publish({"x": 1}, wait=True)
 
@@ -125,7 +128,7 @@ def test_mistake_changes_nothing_and_is_explained(router, change, reason):
     with router.connect() as client:
         subscription = client.subscribe("x = 1", wait=True)
         change(router)
-        code, out, error = router.command("reload", "--confirm", "a")
+        code, out, error = router.reload()
         assert (code, out) == (1, "")
         assert error.startswith(f"error: {router.address}: ")
         assert reason in error
@@ -192,11 +195,11 @@ def test_neighbours_come_and_go(tmp_path):
     with a.running(), b.running(), a.connect() as publisher, b.connect() as subscriber:
         subscription = subscriber.subscribe("x = 1", wait=True)
         a.write(neighbours={"b": b.address})
-        assert a.command("reload", "--confirm", "a") == (0, "a: neighbours: added b\n", "")
+        assert a.reload() == (0, "a: neighbours: added b\n", "")
         wait_until(lambda: publisher.status().reachable == 2)
         wait_until(lambda: publisher.publish({"x": 1}) or subscription.get(timeout=0.1))
         a.write(neighbours={})
-        assert a.command("reload", "--confirm", "a") == (0, "a: neighbours: removed b\n", "")
+        assert a.reload() == (0, "a: neighbours: removed b\n", "")
         wait_until(lambda: publisher.status().reachable == 1)
         assert (publisher.reconnects, subscriber.reconnects) == (0, 0)
 
@@ -216,21 +219,21 @@ def test_keys_are_introduced_and_removed_without_a_restart(tmp_path):
             name = router.values["name"]
             (tmp_path / f"{name}.key").write_text(pairs[name].private)
             router.write(signing_key=f"{name}.key")
-            assert router.command("reload")[0] == 0
+            assert router.reload()[0] == 0
         for router in (a, b):
             router.write(public_keys="keys.toml")
             name = router.values["name"]
-            assert router.command("reload") == (0, f"{name}: public_keys: added a, b\n", "")
+            assert router.reload() == (0, f"{name}: public_keys: added a, b\n", "")
         wait_until(lambda: client.status().reachable == 2)
         list_keys("a")
-        assert a.command("reload") == (0, "a: public_keys: removed b\n", "")
+        assert a.reload() == (0, "a: public_keys: removed b\n", "")
         wait_until(lambda: client.status().reachable == 1)
         (removed,) = a.events("record removed")
         assert (removed["owner"], removed["reason"]) == ("b", "public_keys has no key of 'b'")
-        code, _, error = b.command("reload")
+        code, _, error = b.reload()
         assert (code, "write the line b = " in error) == (1, True)
         list_keys("a", "b")
-        assert a.command("reload")[0] == 0
+        assert a.reload()[0] == 0
         wait_until(lambda: client.status().reachable == 2)
         assert client.reconnects == 0
 
