@@ -121,6 +121,7 @@ class TwinStream:
         self.incarnations = 0
         self.count = 0  # of links
         self.number = 0
+        self.sent = []  # frames of all kinds, some of which come again with changes
         for name in CLIENTS:
             self.client(name)
         self.neighbours = ROUTERS if random.random() < 0.8 else []
@@ -170,7 +171,9 @@ class TwinStream:
         self.net.do(lambda twin: twin.closed(link, self.net.now))
 
     def say(self, name, *all):
-        self.feed(name, b"".join(map(encode, all)))
+        frames = [*map(encode, all)]
+        self.sent[:] = (self.sent + frames)[-100:]
+        self.feed(name, b"".join(frames))
 
     def feed(self, name, data):
         link, random = self.links[name], self.random
@@ -299,7 +302,9 @@ class TwinStream:
                     self.neighbour(name)
         routers = [name for name in self.neighbours if name in self.links]
         kind = random.random()
-        if kind < 0.35 and routers:
+        if kind < 0.01:
+            self.feed(random.choice([*self.links]), self.broken(random.choice(self.sent)))
+        elif kind < 0.35 and routers:
             name = random.choice(routers)
             packets = [encode(self.packet(name)) for _ in range(random.randrange(1, 5))]
             self.feed(name, b"".join(self.broken(each) if random.random() < 0.04 else each for each in packets))
