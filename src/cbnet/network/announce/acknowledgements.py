@@ -16,10 +16,8 @@ from collections.abc import Iterable
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.silent_neighbours import NO_STREAM, SilentNeighbours
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_FRAME_STREAMS, MAX_WAITING_LINKS
 from cbnet.network.protocol.frames import AnnounceAck, StreamAck, StreamWaiting
 
@@ -29,16 +27,14 @@ class Acknowledgements:
 
     def __init__(
         self,
-        context: RouterContext,
-        links: LinkTable,
-        versions: Versions,
+        core: RouterCore,
         streams: StreamTable,
         exports: Exports,
         silent: SilentNeighbours,
     ) -> None:
-        self._context = context
-        self._links = links
-        self._versions = versions
+        self._context = core.context
+        self._links = core.links
+        self._versions = core.versions
         self._streams = streams
         self._exports = exports
         self._silent = silent

@@ -19,12 +19,9 @@ from cbnet.network.announce.confirmations import Confirmations
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.streams import StreamTable
 from cbnet.network.announce.subscriptions import Subscriptions
-from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.forwarding_table import InternalSubscriber
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.versions import Versions
 
 
 @dataclass(frozen=True)
@@ -41,30 +38,20 @@ NO_DATA = NodeData()
 class Announcements:
     """The parts of one router that announce filters."""
 
-    def __init__(
-        self,
-        context: RouterContext,
-        links: LinkTable,
-        database: Database,
-        versions: Versions,
-        fib: Fib,
-        offer_fib: Fib,
-        data: NodeData,
-    ) -> None:
-        self._context = context
-        self._versions = versions
-        self.subscriptions = Subscriptions(fib)
-        self.offers = Subscriptions(offer_fib)
-        self.streams = streams = StreamTable(fib, offer_fib)
-        self.exports = Exports(context, versions, streams)
-        self.announcer = Announcer(context, links, versions, streams, self.exports)
-        self.acknowledgements = Acknowledgements(
-            context, links, versions, streams, self.exports, self.announcer.silent
-        )  # fmt: skip
-        self.confirmations = Confirmations(
-            context, database, versions, streams, self.exports, self.acknowledgements, self.announcer.silent
-        )  # fmt: skip
-        links.on_closed.append(self._link_closed)
+    def __init__(self, core: RouterCore, data: NodeData) -> None:
+        self._context = core.context
+        self._versions = core.versions
+        self._version = core.versions.newest  # with other links than the one before
+        self.subscriptions = Subscriptions(core.fib)
+        self.offers = Subscriptions(core.offer_fib)
+        self.streams = streams = StreamTable(core.fib, core.offer_fib)
+        self.exports = Exports(core, streams)
+        self.announcer = Announcer(core, streams, self.exports)
+        silent = self.announcer.silent
+        self.acknowledgements = Acknowledgements(core, streams, self.exports, silent)
+        self.confirmations = Confirmations(core, streams, self.exports, self.acknowledgements, silent)
+        core.links.on_closed.append(self._link_closed)
+        core.versions.on_adopted.append(self._adopted)
         self.announcer.retained.load(data.tables)
         if data.predicate.filters:
             self.subscriptions.set(InternalSubscriber.INITIAL, 0, map(filter_to_bytes, data.predicate.filters))
@@ -84,9 +71,9 @@ class Announcements:
             self.offers.remove_client(link.id)
             self.confirmations.remove_client(link.id)
 
-    def adopt_version(self) -> None:
-        """Adopt the current topology."""
-        if self._versions.adopt():
+    def _adopted(self) -> None:
+        if self._version is not self._versions.newest:
+            self._version = self._versions.newest
             self.announcer.adopted()
         self.acknowledgements.consider_all()
 

@@ -27,12 +27,10 @@ from cbnet.network.announce.stream_receiver import StreamReceiver
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
 from cbnet.network.announce.subscriptions import OWN_SOURCES
 from cbnet.network.forwarding.forwarding_table import SideKey
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Announce, Held
 from cbnet.network.protocol.wire import WireError
 
@@ -44,20 +42,16 @@ _MAX_PATIENCE = 240.0  # seconds after the start
 class Announcer:
     """Opens, changes and ends the streams of one router."""
 
-    def __init__(
-        self, context: RouterContext, links: LinkTable, versions: Versions, streams: StreamTable, exports: Exports
-    ) -> None:
-        self._context = context
-        self._links = links
-        self._versions = versions
+    def __init__(self, core: RouterCore, streams: StreamTable, exports: Exports) -> None:
+        self._context = core.context
+        self._links = core.links
+        self._versions = core.versions
         self._streams = streams
         self._exports = exports
-        self.retained = RetainedContents(context, streams)
-        self._receiver = StreamReceiver(context, streams, self.retained)
-        self.silent = SilentNeighbours(
-            context, links, versions, streams, self._receiver.incomplete_sessions, self._awaited
-        )
-        self._openings = StreamOpenings(context, streams, self.retained)
+        self.retained = RetainedContents(core.context, streams)
+        self._receiver = StreamReceiver(core.context, streams, self.retained)
+        self.silent = SilentNeighbours(core, streams, self._receiver.incomplete_sessions, self._awaited)
+        self._openings = StreamOpenings(core.context, streams, self.retained)
         self._may_send_parts = False  # of streams that are being opened, in this turn
         self._numbers = 0
         self._has_lost = False  # whether a session has closed since streams were last ended

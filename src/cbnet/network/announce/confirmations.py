@@ -17,10 +17,8 @@ from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
 from cbnet.network.announce.streams import Needs, Outgoing, StreamTable
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event
-from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Offered, Subscribed
 from cbnet.routing.aggregation.aggregation import normalised
 
@@ -48,17 +46,15 @@ class Confirmations:
 
     def __init__(
         self,
-        context: RouterContext,
-        database: Database,
-        versions: Versions,
+        core: RouterCore,
         streams: StreamTable,
         exports: Exports,
         acknowledgements: Acknowledgements,
         silent: SilentNeighbours,
     ) -> None:
-        self._context = context
-        self._database = database
-        self._versions = versions
+        self._context = core.context
+        self._database = core.database
+        self._versions = core.versions
         self._streams = streams
         self._exports = exports
         self._acknowledgements = acknowledgements

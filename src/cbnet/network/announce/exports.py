@@ -19,9 +19,8 @@ from typing import NamedTuple
 from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
 from cbnet.network.announce.subscriptions import OwnSource
 from cbnet.network.forwarding.forwarding_table import SideKey
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.linkstate.tree_view import TreeView
-from cbnet.network.linkstate.versions import Versions
 from cbnet.routing.aggregation.aggregation import Difference
 
 OTHER_DOMAINS = "other domains"  # in place of the neighbour's name in the key of a stream
@@ -54,9 +53,9 @@ class ExportChange(NamedTuple):
 class Exports:
     """The export of one router; it exists only while the router's gateway announces the domain to others."""
 
-    def __init__(self, context: RouterContext, versions: Versions, streams: StreamTable) -> None:
-        self._context = context
-        self._versions = versions
+    def __init__(self, core: RouterCore, streams: StreamTable) -> None:
+        self._context = core.context
+        self._versions = core.versions
         self._streams = streams
         self._sequence = 0
         self._current: Export | None = None

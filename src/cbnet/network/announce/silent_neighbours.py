@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from cbnet.network.announce.streams import StreamTable
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event
-from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
-from cbnet.network.linkstate.versions import Version, Versions
+from cbnet.network.linkstate.versions import Version
 from cbnet.network.protocol.fields import MAX_WAITING_LINKS
 from cbnet.network.protocol.frames import AnnounceAck, StreamWaiting
 from cbnet.network.protocol.reasons import ReasonCode
@@ -33,17 +32,15 @@ class SilentNeighbours:
 
     def __init__(
         self,
-        context: RouterContext,
-        links: LinkTable,
-        versions: Versions,
+        core: RouterCore,
         streams: StreamTable,
         incomplete: Callable[[], Iterable[int]],
         awaited: Callable[[], Iterable[str]],
     ) -> None:
         """Initialise; incomplete: returns the sessions with a partial change; awaited: the neighbours to wait for."""
-        self._context = context
-        self._links = links
-        self._versions = versions
+        self._context = core.context
+        self._links = core.links
+        self._versions = core.versions
         self._streams = streams
         self._incomplete = incomplete
         self._awaited = awaited

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.linkstate.records import RecordVersion
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import Subscribed
 
 
@@ -33,13 +32,12 @@ class DurableConfirmations:
 
     def __init__(
         self,
-        context: RouterContext,
-        versions: Versions,
+        core: RouterCore,
         confirmations: Confirmations,
         records: HomeRecords,
     ) -> None:
-        self._context = context
-        self._versions = versions
+        self._context = core.context
+        self._versions = core.versions
         self._confirmations = confirmations
         self._records = records
         self._unconfirmed: list[_Unconfirmed] = []

@@ -38,8 +38,7 @@ from cbnet.network.durable.journal import (
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.losses import Losses
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
-from cbnet.network.link.context import RouterContext
-from cbnet.network.linkstate.versions import Versions
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
 from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed, frame_number
@@ -53,8 +52,7 @@ class DurableRegistry:
 
     def __init__(
         self,
-        context: RouterContext,
-        versions: Versions,
+        core: RouterCore,
         announcements: Announcements,
         home: Home,
         records: HomeRecords,
@@ -63,14 +61,14 @@ class DurableRegistry:
         replays: Replays | None,
     ) -> None:
         """Initialise with the content of the journal; replays: readers of the history, if there is one."""
-        self._context = context
+        self._context = core.context
         self._table = announcements.subscriptions
         self._home = home
         self._queue = queue
         self._replays = replays
         self._records = records
         self._own = records.own
-        self._confirmations = DurableConfirmations(context, versions, announcements.confirmations, records)
+        self._confirmations = DurableConfirmations(core, announcements.confirmations, records)
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
         self._loads: dict[str, FilterLoad] = {}  # by account
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client

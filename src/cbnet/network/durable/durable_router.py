@@ -27,11 +27,8 @@ from cbnet.network.durable.journal import JournalEvent, OpenJournal, ReadResult,
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.publications import Publications
 from cbnet.network.forwarding.forwarder import Forwarder
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableQuery,
@@ -54,20 +51,17 @@ class DurableRouter:
 
     def __init__(
         self,
-        context: RouterContext,
-        links: LinkTable,
-        versions: Versions,
+        core: RouterCore,
         announcements: Announcements,
-        unicast: UnicastForwarder,
         forwarder: Forwarder,
         journal: OpenJournal | None,
     ) -> None:
-        self._context = context
-        self._links = links
-        self._unicast = unicast
+        self._context = context = core.context
+        self._links = core.links
+        self._unicast = core.unicast
         self._queue = None if journal is None else JournalQueue(context, journal.journal)
-        self.records = HomeRecords(context, links, unicast, self._queue, {} if journal is None else journal.state.homes)
-        self.publications = Publications(context, versions, self.records, forwarder)
+        self.records = HomeRecords(core, self._queue, {} if journal is None else journal.state.homes)
+        self.publications = Publications(core, self.records, forwarder)
         self._home: Home | None = None
         self._registry: DurableRegistry | None = None
         self._replays: Replays | None = None
@@ -79,11 +73,11 @@ class DurableRouter:
                 self._followers = Followers(context, history, self._replays)
             self._home = Home(context, self._queue, journal.state, self._answer)
             self._registry = DurableRegistry(
-                context, versions, announcements, self._home, self.records, self._queue, journal.state, self._replays
+                core, announcements, self._home, self.records, self._queue, journal.state, self._replays
             )
         elif context.settings.history:
             raise InputError(f"router {context.name} cannot keep a history without a journal", hint="set `journal`")
-        links.on_closed.append(self._link_closed)
+        core.links.on_closed.append(self._link_closed)
 
     @property
     def registry(self) -> DurableRegistry:

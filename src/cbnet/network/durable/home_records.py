@@ -22,12 +22,12 @@ import msgspec
 from cbnet.errors import InputError
 from cbnet.network.durable.home_table import HomeTable, is_empty
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding, RecordRequests
 from cbnet.network.linkstate.records import OwnRecord, RecordVersion, version_of
-from cbnet.network.linkstate.unicast import UnicastForwarder
 from cbnet.network.protocol.durable_frames import DurableName
 from cbnet.network.protocol.fields import MAX_HOMES
 from cbnet.network.protocol.frames import HomeAck, HomeRecord, RecordRequest, RecordSummary
@@ -116,12 +116,11 @@ class HomeRecords(Flooding[HomeRecord]):
 
     def __init__(
         self,
-        context: RouterContext,
-        links: LinkTable,
-        unicast: UnicastForwarder,
+        core: RouterCore,
         queue: JournalQueue | None,
         saved: Mapping[str, bytes],
     ) -> None:
+        context, links = core.context, core.links
         self.table = HomeTable(context.name, queue)
         for record in map(_decoder.decode, saved.values()):
             self.table.set(record)
@@ -129,7 +128,7 @@ class HomeRecords(Flooding[HomeRecord]):
         self.own = OwnHomeRecord(context, links, newest)
         requests = RecordRequests(context.settings.silence, is_renewed=False)
         super().__init__(context, links, self.table, None if queue is None else self.own, requests)
-        self._unicast = unicast
+        self._unicast = core.unicast
         self._queue = queue
         self._is_complete = False
         self._complete_links: set[int] = set()  # to neighbours that are complete

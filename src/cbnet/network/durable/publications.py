@@ -22,9 +22,8 @@ from typing import TypeAlias
 from cbnet.errors import InputError
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.forwarding.forwarder import Forwarder
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_PROBLEMS
 from cbnet.network.protocol.fields import MAX_INT, MAX_REASON_LENGTH
@@ -122,15 +121,16 @@ class _Publication:
 class Publications:
     """The messages that wait for homes."""
 
-    def __init__(self, context: RouterContext, versions: Versions, records: HomeRecords, forwarder: Forwarder) -> None:
-        self._context = context
-        self._versions = versions
+    def __init__(self, core: RouterCore, records: HomeRecords, forwarder: Forwarder) -> None:
+        self._context = core.context
+        self._versions = core.versions
         self._records = records
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
         self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by incarnation and home
         self._early: dict[Identity, _Publication] = {}  # published before the records arrived
         self._waiting = WaitingBytes()
+        core.versions.on_adopted.append(self._adopted)
 
     def __len__(self) -> int:
         return len(self._all) + len(self._early)
@@ -168,7 +168,7 @@ class Publications:
             if not publication.missing:
                 self._end(publication)
 
-    def adopted(self) -> None:
+    def _adopted(self) -> None:
         """Send unanswered messages again at the next check: trees have changed."""
         for publication in self._all.values():
             publication.sent = -inf

@@ -14,13 +14,11 @@ from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 from cbnet._kernels.fast_path import FastPath
-from cbnet.network.forwarding.forwarding_table import Fib
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.forwarding.sent_packets import SentPackets
-from cbnet.network.link.context import Action, RouterContext
+from cbnet.network.link.context import Action
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.wire import MAX_CLIENT_FRAME_BYTES, MAX_ROUTER_FRAME_BYTES, Data
 
 TIME_SLICE_NS = 2_000_000  # for the messages of one link, before other links are served
@@ -44,18 +42,11 @@ class Progress(NamedTuple):
 class FastForwarding:
     """The fast path of one router, kept consistent with its tables."""
 
-    def __init__(
-        self,
-        context: RouterContext,
-        links: LinkTable,
-        versions: Versions,
-        fib: Fib,
-        sent: SentPackets,
-    ) -> None:
-        self._context = context
-        self._links = links
-        self._versions = versions
-        self._fib = fib
+    def __init__(self, core: RouterCore, sent: SentPackets) -> None:
+        self._context = context = core.context
+        self._links = core.links
+        self._versions = core.versions
+        self._fib = fib = core.fib
         self._generation = fib.generation  # of the routes that the kernel knows
         self._sent = sent
         self.path = FastPath(
@@ -66,7 +57,7 @@ class FastForwarding:
             fib.holder,
             self._branches,
         )
-        links.on_closed.append(self._link_closed)
+        core.links.on_closed.append(self._link_closed)
 
     def open(self, link: Link) -> None:
         """Add a link, whose peer is not known yet."""

@@ -17,9 +17,10 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from cbnet._kernels.fast_path import FastPath
 from cbnet.errors import InputError
-from cbnet.network.forwarding.forwarding_table import Fib, Matches, TreeInterface
+from cbnet.network.forwarding.fast_forwarding import FastForwarding
+from cbnet.network.forwarding.forwarding_table import Matches, TreeInterface
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.forwarding.search_credit import UNDECIDED
 from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.traces import (
@@ -28,11 +29,8 @@ from cbnet.network.forwarding.traces import (
     hypothetical_predicate,
     wants_hypothetically,
 )
-from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.linkstate.tree_view import TreeView
-from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_HOPS, MAX_TRIES
 from cbnet.network.protocol.frames import (
@@ -64,45 +62,38 @@ class Forwarder:
 
     def __init__(
         self,
-        context: RouterContext,
-        versions: Versions,
-        fib: Fib,
-        unicast: UnicastForwarder,
-        traces: Traces,
-        sent: SentPackets,
-        fast: FastPath,
+        core: RouterCore,
         *,
-        adopt: Callable[[], None],
         store: Callable[[Packet, Sequence[int]], None],
         lose: Callable[[Sequence[int]], None],
     ) -> None:
         """Initialise.
 
-        adopt: adopts the newest topology at once; store: stores a packet for durable subscriptions; lose: counts a
-        message as lost for them.
+        store: stores a packet for durable subscriptions; lose: counts a message as lost for them.
         """
-        self._context = context
-        self._versions = versions
-        self._fib = fib
-        self._unicast = unicast
-        self._traces = traces
-        self._sent = sent
-        self._fast = fast
-        self._adopt = adopt
+        self._context = core.context
+        self._versions = core.versions
+        self._fib = core.fib
+        self._unicast = core.unicast
+        self.traces = Traces(core)
+        self.sent = SentPackets(core.links)
+        self.fast = FastForwarding(core, self.sent)
+        self._path = self.fast.path
         self._store, self._lose = store, lose
         self._retried: dict[tuple[str, int, int], None] = {}
         self.on_leave: Callable[[Packet, Sequence[int]], dict[int, str]] = lambda *_: {}  # passes it to other domains
+        core.versions.on_adopted.append(self._adopted)
 
     def publish(self, client: str, frame: Publish | Trace, mark: TraceMark | None = None) -> None:
         """Forward a message of a client; raise an `InputError` if it is invalid."""
         content = Content(frame)
-        self._fast.number += 1
+        self._path.number += 1
         self._context.counters[Event.PUBLISHED] += 1
-        flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._fast.number
+        flow = crc32(client.encode()) if self._context.settings.commit == "publisher" else self._path.number
         packet = Packet(
             source=self._context.name,
             incarnation=self._context.incarnation,
-            number=self._fast.number,
+            number=self._path.number,
             hops=0,
             tree=flow % self._context.settings.tree_count,
             side=0,
@@ -145,7 +136,7 @@ class Forwarder:
             tree=crc32(origin.encode()) % self._context.settings.tree_count,
             side=0,
             tries=0,
-            mark=None if mark is None else TraceMark(self._traces.relay(relay), mark.is_dry),
+            mark=None if mark is None else TraceMark(self.traces.relay(relay), mark.is_dry),
             origin=origin,
             durable=None,  # homes answer in their own domain only
         )
@@ -162,13 +153,13 @@ class Forwarder:
         self._context.counters[Event.PACKETS_RECEIVED] += 1
         tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
         if tree is None and self._versions.is_outdated:
-            self._adopt()
+            self._versions.adopt()
             tree = self._versions.tree_for(neighbour, packet.side, packet.tree)
         self._handle(packet, content, tree, neighbour)
 
-    def adopted(self) -> None:
+    def _adopted(self) -> None:
         """Commit again the unconfirmed packets that were sent over links that the newest version lacks."""
-        lost = self._sent.take_lost(self._versions.newest.own_sessions)
+        lost = self.sent.take_lost(self._versions.newest.own_sessions)
         behind = self._versions.sides() if lost else {}
         for packet in lost:
             lacking = behind.get(packet.side)
@@ -205,12 +196,12 @@ class Forwarder:
         if packet.mark is not None:
             dropped = result.dropped or (None if is_new else DropReason.DUPLICATE)
             step = TraceStep(tree, packet, packet.mark, content, came_from, result.sent, dropped, matches, domains)
-            self.report(TraceReport(packet.source, 0, packet.mark.number, self._traces.hop(step)))
+            self.report(TraceReport(packet.source, 0, packet.mark.number, self.traces.hop(step)))
 
     def _is_new(self, packet: Packet) -> bool:
         # A durable publisher may resend a message through another router.
         source = "" if packet.durable is not None else packet.origin or packet.source
-        return self._fast.windows.is_new(source, packet.incarnation, packet.tree, packet.number)
+        return self._path.windows.is_new(source, packet.incarnation, packet.tree, packet.number)
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""
@@ -261,7 +252,7 @@ class Forwarder:
             if branch.link is not None:
                 onward = _packet_to(branch, packet)
                 self._context.outbox.send(branch.link, onward)
-                self._sent.add(branch.to.session, branch.link, onward)
+                self.sent.add(branch.to.session, branch.link, onward)
                 sent.append(branch)
         self._context.counters[Event.PACKETS_SENT] += len(sent)
         if len(sent) == len(wanted):
@@ -291,7 +282,7 @@ class Forwarder:
             del self._retried[next(iter(self._retried))]
         self._retried[identity] = None
         if self._versions.is_outdated:
-            self._adopt()
+            self._versions.adopt()
         return self._commit_again(packet, content, matches)
 
     def _commit_again(
@@ -312,7 +303,7 @@ class Forwarder:
     def report(self, report: TraceReport) -> None:
         """Send a report on a traced packet to the packet's source."""
         if report.to == self._context.name:
-            self._traces.report(report)
+            self.traces.report(report)
         else:
             self._unicast.send(report)
 

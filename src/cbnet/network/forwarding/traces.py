@@ -27,17 +27,15 @@ from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_byte
 from cbnet.language.syntax.parser import parse
 from cbnet.matching.explain import explain
 from cbnet.network.forwarding.forwarding_table import (
-    Fib,
     InternalSubscriber,
     Matches,
     Subscriber,
     TreeInterface,
     predicate_of,
 )
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import (
@@ -77,11 +75,11 @@ class _Trace:
 class Traces:
     """The running traces of this router's clients, and its reports on the packets of any trace."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, fib: Fib) -> None:
-        self._context = context
-        self._links = links
-        self._fib = fib
-        links.on_closed.append(self._link_closed)
+    def __init__(self, core: RouterCore) -> None:
+        self._context = core.context
+        self._links = core.links
+        self._fib = core.fib
+        core.links.on_closed.append(self._link_closed)
         self._traces: dict[int, _Trace] = {}
         self._relays: dict[int, _Relay] = {}
         self._count = 0

@@ -149,6 +149,7 @@ class Versions:
         self._database = database
         self._topology = database.topology
         self._adopted = float("-inf")  # time
+        self.on_adopted: list[Callable[[], None]] = []  # called in order after each adoption
         self.kept = [Version(context.settings, version_id(()), {})]
         self.kept[0].complete = context.now
         self.changes = 0
@@ -184,19 +185,20 @@ class Versions:
         others = (name for name in self._database.routers() if name != self._context.name)
         return max((self._database.age(name, now) / 1000 - now for name in others), default=0.0)
 
-    def adopt(self) -> bool:
-        """Adopt the current topology; return whether its links differ from those of the newest version."""
+    def adopt(self) -> None:
+        """Adopt the current topology."""
         self._topology, self._adopted = self._database.topology, self._context.now
         edges = reachable_edges(self._context.name, self._database.neighbours)
         id = self._id(edges)
         if edges == self.newest.edges:
             self.newest.id = id
-            return False
-        self.changes += 1
-        self.kept.insert(0, Version(self._context.settings, id, edges))
-        last = next(index for index, version in enumerate(self.kept) if version.complete is not None)
-        self.kept = [version for index, version in enumerate(self.kept) if index < _MAX_KEPT or index == last]
-        return True
+        else:
+            self.changes += 1
+            self.kept.insert(0, Version(self._context.settings, id, edges))
+            last = next(index for index, version in enumerate(self.kept) if version.complete is not None)
+            self.kept = [version for index, version in enumerate(self.kept) if index < _MAX_KEPT or index == last]
+        for adopted in self.on_adopted:
+            adopted()
 
     def _id(self, edges: Edges) -> int:
         names = {self._context.name}.union(*edges)

@@ -16,11 +16,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from cbnet.errors import InputError, UndecidedError
-from cbnet.network.forwarding.forwarding_table import Fib
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import Answer, HolderRequest, ItemField, ReplyFrame, Request
 from cbnet.network.protocol.pull_frames import with_step
@@ -56,17 +54,15 @@ class Holders:
 
     def __init__(
         self,
-        context: RouterContext,
-        links: LinkTable,
-        fib: Fib,
+        core: RouterCore,
         *,
         on_reply: Callable[[ReplyFrame], None],
         on_no_item: Callable[[Request], None],
     ) -> None:
         """Initialise; on_reply: called with a holder's reply. on_no_item: called when no holder has the item."""
-        self._context = context
-        self._links = links
-        self._fib = fib
+        self._context = core.context
+        self._links = core.links
+        self._fib = core.offer_fib
         self._open: dict[int, _OpenRequest] = {}
         self._busy: Counter[int] = Counter()  # open requests by link
         self._numbers = 0

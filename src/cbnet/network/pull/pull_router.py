@@ -16,13 +16,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from cbnet.network.forwarding.forwarding_table import Fib, TreeInterface
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.forwarding_table import TreeInterface
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_VISITED_ROUTERS
 from cbnet.network.protocol.frames import NoItem, PullFrame, ReplyFrame, Request
 from cbnet.network.protocol.pull_frames import REPLY_STEP, with_step
@@ -35,20 +32,13 @@ from cbnet.network.pull.requesters import Requesters
 class PullRouter:
     """Routes the requests and replies of one router."""
 
-    def __init__(
-        self,
-        context: RouterContext,
-        links: LinkTable,
-        versions: Versions,
-        fib: Fib,
-        unicast: UnicastForwarder,
-    ) -> None:
-        self._context = context
-        self._links = links
-        self._versions = versions
-        self._fib = fib
-        self._unicast = unicast
-        self.holders = Holders(context, links, fib, on_reply=self.handle_reply, on_no_item=self._leave)
+    def __init__(self, core: RouterCore) -> None:
+        self._context = context = core.context
+        self._links = links = core.links
+        self._versions = core.versions
+        self._fib = core.offer_fib
+        self._unicast = core.unicast
+        self.holders = Holders(core, on_reply=self.handle_reply, on_no_item=self._leave)
         self.requesters = Requesters(context)
         self.cache = ReplyCache(context)
         links.on_closed.append(self._link_closed)

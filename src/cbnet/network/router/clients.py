@@ -18,7 +18,6 @@ from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.forwarding.forwarder import Forwarder
-from cbnet.network.forwarding.traces import Traces
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.link import Link
@@ -92,7 +91,6 @@ class ClientHandler:
         context: RouterContext,
         announcements: Announcements,
         forwarder: Forwarder,
-        traces: Traces,
         pulls: PullRouter,
         durable: DurableRouter,
         quotas: FilterQuotas,
@@ -104,7 +102,7 @@ class ClientHandler:
         self._offers = announcements.offers
         self._confirmations = announcements.confirmations
         self._forwarder = forwarder
-        self._traces = traces
+        self._traces = forwarder.traces
         self._pulls = pulls
 
     def subscribe(self, link: Link, frame: Subscribe) -> None:

@@ -18,9 +18,7 @@ from cbnet.language.filter import Filter
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
-from cbnet.network.link.context import RouterContext
-from cbnet.network.linkstate.database import Database
-from cbnet.network.linkstate.versions import Versions
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.pull.pull_router import PullRouter
 
 Path: TypeAlias = tuple[str, ...]  # of gateways: from the root of the gateway tree to the one that announces it
@@ -36,18 +34,10 @@ class FilterChange(NamedTuple):
 class GatewayPort:
     """The gateway's access to a router; unused in routers without a gateway."""
 
-    def __init__(
-        self,
-        context: RouterContext,
-        versions: Versions,
-        database: Database,
-        announcements: Announcements,
-        forwarder: Forwarder,
-        pulls: PullRouter,
-    ) -> None:
-        self._context = context
-        self._versions = versions
-        self._database = database
+    def __init__(self, core: RouterCore, announcements: Announcements, forwarder: Forwarder, pulls: PullRouter) -> None:
+        self._context = core.context
+        self._versions = core.versions
+        self._database = core.database
         self._announcements = announcements
         self.exports = announcements.exports
         self._kinds = announcements.subscriptions, announcements.offers

@@ -16,12 +16,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from cbnet.language.syntax.byte_form import filter_from_bytes
-from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber, Subscriber
-from cbnet.network.link.context import RouterContext
+from cbnet.network.forwarding.forwarding_table import InternalSubscriber, Subscriber
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.frames import (
     Inquiry,
     InquiryReport,
@@ -49,25 +46,17 @@ class _Waiting(NamedTuple):
 class Inquiries:
     """The inquiries of one router's clients, and its answers to those of others."""
 
-    def __init__(
-        self,
-        context: RouterContext,
-        links: LinkTable,
-        versions: Versions,
-        fib: Fib,
-        unicast: UnicastForwarder,
-        status: Callable[[], Status],
-    ) -> None:
+    def __init__(self, core: RouterCore, status: Callable[[], Status]) -> None:
         """Initialise; status: returns the status of this router."""
-        self._context = context
-        self._links = links
-        self._versions = versions
-        self._fib = fib
-        self._unicast = unicast
+        self._context = core.context
+        self._links = core.links
+        self._versions = core.versions
+        self._fib = core.fib
+        self._unicast = core.unicast
         self._status = status
         self._waiting: dict[int, _Waiting] = {}
         self._count = 0
-        links.on_closed.append(self._link_closed)
+        core.links.on_closed.append(self._link_closed)
 
     def ask(self, link: int, request: Request) -> None:
         """Answer a client that may watch, or send an inquiry to the router that it names."""

@@ -15,9 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from cbnet.network.announce.subscriptions import Subscriptions
-from cbnet.network.link.context import RouterContext
-from cbnet.network.link.links import LinkTable
-from cbnet.network.linkstate.database import Database
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.linkstate.versions import Version
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH, MAX_WEIGHT
 from cbnet.network.protocol.frames import Lost
@@ -29,18 +27,11 @@ Ends: TypeAlias = tuple[str, str]  # of a link
 class LossNotices:
     """The notices of one router to those of its clients that have subscriptions."""
 
-    def __init__(
-        self,
-        context: RouterContext,
-        links: LinkTable,
-        database: Database,
-        subscriptions: Subscriptions,
-        on_loss: Callable[[str], None],
-    ) -> None:
+    def __init__(self, core: RouterCore, subscriptions: Subscriptions, on_loss: Callable[[str], None]) -> None:
         """Initialise; on_loss: called with the cause."""
-        self._context = context
-        self._links = links
-        self._database = database
+        self._context = core.context
+        self._links = core.links
+        self._database = core.database
         self._subscriptions = subscriptions
         self._on_loss = on_loss
         self._version: Version | None = None  # at the last check

@@ -26,20 +26,15 @@ from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.journal import JournalEvent, OpenJournal
-from cbnet.network.forwarding.fast_forwarding import FastForwarding, Progress
+from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.forwarding.forwarder import Forwarder
-from cbnet.network.forwarding.forwarding_table import Fib
-from cbnet.network.forwarding.sent_packets import SentPackets
-from cbnet.network.forwarding.traces import Traces
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.context import Action, RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.link import Link
-from cbnet.network.link.links import LinkTable
 from cbnet.network.link.settings import Settings
-from cbnet.network.linkstate.database import Database
 from cbnet.network.linkstate.link_records import LinkRecords, OwnLinks
-from cbnet.network.linkstate.unicast import UnicastForwarder
-from cbnet.network.linkstate.versions import Version, Versions
+from cbnet.network.linkstate.versions import Version
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.reasons import ReasonCode
@@ -73,58 +68,33 @@ class Router:
     ) -> None:
         """Create a router; `incarnation` is a random number below 2**63, drawn anew at each start."""
         self._context = context = RouterContext(settings, incarnation)
-        self.links = LinkTable(context, access)
-        self.database = Database(settings.lifetime)
-        self.versions = Versions(context, self.database)
-        self._unicast = UnicastForwarder(context, self.versions, self.links)
+        self._core = core = RouterCore(context, access)
+        self.links, self.database, self.versions = core.links, core.database, core.versions
+        self.fib, self.offer_fib = core.fib, core.offer_fib
         self._own_links = OwnLinks(context, self.links)
         self._link_records = LinkRecords(context, self.links, self.database, self._own_links)
-        self.fib = Fib(context, self.links, self.versions)
-        self.offer_fib = Fib(context, self.links, self.versions)  # of requests
-        self.announcements = announcements = Announcements(
-            context, self.links, self.database, self.versions, self.fib, self.offer_fib, data
-        )
-        self.subscriptions, self.offers, self.streams = (
-            announcements.subscriptions,
-            announcements.offers,
-            announcements.streams,
-        )
-        self._traces = Traces(context, self.links, self.fib)
-        self._sent = SentPackets(self.links)
-        self._fast = FastForwarding(context, self.links, self.versions, self.fib, self._sent)
+        self.announcements = announcements = Announcements(core, data)
+        self.subscriptions, self.offers = announcements.subscriptions, announcements.offers
+        self.streams = announcements.streams
         self._forwarder = Forwarder(
-            context,
-            self.versions,
-            self.fib,
-            self._unicast,
-            self._traces,
-            self._sent,
-            self._fast.path,
-            adopt=self._adopt,
+            core,
             store=lambda packet, ids: self.durable.take(packet, ids),
             lose=lambda ids: self.durable.lose(ids),
         )
-        self.pulls = PullRouter(context, self.links, self.versions, self.offer_fib, self._unicast)
-        self.durable = DurableRouter(
-            context, self.links, self.versions, announcements, self._unicast, self._forwarder, journal
-        )
+        self._fast = self._forwarder.fast
+        self.pulls = PullRouter(core)
+        self.durable = DurableRouter(core, announcements, self._forwarder, journal)
         self._floodings = {each.kind: each for each in (self._link_records, self.durable.records)}
         quotas = FilterQuotas(self.links, announcements, self.durable)
-        self._clients = ClientHandler(
-            context, announcements, self._forwarder, self._traces, self.pulls, self.durable, quotas
-        )
-        self._inquiries = Inquiries(
-            context, self.links, self.versions, self.fib, self._unicast,
-            lambda: router_status(self, context, 0),
-        )  # fmt: skip
+        self._clients = ClientHandler(context, announcements, self._forwarder, self.pulls, self.durable, quotas)
+        self._inquiries = Inquiries(core, lambda: router_status(self, context, 0))
         self._durable_clients = DurableClientHandler(context, self.durable, announcements.confirmations, quotas)
-        self.gateway_port = GatewayPort(
-            context, self.versions, self.database, announcements, self._forwarder, self.pulls
-        )
+        self.gateway_port = GatewayPort(core, announcements, self._forwarder, self.pulls)
         self._review = RightsReview(context, announcements, self.durable, quotas)
+        self._losses = LossNotices(core, self.subscriptions, self.durable.note_loss)
+        self._tables = TableReport(core)
+        self.versions.on_adopted.append(self._adopted)
         self.on_reload: Callable[[int, int], None] | None = None  # called with the link and number of a request
-        self._losses = LossNotices(context, self.links, self.database, self.subscriptions, self.durable.note_loss)
-        self._tables = TableReport(context, self.versions, self.fib, self.offer_fib)
         self._is_due = False  # whether anything but messages was handled in this turn
         self._handlers = {"": {}, "router": self._router_handlers(), "client": self._client_handlers()}  # by role
 
@@ -138,7 +108,7 @@ class Router:
             frames.Announce: self.announcements.announcer.receive,
             frames.AnnounceAck: self.announcements.acknowledgements.receive,
             frames.Held: self.announcements.announcer.held,
-            frames.TraceReport: lambda _, frame: self._unicast.receive(frame, self._traces.report),
+            frames.TraceReport: lambda _, frame: self._core.unicast.receive(frame, self._forwarder.traces.report),
             frames.Inquiry: self._inquiries.inquiry,
             frames.InquiryReport: self._inquiries.report,
             frames.Request: self.pulls.request,
@@ -330,10 +300,10 @@ class Router:
         """Do periodic work."""
         self._context.clock.advance(now)
         self.links.check_liveness()
-        self._sent.ping()
+        self._forwarder.sent.ping()
         for records in self._floodings.values():
             records.check()
-        self._traces.check()
+        self._forwarder.traces.check()
         self._inquiries.check()
         self.pulls.check()
         self._losses.check(self.version)
@@ -383,7 +353,7 @@ class Router:
             self.links.shut(link.id, reason, ReasonCode.OTHER)
         elif isinstance(frame, frames.Pong):
             self.links.accept_pong(link, frame)
-            self._sent.confirm(link.session, frame.number)
+            self._forwarder.sent.confirm(link.session, frame.number)
         else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
 
@@ -415,14 +385,10 @@ class Router:
         for records in self._floodings.values():
             records.request_missing()
         if self.versions.is_due:
-            self._adopt()
+            self.versions.adopt()
         self.announcements.finish_turn()
         self.durable.flush()
         return self._context.outbox.take()
 
-    def _adopt(self) -> None:
-        """Adopt the newest topology."""
+    def _adopted(self) -> None:
         self._is_due = True
-        self.announcements.adopt_version()
-        self._forwarder.adopted()
-        self.durable.publications.adopted()

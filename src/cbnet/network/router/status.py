@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
 from cbnet.network.linkstate.tree_view import TreeLink
 from cbnet.network.protocol.fields import MAX_COUNTERS, MAX_PEERS, MAX_STATUS_INTERFACES, MAX_TREES
@@ -20,10 +21,8 @@ from collections.abc import Iterable
 
 from cbnet.language.syntax.byte_form import filters_digest
 from cbnet.network.announce.subscriptions import OWN_SOURCES
-from cbnet.network.forwarding.forwarding_table import Fib
 from cbnet.network.link.context import RouterContext
 from cbnet.network.linkstate.tree_view import TreeView
-from cbnet.network.linkstate.versions import Versions
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
 from cbnet.network.protocol.frames import FilterPage, FilterRequest, InterfaceTable, TableRequest, TableSummary
 
@@ -118,10 +117,10 @@ _MAX_PAGE_BYTES = 1 << 18
 class TableReport:
     """The tables of one router."""
 
-    def __init__(self, context: RouterContext, versions: Versions, fib: Fib, offer_fib: Fib) -> None:
-        self._context = context
-        self._versions = versions
-        self._fibs = fib, offer_fib
+    def __init__(self, core: RouterCore) -> None:
+        self._context = core.context
+        self._versions = core.versions
+        self._fibs = core.fib, core.offer_fib
 
     def answer(self, request: TableRequest | FilterRequest) -> TableSummary | FilterPage:
         """Return the answer to a request."""

@@ -38,7 +38,9 @@ class Topology:
         """Install records and adopt them; return whether the links have changed."""
         for record in all_records:
             self.database.install(record, 0.0)
-        return self.versions.adopt()
+        before = self.newest
+        self.versions.adopt()
+        return self.newest is not before
 
     @property
     def newest(self):
