@@ -104,6 +104,8 @@ def cbnet(monkeypatch, capsys):
     """Run a command in this process, as the shell would."""
     from cbnet.cli.app import main
 
+    monkeypatch.delenv("COLUMNS", raising=False)  # test processes may have it, and would fold tables
+
     def run(*arguments: str, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "argv", ["cbnet", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
