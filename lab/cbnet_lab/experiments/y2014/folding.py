@@ -85,7 +85,7 @@ def _draw_tags(rng: random.Random, max_tags: int) -> list[str]:
 
 def _entries(graph: Any, parameters: FoldingParameters, context: ExperimentContext) -> Iterator[Row]:
     """Yield the entries of the most central router of the first tree, for each number of trees."""
-    from cbnet.pipeline.population.population import population
+    from cbnet.pipeline.population.user_election import population
     from cbnet.pipeline.tables.fib import folded_tables, node_predicates
     from cbnet.pipeline.tables.router_interfaces import most_central_routers
 

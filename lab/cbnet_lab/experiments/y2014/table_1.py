@@ -82,7 +82,7 @@ def _counted(
     context: ExperimentContext, graph: Graph, tree: Tree, router: int, models: Any, clusters: int, *, is_last: bool
 ) -> tuple[list[Row], list[Row]]:
     """Return a row per interface and one for all; for the last population also the bytes of the tables."""
-    from cbnet.pipeline.population.population import population
+    from cbnet.pipeline.population.user_election import population
     from cbnet.pipeline.tables.fib import forwarding_tables, node_predicates
     from cbnet.pipeline.tables.table_1 import node_loads, table1
     from cbnet.pipeline.tables.tree_counts import distinct_counts
@@ -144,7 +144,7 @@ def _interfaces(trees: list[Row]) -> Metrics:
 
 def _load(row: Row) -> Metrics:
     """Return the load that follows from the text; ours is scaled to the paper's by design."""
-    from cbnet.pipeline.population.population import APPLICATIONS
+    from cbnet.pipeline.population.user_election import APPLICATIONS
 
     text = users.PAPER_CLUSTERS * sum(app.share * app.descriptors for app in APPLICATIONS)
     loads = [

@@ -63,7 +63,7 @@ def _relations(path: Path) -> Row:
 def _elected(clusters: int, seed: int) -> list[Row]:
     """Return the share of clusters with descriptors of each application."""
     from cbnet.pipeline.population.application_models import default_models
-    from cbnet.pipeline.population.population import APPLICATIONS, cluster_sets
+    from cbnet.pipeline.population.user_election import APPLICATIONS, cluster_sets
 
     model = default_models(["social"])["social"]
     counts = dict.fromkeys((app.name for app in APPLICATIONS), 0)

@@ -19,7 +19,7 @@ from cbnet_lab.experiments.experiment import ExperimentContext
 
 if TYPE_CHECKING:
     from cbnet.pipeline.derive.derivation import Derivation
-    from cbnet.pipeline.population.population import Application
+    from cbnet.pipeline.population.user_election import Application
     from cbnet.pipeline.population.user_model import UserModel
 
 PAPER_CLUSTERS = 2_500_000
@@ -86,7 +86,7 @@ def models(context: ExperimentContext) -> dict[str, UserModel]:
 
 def applications() -> Sequence[Application]:
     """Return the applications, with the Web descriptors per cluster that give the paper's total."""
-    from cbnet.pipeline.population.population import APPLICATIONS
+    from cbnet.pipeline.population.user_election import APPLICATIONS
 
     web, *others = APPLICATIONS
     rest = sum(app.share * app.descriptors for app in others)

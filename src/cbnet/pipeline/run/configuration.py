@@ -17,7 +17,7 @@ from cbnet.files import TomlDocument
 from cbnet.pipeline.derive.cleaning import Cleaning
 from cbnet.pipeline.derive.topics import TopicModel
 from cbnet.pipeline.ingest.source import Source
-from cbnet.pipeline.population import population
+from cbnet.pipeline.population import user_election
 from cbnet.pipeline.spark.filesystem import scheme_of
 from cbnet.pipeline.tables.router_interfaces import MASK_TREES, MAX_TREES
 from cbnet.topology.generators import GENERATORS
@@ -83,11 +83,11 @@ class ApplicationConfig(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def role(self) -> str:
         """The role of its descriptors: subscription or offer."""
-        return next(app.role for app in population.APPLICATIONS if app.name == self.kind)
+        return next(app.role for app in user_election.APPLICATIONS if app.name == self.kind)
 
-    def application(self, name: str) -> population.Application:
+    def application(self, name: str) -> user_election.Application:
         """Return the application of the population."""
-        return population.Application(name, self.role, self.share, self.descriptors, self.users)
+        return user_election.Application(name, self.role, self.share, self.descriptors, self.users)
 
 
 class FitConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,7 +192,7 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
     "tables": TablesConfig,
     "live": LiveConfig,
 }
-_PAPERS = {app.name: app for app in population.APPLICATIONS}
+_PAPERS = {app.name: app for app in user_election.APPLICATIONS}
 
 
 class _Top(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cbnet.pipeline.population.application_models import models_of_apps, user_trace
 from cbnet.pipeline.population.law_fit import compare
-from cbnet.pipeline.population.population import population
+from cbnet.pipeline.population.user_election import population
 from cbnet.pipeline.population.user_model import UserModel, model_table, models_of_table
 from cbnet.pipeline.population.user_trace import UserTrace
 from cbnet.pipeline.run.configuration import Config

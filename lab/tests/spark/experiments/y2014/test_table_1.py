@@ -2,7 +2,7 @@ from collections import defaultdict
 
 import pytest
 
-from cbnet.pipeline.population.population import population
+from cbnet.pipeline.population.user_election import population
 from cbnet.topology import shortest_path_tree, topology
 from cbnet_lab.experiments.experiment import ExperimentContext
 from cbnet_lab.experiments.y2014 import users as users_2014

@@ -7,7 +7,7 @@ from support.crowds import minimal
 
 from cbnet.errors import InputError
 from cbnet.pipeline.population.application_models import default_models
-from cbnet.pipeline.population.population import APPLICATIONS, Application, cluster_sets, population
+from cbnet.pipeline.population.user_election import APPLICATIONS, Application, cluster_sets, population
 
 SMALL = (
     Application("web", "subscription", 0.5, 6.5, 1000),

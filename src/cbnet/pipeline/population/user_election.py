@@ -1,4 +1,4 @@
-"""The population: descriptors of the users of every node [2014 §4.2.2].
+"""Election of the users of every node: the population and its descriptors [2014 §4.2.2].
 
 Users are clusters of 1000, each at an AS (see `users_per_as`). A cluster uses each application with the probability of
 that application, and then elects one of its users, whose descriptors it has:
