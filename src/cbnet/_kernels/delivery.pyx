@@ -7,7 +7,7 @@ Only plain frames are read (`frame_message`): their bytes are checked here, so d
 frame is left to Python, which handles it, or reports the error.
 
 A message is delivered to a subscription once: another router, or one before its restart, may deliver it again. Those of
-a source and its incarnation are known by their numbers (`packet_window`). A message for very many subscriptions comes in several
+a source and its incarnation are known by their numbers (`duplicate_detector`). A message for very many subscriptions comes in several
 frames, one after another.
 """
 
@@ -24,7 +24,7 @@ from cbnet._kernels.frame_codes cimport (
 )
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message, read_number, read_text
 from cbnet._kernels.frame_writer cimport frame_length
-from cbnet._kernels.packet_window cimport PacketWindows
+from cbnet._kernels.duplicate_detector cimport DuplicateDetector
 
 from typing import Any
 
@@ -115,7 +115,7 @@ cdef inline int _reserve(IdList *list, size_t room) except -1:
 cdef class DeliveryReader:
     """The deliveries to one client."""
 
-    cdef PacketWindows windows
+    cdef DuplicateDetector duplicates
     cdef FrameMessage message
     cdef IdList subscriptions   # of the present frame
     cdef str source             # of the last message
@@ -124,7 +124,7 @@ cdef class DeliveryReader:
 
     def __cinit__(self):
         open_message(&self.message)
-        self.windows = PacketWindows()
+        self.duplicates = DuplicateDetector()
 
     def __dealloc__(self):
         close_message(&self.message)
@@ -133,7 +133,7 @@ cdef class DeliveryReader:
 
     def highest(self):
         """Return the highest number of the messages of each source and its incarnation."""
-        return self.windows.highest()
+        return self.duplicates.highest()
 
     def add(self, list subscriptions not None, Delivery delivery not None):
         """Add a delivery to some subscriptions; return it, in a list, for each of them that has not received it."""
@@ -242,7 +242,7 @@ cdef class DeliveryReader:
 
     cdef int _accept(self, const Header *header) except -1:
         """Keep of the subscriptions of a frame those that have not received its message."""
-        cdef bint is_new = self.windows.is_new_packet(
+        cdef bint is_new = self.duplicates.is_new_packet(
             header.source, header.length, header.incarnation, 0, <int64_t> header.number
         )
         if not self._is_last_source(header) or header.incarnation != self.incarnation or header.number != self.number:

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cbnet._kernels.frame_message cimport FrameMessage
 from cbnet._kernels.frame_matching cimport LiveMatcher
-from cbnet._kernels.packet_window cimport PacketWindows
+from cbnet._kernels.duplicate_detector cimport DuplicateDetector
 from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
 from cbnet._kernels.plain_frame cimport PacketHead, PlainFrame
 from cbnet._kernels.route_table cimport FastLink, LinkPlaces, Route, RouteTable
@@ -22,7 +22,7 @@ cdef enum:  # events that are counted
     COUNTS
 
 cdef class FastPath:
-    cdef readonly PacketWindows windows
+    cdef readonly DuplicateDetector duplicates
     cdef readonly LinkPlaces links
     cdef readonly SlotTable slots
     cdef readonly RouteTable routes

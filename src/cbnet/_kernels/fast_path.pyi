@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
+from cbnet._kernels.duplicate_detector import DuplicateDetector
 from cbnet._kernels.frame_matching import LiveMatcher
-from cbnet._kernels.packet_window import PacketWindows
 from cbnet._kernels.route_table import LinkPlaces, RouteTable
 from cbnet._kernels.slot_table import SlotTable
 
@@ -12,7 +12,7 @@ LATE: int
 class FastPath:
     number: int
     has_full_batch: bool
-    windows: PacketWindows
+    duplicates: DuplicateDetector
     links: LinkPlaces
     slots: SlotTable
     routes: RouteTable

@@ -66,7 +66,7 @@ cdef class FastPath:
         self.links = LinkPlaces()
         self.slots = SlotTable(holder_of, self.links.places)
         self.routes = RouteTable(branches_of, self.links.places)
-        self.windows = PacketWindows()
+        self.duplicates = DuplicateDetector()
 
     def __dealloc__(self):
         cdef int i
@@ -214,7 +214,7 @@ cdef class FastPath:
         head.source, head.source_length = <const uint8_t *> PyBytes_AS_STRING(self.source), PyBytes_GET_SIZE(self.source)
         head.identity = identity
         head.identity_length = put_number(put_number(identity, self.incarnation), self.number) - identity
-        self.windows.is_new_packet(
+        self.duplicates.is_new_packet(
             PyBytes_AS_STRING(self.name), PyBytes_GET_SIZE(self.name), self.incarnation, head.tree, <int64_t> self.number
         )
         self._deliver(head)
@@ -231,7 +231,7 @@ cdef class FastPath:
         if route == NULL or not self._gather(number) or not self._is_sendable(route):
             return 0
         self.counts[RECEIVED_COUNT] += 1
-        if self.windows.is_new_packet(
+        if self.duplicates.is_new_packet(
             frame.origin, frame.origin_length, frame.incarnation, head.tree, <int64_t> frame.number
         ):
             self._deliver(head)

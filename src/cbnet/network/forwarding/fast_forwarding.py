@@ -15,7 +15,7 @@ from zlib import crc32
 
 from cbnet._kernels.fast_path import FastPath
 from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.forwarding.sent_packets import SentPackets
+from cbnet.network.forwarding.unconfirmed_packets import UnconfirmedPackets
 from cbnet.network.link.context import Action
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.link.link import Link
@@ -42,13 +42,13 @@ class Progress(NamedTuple):
 class FastForwarding:
     """The fast path of one router, kept consistent with its tables."""
 
-    def __init__(self, core: RouterCore, sent: SentPackets) -> None:
+    def __init__(self, core: RouterCore, unconfirmed: UnconfirmedPackets) -> None:
         self._context = context = core.context
         self._links = core.links
         self._versions = core.versions
         self._fib = fib = core.fib
         self._generation = fib.generation  # of the routes that the kernel knows
-        self._sent = sent
+        self._unconfirmed = unconfirmed
         self.path = FastPath(
             context.name,
             context.incarnation,
@@ -67,7 +67,9 @@ class FastForwarding:
         """Start handling the messages of a link whose peer is known."""
         assert link.hello is not None
         if link.is_router:
-            self.path.links.admit_router(link.id, MAX_ROUTER_FRAME_BYTES, self._sent.batch(link.session, link.id))
+            self.path.links.admit_router(
+                link.id, MAX_ROUTER_FRAME_BYTES, self._unconfirmed.batch(link.session, link.id)
+            )
         else:
             is_by_client = self._context.settings.commit == "publisher"
             tree = crc32(link.hello.name.encode()) % self._context.settings.tree_count if is_by_client else -1
@@ -79,7 +81,7 @@ class FastForwarding:
         stopped, outcome = self.path.run(link, data, start, end, TIME_SLICE_NS, most)
         if self.path.has_full_batch:
             self.path.has_full_batch = False
-            self._sent.ping_full()
+            self._unconfirmed.ping_full()
         return Progress(stopped, outcome, self.path.links.take_touched(), self._context.outbox.take())
 
     def _link_closed(self, link: Link) -> None:

@@ -22,13 +22,13 @@ from cbnet.network.forwarding.fast_forwarding import FastForwarding
 from cbnet.network.forwarding.forwarding_table import Matches, TreeInterface
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.forwarding.search_credit import UNDECIDED
-from cbnet.network.forwarding.sent_packets import SentPackets
 from cbnet.network.forwarding.traces import (
     Traces,
     TraceStep,
     hypothetical_predicate,
     wants_hypothetically,
 )
+from cbnet.network.forwarding.unconfirmed_packets import UnconfirmedPackets
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.linkstate.tree_view import TreeView
 from cbnet.network.protocol.content import Content
@@ -76,8 +76,8 @@ class Forwarder:
         self._fib = core.fib
         self._unicast = core.unicast
         self.traces = Traces(core)
-        self.sent = SentPackets(core.links)
-        self.fast = FastForwarding(core, self.sent)
+        self.unconfirmed = UnconfirmedPackets(core.links)
+        self.fast = FastForwarding(core, self.unconfirmed)
         self._path = self.fast.path
         self._store, self._lose = store, lose
         self._retried: dict[tuple[str, int, int], None] = {}
@@ -159,7 +159,7 @@ class Forwarder:
 
     def _adopted(self) -> None:
         """Commit again the unconfirmed packets that were sent over links that the newest version lacks."""
-        lost = self.sent.take_lost(self._versions.newest.own_sessions)
+        lost = self.unconfirmed.take_lost(self._versions.newest.own_sessions)
         behind = self._versions.sides() if lost else {}
         for packet in lost:
             lacking = behind.get(packet.side)
@@ -201,7 +201,7 @@ class Forwarder:
     def _is_new(self, packet: Packet) -> bool:
         # A durable publisher may resend a message through another router.
         source = "" if packet.durable is not None else packet.origin or packet.source
-        return self._path.windows.is_new(source, packet.incarnation, packet.tree, packet.number)
+        return self._path.duplicates.is_new(source, packet.incarnation, packet.tree, packet.number)
 
     def _deliver(self, packet: Packet, matches: Matches) -> None:
         """Send a message to the clients whose subscriptions match."""
@@ -252,7 +252,7 @@ class Forwarder:
             if branch.link is not None:
                 onward = _packet_to(branch, packet)
                 self._context.outbox.send(branch.link, onward)
-                self.sent.add(branch.to.session, branch.link, onward)
+                self.unconfirmed.add(branch.to.session, branch.link, onward)
                 sent.append(branch)
         self._context.counters[Event.PACKETS_SENT] += len(sent)
         if len(sent) == len(wanted):

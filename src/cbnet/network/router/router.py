@@ -300,7 +300,7 @@ class Router:
         """Do periodic work."""
         self._context.clock.advance(now)
         self.links.check_liveness()
-        self._forwarder.sent.ping()
+        self._forwarder.unconfirmed.ping()
         for records in self._floodings.values():
             records.check()
         self._forwarder.traces.check()
@@ -353,7 +353,7 @@ class Router:
             self.links.shut(link.id, reason, ReasonCode.OTHER)
         elif isinstance(frame, frames.Pong):
             self.links.accept_pong(link, frame)
-            self._forwarder.sent.confirm(link.session, frame.number)
+            self._forwarder.unconfirmed.confirm(link.session, frame.number)
         else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
 

@@ -3,7 +3,7 @@
 import pytest
 from support.memory_networks import Alone, Lab, links_of, sent
 
-from cbnet.network.forwarding import sent_packets
+from cbnet.network.forwarding import unconfirmed_packets
 from cbnet.network.protocol.frames import LinkField, Packet, Ping, Pong, Publish
 
 RING = "a-b b-c c-d d-e e-a"
@@ -107,14 +107,14 @@ def test_neighbours_are_asked_for_a_confirmation_until_they_give_it():
 
 
 def test_many_bytes_are_confirmed_at_once(monkeypatch):
-    monkeypatch.setattr(sent_packets, "_BATCH_SIZE", 10_000)
+    monkeypatch.setattr(unconfirmed_packets, "_BATCH_SIZE", 10_000)
     alone = triangle()
     assert links_of(publish(alone, 1, b"p" * 5_000), Ping) == []
     assert links_of(publish(alone, 2, b"p" * 5_000), Ping) == [1, 2, 3]
 
 
 def test_of_too_many_unconfirmed_packets_the_oldest_are_forgotten(monkeypatch):
-    monkeypatch.setattr(sent_packets, "_BATCH_SIZE", 1)
+    monkeypatch.setattr(unconfirmed_packets, "_BATCH_SIZE", 1)
     alone = triangle()
     for number in range(1, 101):
         publish(alone, number)

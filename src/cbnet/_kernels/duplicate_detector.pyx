@@ -68,7 +68,7 @@ cdef bint _record(Window *window, int64_t number) noexcept nogil:
     return True
 
 
-cdef class PacketWindows:
+cdef class DuplicateDetector:
     """The packets that were seen."""
 
     def __cinit__(self, uint32_t max_sources=20_000):

@@ -32,7 +32,7 @@ class _Session:
     pinged: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=_MAX_BATCHES))
 
 
-class SentPackets:
+class UnconfirmedPackets:
     """The packets that neighbours have not confirmed, by session."""
 
     def __init__(self, links: LinkTable) -> None:

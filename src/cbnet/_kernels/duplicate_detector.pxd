@@ -1,4 +1,4 @@
-"""Windows of packet numbers, for other kernels."""
+"""Detection of duplicate packets, for other kernels."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -15,7 +15,7 @@ cdef struct Window:             # of one source, incarnation and tree; the name 
     Window *newer               # in the order of use
     Window *older
 
-cdef class PacketWindows:
+cdef class DuplicateDetector:
     cdef Window **buckets
     cdef Window *newest
     cdef Window *oldest
