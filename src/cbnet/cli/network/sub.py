@@ -96,7 +96,7 @@ def sub(
     Example: cbnet sub 'price < 500 and #upgradeable' --from 1h
     """
     from cbnet.language.dialects import CBNET, parse
-    from cbnet.network.client.subscription_options import history_start
+    from cbnet.network.client.async_subscription import history_start
 
     if initial and (predicate is not None or durable):
         raise InputError("--initial has no predicate of its own, and cannot be durable")

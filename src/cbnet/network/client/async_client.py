@@ -18,13 +18,19 @@ from msgspec.structs import replace
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
-from cbnet.network.client.async_subscription import QUEUE, AsyncSubscription, WhenFull
+from cbnet.network.client.async_subscription import (
+    QUEUE,
+    AsyncSubscription,
+    Since,
+    WhenFull,
+    durable_options,
+    history_start,
+)
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_inbox import ClientInbox, Traced
 from cbnet.network.client.client_link import TIMEOUT, Dial, client_hello
 from cbnet.network.client.durable_publishing import DurablePublisher, Receipt, new_publisher
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
-from cbnet.network.client.subscription_options import Since, durable_options, history_start
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses

@@ -6,7 +6,7 @@ import pytest
 
 from cbnet.errors import InputError
 from cbnet.network import DurableLimits
-from cbnet.network.client.subscription_options import DurableOptions, durable_options, history_start
+from cbnet.network.client.async_subscription import DurableOptions, durable_options, history_start
 from cbnet.network.protocol.durable_frames import HistoryStart
 
 
