@@ -13,12 +13,12 @@ from support.router_processes import router_processes
 from support.waiting import wait_until
 
 from cbnet import connect
-from cbnet.files import toml
 from cbnet.network import Tls
 from cbnet.network.errors import NetworkError, NotTrusted, Refused
 from cbnet.network.security.record_signatures import new_key_pair, public_key_line
 from cbnet.network.security.tokens import new_token
 from cbnet.network.service.process_network import free_ports
+from cbnet.toml_files import toml
 
 OPERATOR, TICKER = new_token("operator"), new_token("ticker")
 RIGHTS = 'publish = "true"\nsubscribe = "true"\n'

@@ -1,7 +1,8 @@
 import pytest
 
 from cbnet.errors import InputError, TableFileError
-from cbnet.files import check_keys, parse_toml, read_text, toml, toml_key, unreadable, unwritable
+from cbnet.files import read_text, unreadable, unwritable
+from cbnet.toml_files import check_keys, parse_toml, toml, toml_key
 
 
 def test_text_is_read_without_byte_order_mark(tmp_path):

@@ -24,7 +24,7 @@ import typer
 
 from cbnet.cli.console import print_error
 from cbnet.errors import InputError
-from cbnet.files import read_toml, toml, toml_key
+from cbnet.toml_files import read_toml, toml, toml_key
 
 if TYPE_CHECKING:
     from cbnet.network import Address, Client, Tls

@@ -24,8 +24,9 @@ def keypair(
     Example: cbnet keypair a
     """
     from cbnet.errors import InputError
-    from cbnet.files import toml, unwritable
+    from cbnet.files import unwritable
     from cbnet.network.security.record_signatures import PUBLIC_KEYS, new_key_pair, public_key_line
+    from cbnet.toml_files import toml
 
     new, path = new_key_pair(name), output or Path(f"{name}.key")
     try:

@@ -18,8 +18,8 @@ def token(
 
     Example: cbnet token ticker
     """
-    from cbnet.files import toml, toml_key
     from cbnet.network.security.tokens import new_token
+    from cbnet.toml_files import toml, toml_key
 
     new = new_token(name)
     if json:

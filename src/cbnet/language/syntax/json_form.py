@@ -19,13 +19,13 @@ import re
 from typing import Any
 
 from cbnet.errors import InputError, MessageFormatError
-from cbnet.files import TextPositions
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.message import SHOWN_PATH, Message, check_depth
 from cbnet.language.predicate import DEFAULT_LIMITS, Limits, Predicate, validate_limits
 from cbnet.language.syntax.parser import parse_condition
 from cbnet.language.values import RESERVED_NAME, validate_name, validate_tags, validate_value
+from cbnet.text_positions import TextPositions
 
 _TAG = "#"
 _SCALARS = 'write a "string", a number as in 0.5, true, false or null'

@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from cbnet.errors import FileError, InputError, PatternError, PredicateSyntaxError
-from cbnet.files import Keys, TextPositions, parse_toml, read_text
+from cbnet.files import read_text
 from cbnet.language.dialects import CBNET, check_dialect, parse
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.json_form import json_positions, read_json
 from cbnet.matching.rule import Rule, RuleName, checked_name
+from cbnet.text_positions import Keys, TextPositions
+from cbnet.toml_files import parse_toml
 
 _EXAMPLE = 'write {"name": "a", "when": "x = 1"}'
 _JSON_DIALECTS = ("eventbridge", "cloudevents")

@@ -9,7 +9,6 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from cbnet.errors import InputError
-from cbnet.files import check_keys
 from cbnet.language.dialects import CBNET, parse
 from cbnet.language.message import Message
 from cbnet.language.syntax.byte_form import predicate_to_bytes
@@ -17,6 +16,7 @@ from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import object_from_json
 from cbnet.network.http.problems import Problem
 from cbnet.network.protocol.fields import MAX_INT, PREDICATE_LIMITS
+from cbnet.toml_files import check_keys
 
 MAX_BODY: Final = 1 << 20  # bytes; for JSON Lines, of one line
 MAX_OBJECT_VALUES: Final = 1 << 14  # of an object with options: a message, or a predicate written as an object

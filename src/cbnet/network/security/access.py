@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.files import Keys, TomlDocument, check_keys
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import Hello
@@ -32,6 +31,8 @@ from cbnet.network.security.record_signatures import NO_SIGNATURES, RecordSignat
 from cbnet.network.security.rights import ALL_RIGHTS, RIGHTS, Denied, Rights, read_rights
 from cbnet.network.security.tls import Tls, TlsContexts, router_contexts
 from cbnet.network.security.tokens import parse_token_hash, token_matches, token_owner
+from cbnet.text_positions import Keys
+from cbnet.toml_files import TomlDocument, check_keys
 
 SECURITY: Final[dict[str, Any]] = {  # keys of a configuration, with their defaults
     "certificate": "", "key": "", "authority": "", "client_certificates": False, "routers": None, "clients": None,

@@ -28,9 +28,11 @@ import msgspec
 from msgspec.structs import replace
 
 from cbnet.errors import InputError
-from cbnet.files import Keys, TomlDocument, read_bytes, toml, toml_key
+from cbnet.files import read_bytes
 from cbnet.network.protocol.fields import check_name
 from cbnet.network.protocol.frames import HomeRecord, LinkRecord, Record
+from cbnet.text_positions import Keys
+from cbnet.toml_files import TomlDocument, toml, toml_key
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

@@ -39,7 +39,6 @@ from typing import Any, Final
 
 from cbnet._kernels.frame_matching import RightMatcher
 from cbnet.errors import InputError
-from cbnet.files import check_keys
 from cbnet.language.condition import Presence
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
@@ -51,6 +50,7 @@ from cbnet.language.values import RESERVED_NAME, Value, format_name, format_valu
 from cbnet.matching import Table
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
+from cbnet.toml_files import check_keys
 
 RIGHTS_LIMITS: Final = Limits(length=4_096, filters=16, constraints=64)  # of one right
 _MAX_COMPARED = 1_000  # filters of a predicate: as many as a subscription may have

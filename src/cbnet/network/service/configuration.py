@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cbnet.errors import InputError
-from cbnet.files import Keys, TomlDocument, check_keys, toml, toml_key
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, Address, parse_address
 from cbnet.network.security.access import (
@@ -33,6 +32,8 @@ from cbnet.network.security.access import (
     read_policy,
 )
 from cbnet.network.security.record_signatures import PUBLIC_KEYS, read_public_keys
+from cbnet.text_positions import Keys
+from cbnet.toml_files import TomlDocument, check_keys, toml, toml_key
 
 PREFIX = "CBNET_"
 LOG_FORMATS: Final = ("text", "json")

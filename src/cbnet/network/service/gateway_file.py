@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from cbnet.errors import InputError
-from cbnet.files import Keys, TomlDocument
 from cbnet.network.service.configuration import Configuration, configured_from, file_values
 from cbnet.routing.schemes.domains import summary
+from cbnet.text_positions import Keys
+from cbnet.toml_files import TomlDocument
 
 _DOMAIN_KEYS = ("listen", "network", "neighbours", "weights", "http")  # allowed only in a domain
 _PROCESS_KEYS = ("log", "log_level", "drain", "audit")  # allowed only before the domains

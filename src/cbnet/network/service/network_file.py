@@ -38,8 +38,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from cbnet.errors import InputError
-from cbnet.files import TomlDocument
 from cbnet.network.service.process_network import InitialFiles
+from cbnet.toml_files import TomlDocument
 from cbnet.topology import Graph, topology
 from cbnet.topology.generators import GENERATORS
 

@@ -13,13 +13,13 @@ from typing import Any, Literal
 import msgspec
 
 from cbnet.errors import InputError
-from cbnet.files import TomlDocument
 from cbnet.pipeline.derive.cleaning import Cleaning
 from cbnet.pipeline.derive.topics import TopicModel
 from cbnet.pipeline.ingest.source import Source
 from cbnet.pipeline.population import user_election
 from cbnet.pipeline.spark.filesystem import scheme_of
 from cbnet.pipeline.tables.router_interfaces import MASK_TREES, MAX_TREES
+from cbnet.toml_files import TomlDocument
 from cbnet.topology.generators import GENERATORS
 from cbnet.topology.shortest_paths import Ties
 
