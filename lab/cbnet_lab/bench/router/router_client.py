@@ -167,13 +167,16 @@ class RouterClient:
         return next(answer for answer in self._answers(frames) if isinstance(answer, kind))
 
     def _answers(self, frames: Iterable[Frame]) -> Iterator[Frame]:
-        """Send frames; yield the router's frames for as long as the caller asks for more."""
+        """Send frames; yield the router's frames for as long as the caller asks for more. Answer its pings."""
         data = self.link.ask(b"".join(map(encode, frames)))
         while True:
             for frame in self.reader.feed(data):
                 if isinstance(frame, Close):
                     raise CbnetError(f"the router closed a connection: {frame.reason}")
-                yield frame
+                if isinstance(frame, Ping):
+                    self.send(Pong(frame.number))
+                else:
+                    yield frame
             data = self.link.receive()
 
     def received(self) -> Iterator[Frame]:
