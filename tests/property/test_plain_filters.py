@@ -1,6 +1,7 @@
 """Laws of plain filters: the kernel reads from bytes what Python computes from objects."""
 
 import random
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -13,7 +14,9 @@ from cbnet._kernels.cover_index import CoverRows
 from cbnet._kernels.plain_filter import plain_tests
 from cbnet.errors import InputError
 from cbnet.language import Constraint, Filter, Op
+from cbnet.language.relations import cover_index
 from cbnet.language.relations.cover_index import CoverIndex
+from cbnet.language.relations.ranges import AttributeRange
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching.storage.filter_encoding import encode_filter
 
@@ -48,12 +51,18 @@ def test_the_tests_of_a_plain_filter_are_those_of_the_decoded_one(encoded):
         }
 
 
+def range_in_python(op, _kind, value):
+    constraint = Constraint("", op, value)
+    return cover_index._cover_range(AttributeRange([constraint]), [constraint])
+
+
 @given(encoded_filters)
 def test_the_ranges_of_a_plain_filter_are_those_of_the_decoded_one(encoded):
     rows = CoverRows()
     if rows.add_plain(0, encoded):
         expected = CoverIndex([encoded])
-        expected.analyse(0)
+        with patch.object(cover_index, "_range_of", range_in_python):
+            expected.analyse(0)
         assert rows.describe(0) == expected.describe(0)
 
 

@@ -19,7 +19,7 @@ from cpython.mem cimport PyMem_RawFree
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint32_t, uint64_t
 
-from cbnet._kernels.cover_range cimport NO, POSSIBLY, YES, CoverRange, Range, contains, mixed, plain_range
+from cbnet._kernels.cover_range cimport NO, POSSIBLY, YES, CoverRange, Range, contains, is_outside, mixed, plain_range
 from cbnet._kernels.cover_signatures cimport Posting, Signature, Signatures, resized, symbol_count
 from cbnet._kernels.plain_filter cimport PlainFilter, read_filter, shared_text
 
@@ -296,15 +296,20 @@ cdef class CoverRows:
 
     cdef bint _visit_narrow(self, const Signature *wide, uint32_t number) except -1:
         """Add the rows of a signature that the sought one covers; return False if too many were visited."""
+        cdef const Range *w = self._rows[self._sought].ranges
         cdef uint32_t row = self._signatures.items[number].first
+        cdef uint32_t first = 0
         if not self._left:
             return False
         self._left -= 1
         if not row or not self._signatures.align(wide, &self._signatures.items[number]):
             return True
+        if wide.attributes:
+            first = self._signatures.aligned[0]
         while row:
             if row - 1 != self._sought:
-                self._file(row - 1, self._compare(self._sought, row - 1))
+                if not wide.attributes or not is_outside(w, &self._rows[row - 1].ranges[first]):
+                    self._file(row - 1, self._compare(self._sought, row - 1))
                 if not self._left:
                     return False
                 self._left -= 1
@@ -322,10 +327,12 @@ cdef class CoverRows:
         """Return whether a row covers another; their signatures have been aligned."""
         cdef const Range *w = self._rows[wide].ranges
         cdef const Range *n = self._rows[narrow].ranges
+        cdef const Range *narrower
         cdef uint32_t i
         cdef int found, answer = YES
         for i in range(self._rows[wide].count):
-            found = contains(&w[i], &n[self._signatures.aligned[i]])
+            narrower = &n[self._signatures.aligned[i]]
+            found = NO if is_outside(&w[i], narrower) else contains(&w[i], narrower)
             if found == NO:
                 return NO
             if found == POSSIBLY:

@@ -2,16 +2,19 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_XINCREF
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, nextafter
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 from cbnet._kernels.byte_strings cimport find_bytes
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING
-from cbnet._kernels.plain_filter cimport PlainConstraint, constant_of
-from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUFFIX
+from cbnet._kernels.plain_filter cimport PlainConstraint, constant_of, is_plain_constraint
+from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
 
 cdef enum:
     MAX_MEMBERS = 1 << 17  # of a finite set; a filter has at most 64 KiB
@@ -162,7 +165,8 @@ cdef bint plain_range(const PlainConstraint *constraint, Range *range, uint64_t 
         range.members = <uint64_t> 1 << (hashed & 63)
         value[0] = hashed if hashed else 1
     elif constraint.op == OP_NE:
-        range.flags |= EXCLUDED | ONE_EXCLUDED
+        range.flags |= EXCLUDED | ONE_EXCLUDED | WHOLE
+        range.members = <uint64_t> 1 << (<uint64_t> hash((<int> range.kind, constant_of(constraint))) & 63)
         if range.kind == NUMBER:
             range.needed = _number_key(constraint.constant.high)
     if range.kind == BOOL:
@@ -181,6 +185,28 @@ cdef bint plain_range(const PlainConstraint *constraint, Range *range, uint64_t 
         _set_text(range, text, (<tuple> text)[0], (<tuple> text)[1])
     Py_XINCREF(range.text)
     return True
+
+
+def range_of(uint8_t op, uint8_t kind, value):
+    """Return the range of a constraint on values of one type; None if Python must compute it."""
+    cdef PlainConstraint constraint
+    cdef CoverRange found = CoverRange.__new__(CoverRange)
+    cdef Py_ssize_t length
+    if op > OP_SUBSTRING:
+        return None
+    constraint.name.length, constraint.op, constraint.constant.kind = 0, op, kind
+    constraint.is_int = isinstance(value, int)
+    if kind == STRING:
+        constraint.constant.text = PyUnicode_AsUTF8AndSize(value, &length)
+        constraint.constant.length = <uint32_t> length
+    elif kind <= NUMBER:
+        constraint.constant.high = value
+    if not is_plain_constraint(&constraint) or not plain_range(&constraint, &found.range, &found.value):
+        return None
+    if found.range.text != NULL:
+        found._text = <object> found.range.text
+        Py_XDECREF(found.range.text)
+    return found
 
 
 cdef bint _is_thin(bytes low, object high) except -1:

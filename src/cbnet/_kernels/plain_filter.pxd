@@ -41,6 +41,7 @@ cdef struct PlainFilter:
     uint32_t count
     uint32_t tag_count
 
+cdef bint is_plain_constraint(const PlainConstraint *constraint) noexcept
 cdef bint read_filter(bytes encoded, PlainFilter *filter) noexcept
 cdef object constant_of(const PlainConstraint *constraint)
 cdef str shared_text(const PlainText *text)

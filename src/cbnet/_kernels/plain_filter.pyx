@@ -21,16 +21,15 @@ cdef enum:
 cdef double MAX_EXACT = 9007199254740990.0  # 2**53 - 2: neighbours are floats, too
 
 
-cdef bint _takes(PlainConstraint *constraint, uint8_t lead) noexcept:
-    """Return whether a constraint is plain; lead: the first byte of its constant."""
-    cdef Attribute *constant = &constraint.constant
+cdef bint is_plain_constraint(const PlainConstraint *constraint) noexcept:
+    """Return whether a constraint is plain."""
+    cdef const Attribute *constant = &constraint.constant
     if constraint.name.length == 1 and constraint.name.text[0] == b"#":
         return False
     if constant.kind == STRING:
         return constant.length > 0 or constraint.op == OP_EQ
     if constant.kind == BOOL:
         return constraint.op == OP_EQ
-    constraint.is_int = lead != FLOAT64
     if constant.kind != NUMBER or constraint.op > OP_GE or fabs(constant.high) > MAX_EXACT:
         return False
     return constraint.is_int or floor(constant.high) != constant.high
@@ -38,14 +37,13 @@ cdef bint _takes(PlainConstraint *constraint, uint8_t lead) noexcept:
 
 cdef const uint8_t *_read_constraint(const uint8_t *at, const uint8_t *end, PlainConstraint *constraint) noexcept:
     cdef uint64_t characters = 0
-    cdef uint8_t lead
     at = read_text(at, end, &constraint.name.text, &constraint.name.length, &characters)
     if at == NULL or end - at < 2 or at[0] > OP_SUBSTRING:
         return NULL
     constraint.op = at[0]
-    lead = at[1]
+    constraint.is_int = at[1] != FLOAT64
     at = read_scalar(at + 1, end, &constraint.constant, &characters)
-    return at if at != NULL and _takes(constraint, lead) else NULL
+    return at if at != NULL and is_plain_constraint(constraint) else NULL
 
 
 cdef bint read_filter(bytes encoded, PlainFilter *filter) noexcept:

@@ -70,7 +70,7 @@ class Reduction:
         self._index = CoverIndex(self.filters)
         self._is_full = rules == "full"
         self._contradictory: list[int] = []  # rows that no message matches, which only the full rules detect
-        self._by_name: dict[str, list[int]] = defaultdict(list)  # the same, by the names of their attributes
+        self._constraints = _ConstraintIndex()  # of these
 
     def needed_of_first(self, counts: Iterable[int]) -> Iterator[Collection[int]]:
         """Yield the rows of the needed ones among the first `count` filters, for ascending counts.
@@ -97,8 +97,7 @@ class Reduction:
             return True
         if not self._is_full:
             self._contradictory.append(row)
-            for name in {constraint.name for constraint in self.filters[row].constraints}:
-                self._by_name[name].append(row)
+            self._constraints.add(row, self.filters[row].constraints)
         return not self._is_full
 
     def _covered(self, row: int) -> Iterator[int]:
@@ -108,8 +107,8 @@ class Reduction:
             found = self._index.covered(row)
             yield from found if self._is_full else (each for each in found if self._is_covered_singly(wide, each))
         if self._contradictory:
-            candidates = (self._by_name.get(constraint.name, []) for constraint in wide.constraints)
-            for narrow in min(candidates, key=len, default=self._contradictory):
+            constraints = wide.constraints
+            for narrow in self._constraints.implying(constraints) if constraints else self._contradictory:
                 if narrow != row and _covers_singly(wide, self.filters[narrow]):
                     yield narrow
 
@@ -118,6 +117,39 @@ class Reduction:
         constraints = self.filters[narrow].constraints
         is_simple = not self.filters[narrow].conditions and len(constraints) == len({each.name for each in constraints})
         return is_simple or _covers_singly(wide, self.filters[narrow])
+
+
+class _ConstraintIndex:
+    """Rows by their single constraints; one that no value satisfies implies all others on its attribute."""
+
+    def __init__(self) -> None:
+        self._filters: list[Filter] = []  # of one constraint each
+        self._index = CoverIndex(self._filters)
+        self._numbers: dict[Constraint, int] = {}
+        self._rows: dict[int, set[int]] = defaultdict(set)  # by the number of a constraint
+        self._empty: dict[str, set[int]] = defaultdict(set)  # rows with a constraint that no value satisfies
+
+    def add(self, row: int, constraints: Iterable[Constraint]) -> None:
+        """Add a row."""
+        for constraint in constraints:
+            number = self._number(constraint)
+            (self._rows[number] if number in self._index else self._empty[constraint.name]).add(row)
+
+    def implying(self, constraints: Iterable[Constraint]) -> set[int]:
+        """Return the rows of which, for each of some constraints, a single one implies it."""
+        return set.intersection(*map(self._implying, constraints))
+
+    def _implying(self, constraint: Constraint) -> set[int]:
+        number = self._number(constraint)
+        narrower = self._index.covered(number) if number in self._index else ()
+        return self._empty[constraint.name].union(self._rows[number], *(self._rows[each] for each in narrower))
+
+    def _number(self, constraint: Constraint) -> int:
+        number = self._numbers.setdefault(constraint, len(self._filters))
+        if number == len(self._filters):
+            self._filters.append(Filter([constraint]))
+            self._index.add(number)
+        return number
 
 
 def _covers_singly(wide: Filter, narrow: Filter) -> bool:
