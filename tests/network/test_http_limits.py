@@ -80,6 +80,39 @@ def test_links_of_an_account_are_limited(secured):
         assert (answer.status_code, "links" in answer.json()["detail"]) == (403, True)
 
 
+def test_work_for_a_client_is_charged_to_its_account(secured, monkeypatch):
+    wait_until(lambda: not secured.server._connections._all() and not len(secured.router.router.links))
+    turns, payers = secured.router.turns, set()
+    charge = turns.charge
+
+    def recorded(payer, weight, seconds):
+        payers.add(payer)
+        charge(payer, weight, seconds)
+
+    monkeypatch.setattr(turns, "charge", recorded)
+    with secured.client() as stranger:
+        assert stranger.get("/healthz").status_code == 200
+    assert payers == {"host 127.0.0.1"}
+    eu = {"region": "EU"}
+    with secured.client(TOKENS["eu"].token) as client:
+        client.post("/publish", json=eu)
+        payers.clear()
+        client.post("/publish", json=eu)
+        assert payers == {"eu"}
+    headers = {"Authorization": f"Bearer {TOKENS['eu'].token}"}
+    with connect_socket(f"ws://{secured.http}/ws", additional_headers=headers) as client:
+        assert json.loads(client.recv(timeout=60))["op"] == "welcome"
+        payers.clear()
+        client.send(json.dumps({"op": "subscribe", "id": 1, "predicate": 'region = "EU"'}))
+        client.send(json.dumps({"op": "publish", "number": 1, "message": eu}))
+        assert sorted(json.loads(client.recv(timeout=60))["op"] for _ in range(3)) == [
+            "message",
+            "published",
+            "subscribed",
+        ]
+        assert payers == {"eu"}
+
+
 def test_client_is_slowed_down_to_its_rate(secured):
     lines = b"".join(b'{"n": %d}\n' % number for number in range(150))
     with secured.client(TOKENS["slow"].token) as client:

@@ -58,7 +58,8 @@ class EventStreams:
         async with self._links.own(request, bearer_token(request)) as client:
             losses = LossReports(client)
             losses.subscription = subscription = await subscribe(client, predicate, options)
-            await wait_first(write_events(client, subscription, losses, send), disconnected(receive))
+            writing = write_events(client, subscription, losses, send)
+            await wait_first(request.state.connection.share.run(writing), disconnected(receive))
 
 
 class LossReport(NamedTuple):

@@ -39,6 +39,7 @@ from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.network_watch import NetworkWatch
 from cbnet.network.http.playground import Playground
 from cbnet.network.http.problems import Problem, problem_of, problem_response
+from cbnet.network.http.processor_share import InTurns
 from cbnet.network.http.publishing import Publishing
 from cbnet.network.http.queries import Queries
 from cbnet.network.http.web_socket import WebSockets
@@ -93,7 +94,7 @@ def http_application(router: TcpRouter, links: HttpLinks, origins: Sequence[str]
         OriginGuard, origins=origins, needs_token=lambda: router.router.links.access.clients is not None
     )  # fmt: skip
     handlers = {CbnetError: _failed, HTTPException: _not_found, ClientDisconnect: _disconnected}
-    middleware = [*([cors] if origins else []), guard]
+    middleware = [Middleware(InTurns), *([cors] if origins else []), guard]
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)  # type: ignore[arg-type]
 
 

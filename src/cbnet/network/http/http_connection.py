@@ -7,8 +7,8 @@ is that of all other connections, beyond which the oldest is closed: there is al
 connection is closed if it sends no complete request head in time, or reads nothing although bytes are waiting for it.
 
 Bytes are read in small pieces, so that whatever is in them, such as a thousand chunks or frames of one byte each, takes
-a few milliseconds. A request with too long a head, or with two lengths, is refused and its connection closed: a proxy
-may see another request behind it than the router does.
+a few milliseconds, in the turns of the client (`processor_share`). A request with too long a head, or with two lengths,
+is refused and its connection closed: a proxy may see another request behind it than the router does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +28,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 
 from cbnet.network.http.problems import CONTENT_TYPE, Problem, problem_members
+from cbnet.network.http.processor_share import ProcessorShare
 from cbnet.network.transport.acceptor import Acceptor
+from cbnet.network.transport.processor_turns import ProcessorTurns
 
 if TYPE_CHECKING:
     from cbnet.network.client.async_client import AsyncClient
@@ -43,25 +46,62 @@ _TWO_LENGTHS: Final = Problem(400, "the request has Content-Length and Transfer-
 
 
 class _PieceReader(asyncio.BufferedProtocol):
-    """A protocol that gets its bytes in small pieces."""
+    """A protocol that gets its bytes in small pieces, in turns of its client."""
+
+    share: ProcessorShare
+    transport: asyncio.Transport
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._piece = memoryview(bytearray(_PIECE))
+        self._unread = bytearray()  # waits for the next turn
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Return the buffer for the next bytes."""
         return self._piece
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Handle received bytes."""
-        self.data_received(bytes(self._piece[:nbytes]))  # type: ignore[attr-defined]
+        """Handle received bytes, or keep them for the next turn."""
+        is_waiting = bool(self._unread)
+        self._unread += self._piece[:nbytes]
+        if is_waiting:
+            self.transport.pause_reading()
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        """Handle the bytes that wait, while there is time."""
+        while self._unread and not self.transport.is_closing():
+            if not self.share.has_time:
+                self.transport.pause_reading()
+                self.share.wait(self._read)
+                return
+            piece = bytes(self._unread[:_PIECE])
+            del self._unread[:_PIECE]
+            self.share.call(partial(self.data_received, piece))  # type: ignore[attr-defined]
+        if not self.is_held:
+            self.transport.resume_reading()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether reading is paused because earlier bytes are still being used."""
+        raise NotImplementedError
 
 
 class WebSocketConnection(_PieceReader, WebSocketsSansIOProtocol):  # type: ignore[misc]
     """One WebSocket of an HTTP client; text is passed on as bytes, which the parser of its JSON checks."""
 
     handle_text = WebSocketsSansIOProtocol.handle_bytes
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Go on in the turns of the HTTP connection."""
+        self.share = self.app_state["connection"].share
+        super().connection_made(transport)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether messages wait for the application."""
+        return bool(self.read_paused)
 
     def handle_ping(self) -> None:
         """Answer a ping, unless answers wait because the client does not read."""
@@ -119,8 +159,14 @@ class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection."""
         super().connection_made(transport)
+        self.share = ProcessorShare(self.table.turns, self.client[0] if self.client else "")
         self.read_at = self.loop.time()
         self.table.opened(self)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a body, or the next request, waits for the application."""
+        return self.flow.read_paused
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Remove the connection."""
@@ -142,6 +188,7 @@ class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
         """Hand the connection over to a WebSocket."""
         self._is_upgraded = True
         self.table.known(self)
+        self._unread.clear()  # a client waits for the answer
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
@@ -164,8 +211,9 @@ class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
 class HttpConnections:
     """All HTTP connections of a router."""
 
-    def __init__(self, most: int) -> None:
-        """Initialise with the maximum number of sessions."""
+    def __init__(self, turns: ProcessorTurns, most: int) -> None:
+        """Initialise with the turns of all clients, and the maximum number of sessions."""
+        self.turns = turns
         self.acceptor: Acceptor[HttpConnection]
         self.on_closed: Callable[[HttpConnection], None] = lambda _: None
         self._most = most

@@ -22,6 +22,7 @@ from cbnet.network.client.durable_publishing import DurablePublisher, new_publis
 from cbnet.network.errors import NotConnected, Refused
 from cbnet.network.http.http_connection import HttpConnection, HttpConnections
 from cbnet.network.http.problems import Problem
+from cbnet.network.link.link import Link
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.rights import Rights
 from cbnet.network.security.tls import certificate_names
@@ -47,7 +48,7 @@ class HttpLinks:
     def __init__(self, router: TcpRouter, connections: HttpConnections) -> None:
         self._router = router
         self._connections = connections
-        self._open: dict[AsyncClient, DurablePublisher] = {}
+        self._open: dict[AsyncClient, _Dialler] = {}
         self._idle: list[
             DurablePublisher
         ] = []  # of closed links, to be reused: homes remember a limited number, not one per request
@@ -63,6 +64,7 @@ class HttpLinks:
             client = connection.links.pop(token, None)
             if client is None or not client.is_connected:
                 client = await self._opened(connection, token, is_listed=False)
+            connection.share.belong_to(self._open[client].link)
             try:
                 yield client
             finally:
@@ -79,6 +81,7 @@ class HttpLinks:
         connection: HttpConnection = request.state.connection
         with self._connections.session(connection):
             client = await self._opened(connection, token, is_listed=is_listed)
+            connection.share.belong_to(self._open[client].link)
             try:
                 yield client
             finally:
@@ -102,15 +105,15 @@ class HttpLinks:
     # --- internals
 
     async def _opened(self, connection: HttpConnection, token: str, *, is_listed: bool) -> AsyncClient:
-        dialler = _Dialler(self._router, connection, is_listed=is_listed)
         name, network = f"http-{secrets.token_hex(3)}", self._router.router.settings.network
         try:
             publisher = self._idle.pop() if self._idle else new_publisher()
+            dialler = _Dialler(self._router, connection, publisher, is_listed=is_listed)
             client = AsyncClient(name=name, network=network, token=token or None, dialler=dialler, publisher=publisher)
         except InputError as error:
             raise Problem(401, error.problem, hint=_HINT) from None
         dialler.client = client
-        self._open[client] = publisher
+        self._open[client] = dialler
         try:
             await client.connected(_TIMEOUT)
         except Refused as error:
@@ -138,19 +141,23 @@ class HttpLinks:
 
     def _end(self, client: AsyncClient) -> None:
         """Close a link in the background: its user may have been cancelled."""
-        publisher = self._open.pop(client, None)
-        if publisher is not None:
+        dialler = self._open.pop(client, None)
+        if dialler is not None:
             task = asyncio.get_running_loop().create_task(client.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-            task.add_done_callback(lambda _: self._idle.append(publisher))
+            task.add_done_callback(lambda _: self._idle.append(dialler.publisher))
 
 
 class _Dialler:
     """Connects a client to the router, once."""
 
-    def __init__(self, router: TcpRouter, http: HttpConnection, *, is_listed: bool) -> None:
+    def __init__(
+        self, router: TcpRouter, http: HttpConnection, publisher: DurablePublisher, *, is_listed: bool
+    ) -> None:  # fmt: skip
         self.client: AsyncClient
+        self.link: Link  # at the router
+        self.publisher = publisher
         self._router = router
         self._http = http
         self._is_listed = is_listed
@@ -161,5 +168,5 @@ class _Dialler:
             raise NotConnected(f"{self.client.router} closed the connection: {self.client.problem}")
         self._is_used = True
         connection = protocol()
-        self._router.connect(connection, self._http.transport.get_extra_info, is_listed=self._is_listed)
+        self.link = self._router.connect(connection, self._http.transport.get_extra_info, is_listed=self._is_listed)
         return connection

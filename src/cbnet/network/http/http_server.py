@@ -37,7 +37,7 @@ class HttpServer:
         """Initialise with the address to listen on; sessions: maximum number of concurrent ones."""
         self.address = address
         self._router = router
-        self._connections = HttpConnections(sessions)
+        self._connections = HttpConnections(router.turns, sessions)
         self._links = HttpLinks(router, self._connections)
         self._server = _Server(
             uvicorn.Config(

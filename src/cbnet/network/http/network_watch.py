@@ -64,7 +64,8 @@ class NetworkWatch:
         RequestOptions(request.query_params, ())
         self._links.rights(request).check_watch()
         async with self._links.own(request, bearer_token(request), is_listed=False) as client:
-            await wait_first(self._write(request, client, send), disconnected(receive))
+            writing = self._write(request, client, send)
+            await wait_first(request.state.connection.share.run(writing), disconnected(receive))
 
     async def _write(self, request: Request, client: AsyncClient, send: Send) -> None:
         last = await self._samples.newest(client)

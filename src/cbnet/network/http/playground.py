@@ -33,6 +33,7 @@ from cbnet.language.dialects import CBNET
 from cbnet.matching.explain import explain
 from cbnet.network.http.http_links import HttpLinks
 from cbnet.network.http.problems import Problem, json_response
+from cbnet.network.http.processor_share import in_thread
 from cbnet.network.http.request_input import RequestOptions, json_object
 
 LIMITS: Final = Limits(length=10_000, filters=200, constraints=2_000)
@@ -71,7 +72,7 @@ class Playground:
             self._waiting += 1
             try:
                 async with self._turn:
-                    return json_response(await asyncio.to_thread(compute, members))
+                    return json_response(await in_thread(compute, members))
             finally:
                 self._waiting -= 1
 

@@ -15,6 +15,7 @@ from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import object_from_json
 from cbnet.network.http.problems import Problem
+from cbnet.network.http.processor_share import in_thread
 from cbnet.network.protocol.fields import MAX_INT, PREDICATE_LIMITS
 from cbnet.toml_files import check_keys
 
@@ -25,6 +26,7 @@ MAX_ID_LENGTH: Final = 256  # characters of an id or a number that a client choo
 _TURN: Final = 1 << 14  # bytes of texts, after which others are served
 _TEXT: Final = 64  # further bytes that take as long as the shortest text
 _BODY_TIMEOUT: Final = 30.0  # seconds between two parts of a body
+_SHORT: Final = 2_000  # characters of a predicate that takes a few milliseconds
 _FLAGS: Final = {"true": True, "1": True, "": True, "false": False, "0": False, True: True, False: False}
 
 
@@ -99,15 +101,16 @@ class RequestOptions:
     async def predicate(self, name: str) -> str:
         """Return a predicate as text, translated from the `dialect`; empty if it is missing.
 
-        It is read in a thread: the longest take 0.2 s, in which others are served.
+        Long ones are read in a thread: they take up to 0.2 s, in which others are served.
         """
         source = self._values.get(name, "")
         dialect = self.text("dialect") or CBNET
         if source == "":
             return ""
         if dialect != CBNET:
-            return str(await asyncio.to_thread(parse, source, PREDICATE_LIMITS, dialect=dialect))
-        await asyncio.to_thread(predicate_to_bytes, source, PREDICATE_LIMITS)
+            return str(await in_thread(parse, source, PREDICATE_LIMITS, dialect=dialect))
+        if not isinstance(source, str) or len(source) > _SHORT:
+            await in_thread(predicate_to_bytes, source, PREDICATE_LIMITS)
         return str(source)
 
 

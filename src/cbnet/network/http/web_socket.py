@@ -46,6 +46,7 @@ from cbnet.network.http.event_stream import (
 )
 from cbnet.network.http.http_links import HttpLinks, bearer_token
 from cbnet.network.http.problems import Problem, problem_members, problem_of
+from cbnet.network.http.processor_share import ProcessorShare
 from cbnet.network.http.publishing import publish_all
 from cbnet.network.http.queries import REQUEST, TRACE, requested, traced
 from cbnet.network.http.request_input import MAX_OBJECT_VALUES, RequestOptions
@@ -99,6 +100,7 @@ class _Session:
     def __init__(self, socket: WebSocket, client: AsyncClient) -> None:
         self._socket = socket
         self._client = client
+        self._share: ProcessorShare = socket.state.connection.share
         self._losses = LossReports(client)
         self._reporting = asyncio.Lock()
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
@@ -172,7 +174,7 @@ class _Session:
             raise InputError("no predicate", hint='send {"op": "subscribe", "id": 1, "predicate": "price < 5"}')
         subscription = await subscribe(self._client, predicate, options, durable)
         self._subscriptions[id] = subscription
-        task = asyncio.get_running_loop().create_task(self._deliver(id, subscription))
+        task = asyncio.get_running_loop().create_task(self._share.run(self._deliver(id, subscription)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return {"op": "subscribed", **confirmation_members(subscription.confirmation)}

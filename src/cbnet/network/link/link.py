@@ -15,6 +15,7 @@ from cbnet.network.security.rights import ALL_RIGHTS, Rights
 
 OTHERS = "others"  # neighbours beyond the first MAX_NEIGHBOURS names
 _UNBOUNDED = 1 << 40  # bytes
+_NEIGHBOUR_WEIGHT = 4  # it sends the messages of many
 
 End: TypeAlias = tuple[int, int]  # of a connection: the incarnation of a router, and its number for the link
 
@@ -83,6 +84,11 @@ class Link:
         if self.is_router:
             return f"router {self.name}"
         return self.account or f"host {self.address.rpartition(':')[0] or self.id}"
+
+    @property
+    def processor_weight(self) -> int:
+        """The share of the payer in the processor time of the router."""
+        return _NEIGHBOUR_WEIGHT if self.is_router else self.rights.weight or 1
 
     @property
     def account(self) -> str:

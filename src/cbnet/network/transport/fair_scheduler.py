@@ -5,14 +5,7 @@ other frames are decoded and processed in small batches; after `TIME_SLICE` seco
 connections have been served. A nested message may take most of a second, so nested messages are processed one by one.
 Announcements with few filters are processed together, so that the resulting changes are forwarded together.
 
-Processor time belongs to *payers*: accounts, the hosts of clients without one, and neighbours. In one iteration of the
-event loop each payer gets at most `TIME_SLICE` seconds times its weight, over all its links; what it has beyond that
-waits, link by link, for the next iterations, in which all others get their turns. Nothing waits while nobody else has
-work.
-
-    iteration   1                  2                  3
-    payer a     link 1  link 2     link 3  link 4     link 1 …
-    payer b     link 9                                link 9
+Processor time belongs to *payers* (`processor_turns`): what one has beyond its turn waits, link by link.
 
 Frames that change or query the router's state are slow (a subscription takes up to a few tenths of a second), and
 thousands may arrive at once. They are processed one by one. After `TIME_SLICE` seconds the client, or the neighbour
@@ -33,9 +26,9 @@ a time: the reserve of bytes may become negative, and the pause lasts until it i
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from time import thread_time
 from typing import Final, NamedTuple, Protocol
 
@@ -61,9 +54,8 @@ from cbnet.network.protocol.frames import (
 from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
 from cbnet.network.router.router import ANY_NUMBER
 from cbnet.network.transport.connection import Connection
+from cbnet.network.transport.processor_turns import TIME_SLICE, ProcessorTurns
 
-TIME_SLICE = 0.005  # seconds of processor time of a payer with weight 1, in one iteration of the event loop
-NEIGHBOUR_WEIGHT: Final = 4  # it sends the messages of many
 WALL_SLICE = 0.04  # seconds: a thread that compiles filters, or another process, may take the processor meanwhile
 _MAX_PAUSED: Final = 1_000  # payers, some of whose pauses may be over
 _SHORTEST_PAUSE: Final = 0.005  # seconds, so that several messages are handled after it
@@ -110,24 +102,15 @@ class _Waiting:
     is_closed: bool = False  # by the peer
 
 
-class _Turn:
-    """The processor time that a payer has used, and its connections that wait for the next iteration."""
-
-    def __init__(self) -> None:
-        self.used = 0.0  # seconds beyond earlier turns
-        self.length = TIME_SLICE
-        self.waiting: deque[Connection] = deque()
-
-
 class FairScheduler:
     """Processes frames, and queues the frames of connections that have used up their time slice."""
 
-    def __init__(self, processor: FrameProcessor, rates: ClientRates) -> None:
+    def __init__(self, processor: FrameProcessor, rates: ClientRates, turns: ProcessorTurns) -> None:
+        self._turns = turns
         self._processor = processor
         self._rates = rates
         self._waiting: dict[Connection, _Waiting] = {}
         self._paused: dict[str, float] = {}  # payer -> end of its pause
-        self._turns: dict[str, _Turn] = {}  # of payers that have used time in this iteration, or more than their turns
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -168,38 +151,14 @@ class FairScheduler:
     def _serve_in_turn(self, connection: Connection, data: Data) -> None:
         """Process frames if their payer has time left in this iteration; else they wait for the next one."""
         payer = connection.link.payer
-        turn = self._turns.get(payer)
-        if turn is not None and turn.used >= turn.length:
+        if not self._turns.has_time(payer):
             self._waiting[connection] = _Waiting(bytearray(data))
             connection.pause_reading()
-            turn.waiting.append(connection)
+            self._turns.wait(payer, partial(self._resume, connection))
             return
         began = thread_time()
         self._serve(connection, data, began)
-        self._charge(payer, connection.link, thread_time() - began)
-
-    def _charge(self, payer: str, link: Link, seconds: float) -> None:
-        turn = self._turns.get(payer)
-        if turn is None:
-            if not self._turns:
-                self._loop.call_soon(self._next_turns)
-            turn = self._turns[payer] = _Turn()
-            turn.length = TIME_SLICE * (NEIGHBOUR_WEIGHT if link.is_router else link.rights.weight or 1)
-        turn.used += seconds
-
-    def _next_turns(self) -> None:
-        """Begin the next iteration: each payer may use the length of a turn again."""
-        turns, self._turns = self._turns, {}
-        for payer, turn in turns.items():
-            turn.used -= turn.length
-            if turn.used > 0 or turn.waiting:
-                turn.used = max(turn.used, 0.0)
-                self._turns[payer] = turn
-        if self._turns:
-            self._loop.call_soon(self._next_turns)
-        for turn in [*self._turns.values()]:
-            while turn.waiting and turn.used < turn.length:
-                self._resume(turn.waiting.popleft())
+        self._turns.charge(payer, connection.link.processor_weight, thread_time() - began)
 
     # --- frames
 

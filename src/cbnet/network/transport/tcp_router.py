@@ -30,6 +30,7 @@ from cbnet.network.errors import NotTrusted, Refused
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.context import Action, Send
 from cbnet.network.link.counters import Denial, DropReason, Event
+from cbnet.network.link.link import Link
 from cbnet.network.link.settings import Settings
 from cbnet.network.logs import audit, log
 from cbnet.network.protocol.addresses import Address
@@ -47,6 +48,7 @@ from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import ClientRates, FairScheduler
 from cbnet.network.transport.journal_thread import JournalThread
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
+from cbnet.network.transport.processor_turns import ProcessorTurns
 from cbnet.network.transport.queue_budget import QueueBudget
 from cbnet.network.transport.sqlite_journal import SqliteJournal
 
@@ -90,7 +92,8 @@ class TcpRouter:
         self._numbers = count(1)
         self._connections: dict[int, Connection] = {}  # by the numbers of their links
         self._rates = ClientRates()
-        self._scheduler = FairScheduler(self, self._rates)
+        self.turns = ProcessorTurns()
+        self._scheduler = FairScheduler(self, self._rates, self.turns)
         self._flow = PacketFlow(self._scheduler, MARK)
         self._budget = QueueBudget(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_ACCOUNT, settings.queue_bytes)
         self._kept_alive = 0.0  # time of the last check for keepalives
@@ -136,8 +139,8 @@ class TcpRouter:
             if name not in self._dialling:
                 self._start_dialling(name, address)
 
-    def connect(self, client: Connection, info: PeerInfo, *, is_listed: bool = True) -> None:
-        """Connect a client of this process, without a socket.
+    def connect(self, client: Connection, info: PeerInfo, *, is_listed: bool = True) -> Link:
+        """Connect a client of this process, without a socket; return its link.
 
         info: returns transport information about the peer behind it; is_listed: whether the router's status shows the
         link.
@@ -149,6 +152,7 @@ class TcpRouter:
         connection = self._connection()
         connect_in_memory(client, connection, info)
         connection.link.is_listed = is_listed
+        return connection.link
 
     async def drain(self, seconds: float) -> None:
         """Prepare a lossless stop: divert new messages, and send the queued ones, within `seconds`.

@@ -4,6 +4,7 @@ from cbnet._kernels.link_output import LinkTraffic
 from cbnet.network.link.link import InterfaceTraffic, Link
 from cbnet.network.protocol.fields import MAX_NEIGHBOURS
 from cbnet.network.protocol.frames import Hello
+from cbnet.network.security.rights import Rights
 
 
 def link(name, role="router", **traffic):
@@ -34,3 +35,15 @@ def test_names_beyond_the_limit_are_one_interface():
     assert len(totals) <= MAX_NEIGHBOURS + 2
     assert sum(each.received for each in totals.values()) == MAX_NEIGHBOURS + 50
     assert totals["router", "others"].received >= 49
+
+
+def test_processor_time_is_paid_by_neighbours_accounts_and_hosts():
+    client = link("ticker", role="client")
+    client.address = "10.0.0.7:4001"
+    assert (client.payer, client.processor_weight) == ("host 10.0.0.7", 1)
+    client.rights = Rights(weight=3)
+    assert (client.payer, client.processor_weight) == ("ticker", 3)
+    client.rights = Rights(links=2)
+    assert client.processor_weight == 1
+    neighbour = link("b")
+    assert (neighbour.payer, neighbour.processor_weight) == ("router b", 4)

@@ -13,6 +13,7 @@ from cbnet.network.protocol.frames import Announce, Hello, Inquiry, Packet, Ping
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
+from cbnet.network.transport.processor_turns import ProcessorTurns
 
 HELLO = Hello(4, 4, "client", "c", "cbnet", 0, 0, "")
 SLOW = [*(Subscribe(number, "x = 1", 0) for number in range(3)), StatusRequest(3)]
@@ -25,10 +26,9 @@ class FakeConnection:
 
     is_read = True
 
-    def __init__(self, payer="", weight=None, is_router=False):
-        rights = SimpleNamespace(weight=weight)
+    def __init__(self, payer="", weight=1):
         payer = payer or f"host {id(self)}"
-        self.link = SimpleNamespace(payer=payer, rights=rights, is_router=is_router, is_open=True, is_blocked=False)
+        self.link = SimpleNamespace(payer=payer, processor_weight=weight, is_open=True, is_blocked=False)
         self.output = LinkOutput(1, 1)
         self.reader = FrameReader()
         list(self.reader.feed(encode(HELLO)))
@@ -52,7 +52,7 @@ class FakeRouter:
         self.pauses = []  # seconds, for each time that the scheduler asks
         self._seconds = seconds
         monkeypatch.setattr(module, "thread_time", lambda: self.now)
-        self.scheduler = FairScheduler(self, self)
+        self.scheduler = FairScheduler(self, self, ProcessorTurns())
 
     def add(self, connection, frames):
         self.scheduler.add(connection, b"".join(map(encode, frames)))
@@ -241,13 +241,13 @@ def test_a_payer_gets_one_turn_in_an_iteration_over_all_its_links(router):
     router(story, seconds=module.TIME_SLICE / 3.5)
 
 
-@pytest.mark.parametrize(("weight", "is_router", "turns"), [(1, False, 1), (3, False, 3), (None, True, 4)])
-def test_turns_are_as_long_as_the_weight_says(router, weight, is_router, turns):
+@pytest.mark.parametrize("weight", [1, 3, 4])
+def test_turns_are_as_long_as_the_weight_says(router, weight):
     async def story(router):
-        links = [FakeConnection("one", weight, is_router) for _ in range(8)]
+        links = [FakeConnection("one", weight) for _ in range(8)]
         for link in links:
             router.add(link, FAST)
-        assert sum(len(router.frames(link)) > 0 for link in links) == turns
+        assert sum(len(router.frames(link)) > 0 for link in links) == weight
 
     router(story, seconds=module.TIME_SLICE / 3.5)
 
