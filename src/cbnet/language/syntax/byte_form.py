@@ -88,6 +88,10 @@ def _checked(encoded: bytes) -> bytes:
 
 def filter_from_bytes(encoded: bytes) -> Filter:
     """Decode a filter; raise an `InputError` if it is invalid."""
+    return _shared_filter(encoded) if len(encoded) <= _MAX_SHARED_BYTES else _decoded(encoded)
+
+
+def _decoded(encoded: bytes) -> Filter:
     constraint = _shared_constraint if len(encoded) <= _MAX_SHARED_BYTES else Constraint
     try:
         parts = _decoder.decode(encoded)
@@ -107,6 +111,10 @@ def filter_from_bytes(encoded: bytes) -> Filter:
     if not is_canonical:
         raise InputError(f"filter not in canonical form: {filter}")
     return filter
+
+
+# A router decodes each new filter several times: to count, to reduce and to index it. Conditions take 0.1 ms each time.
+_shared_filter = lru_cache(maxsize=2048)(_decoded)
 
 
 def _are_tags(parts: list[str | _Part]) -> TypeGuard[list[str]]:

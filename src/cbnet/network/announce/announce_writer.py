@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from cbnet._kernels.plain_filter import is_plain
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, MAX_FRAME_STREAMS
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.routing.aggregation.aggregation import Difference
 
 MAX_PART_BYTES = 1 << 15  # of filters and indexes per frame: the receiver stores them in about 10 ms
 _INDEX_BYTES = 3
+_CONDITION_COST = 12  # a filter with conditions, or `in`, takes a receiver as long as so many plain ones of its length
 
 
 class Change(NamedTuple):
@@ -39,13 +41,13 @@ class _Part:
         own = self.filters[kind]
         if filter in own:
             return self.size + _INDEX_BYTES <= MAX_PART_BYTES
-        return len(own) < MAX_FRAME_FILTERS and self.size + _INDEX_BYTES + len(filter) <= MAX_PART_BYTES
+        return len(own) < MAX_FRAME_FILTERS and self.size + _INDEX_BYTES + _cost(filter) <= MAX_PART_BYTES
 
     def index(self, kind: int, filter: bytes) -> tuple[int, int]:
         own = self.filters[kind]
         if filter not in own:
             own[filter] = len(own)
-            self.size += len(filter)
+            self.size += _cost(filter)
         self.size += _INDEX_BYTES
         return kind, own[filter]
 
@@ -64,6 +66,12 @@ class _Part:
             for change, added, removed, is_last in self.changes
         ]
         return Announce(list(self.filters[0]), list(self.filters[1]), changes, ended)
+
+
+def _cost(filter: bytes) -> int:
+    """Return the size of a filter, or of plain filters that take a receiver as long."""
+    size = len(filter)
+    return size if is_plain(filter) else max(size, min(_CONDITION_COST * size, MAX_PART_BYTES // 2))
 
 
 def announce_frames(changes: Iterable[Change], ended: Sequence[int] = ()) -> Iterator[Announce]:

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import NamedTuple
 
+from cbnet._kernels.plain_filter import is_plain
 from cbnet.errors import InputError
+from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.announce.announce_writer import read_change
 from cbnet.network.announce.filter_counts import NOTHING, FilterCount, count, sum_counts
 from cbnet.network.announce.retained_contents import RetainedContents
@@ -162,6 +164,8 @@ class StreamReceiver:
             differences = read_change(frame, change)
         except IndexError:
             raise WireError("a change names a filter that is not in its frame") from None
+        if not change.is_last:
+            _decode_ahead(frame)
         parts = self._parts.setdefault(stream, _Parts())
         for added, removed, part in zip(parts.added, parts.removed, differences, strict=True):
             added += part.added
@@ -189,3 +193,13 @@ class StreamReceiver:
         if isinstance(change.base, bytes):
             self._limits.add(session, self._retained.count(neighbour, change.base))
         return stream
+
+
+def _decode_ahead(frame: Announce) -> None:
+    """Decode the filters with conditions of a part, so that the complete change takes effect quickly."""
+    for encoded in (*frame.filters, *frame.offers):
+        if not is_plain(encoded):
+            try:
+                filter_from_bytes(encoded)  # keeps the last filters
+            except InputError as error:
+                raise WireError(error.summary) from None

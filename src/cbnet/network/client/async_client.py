@@ -16,7 +16,6 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from cbnet.language.relations.covering import PredicateLike, as_predicate
-from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
 from cbnet.network.client.async_subscription import (
     QUEUE,
@@ -37,6 +36,7 @@ from cbnet.network.protocol.addresses import DEFAULT_ADDRESS, parse_addresses
 from cbnet.network.protocol.durable_frames import DurableLimits, Policy
 from cbnet.network.protocol.fields import NumberedFrame
 from cbnet.network.protocol.frames import Status
+from cbnet.network.protocol.predicate_texts import filters_of
 from cbnet.network.protocol.request_codec import RequestLike
 from cbnet.network.security.tls import Tls, client_context, dial
 from cbnet.network.security.tokens import token_for
@@ -68,7 +68,7 @@ async def connect_async(
 def _checked_text(predicate: PredicateLike) -> str:
     """Return the text of a predicate; raise an `InputError` if it is not valid."""
     text = predicate if isinstance(predicate, str) else str(as_predicate(predicate))
-    predicate_to_bytes(text)
+    filters_of(text)
     return text
 
 

@@ -15,8 +15,6 @@ from msgspec.structs import replace
 
 from cbnet.errors import InputError, LimitError
 from cbnet.language.relations.covering import covers
-from cbnet.language.syntax.byte_form import predicate_to_bytes
-from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.durable.backlog import Backlog
@@ -42,6 +40,7 @@ from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
 from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed, frame_number
+from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router: they share one record
@@ -96,7 +95,7 @@ class DurableRegistry:
         self._activate(subscription)
 
     def _has_history_for(self, saved: SavedSubscription) -> bool:
-        return self._replays is not None and covers(self._replays.history.predicate, parse(saved.predicate))
+        return self._replays is not None and covers(self._replays.history.predicate, predicate_of(saved.predicate))
 
     # --- clients
 
@@ -211,7 +210,7 @@ class DurableRegistry:
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
-        filters = self._own.all_filters().union(predicate_to_bytes(frame.predicate))
+        filters = self._own.all_filters().union(filters_of(frame.predicate))
         for what, count, limit in (
             ("filters of the durable subscriptions of a router", len(filters), MAX_FRAME_FILTERS),
             ("bytes of these filters", sum(map(len, filters)), _MAX_FILTER_BYTES),
@@ -243,7 +242,7 @@ class DurableRegistry:
     def _activate(self, subscription: DurableSubscription) -> None:
         """Start storing messages for a subscription that is on disk, first those of the history if it begins there."""
         saved = subscription.saved
-        filters = predicate_to_bytes(saved.predicate)
+        filters = filters_of(saved.predicate)
         self._own.set(saved.id, (saved.account, saved.name), filters)
         if saved.start and self._replays is not None:
             copy = HistoryCopy(subscription, self._home, self._queue, self._replays, self._receive)
@@ -256,7 +255,7 @@ class DurableRegistry:
         """Store new messages for a subscription from now on."""
         saved = subscription.saved
         self._table.set(InternalSubscriber.DURABLE, saved.id, self._own.filters(saved.id))
-        self._home.join(saved.id, parse(saved.predicate))
+        self._home.join(saved.id, predicate_of(saved.predicate))
 
     # --- confirmation
 
@@ -278,7 +277,7 @@ class DurableRegistry:
 
 def _check_same(saved: SavedSubscription, frame: DurableSubscribe) -> None:
     """Raise an `InputError` if a client requests an existing subscription with another predicate or other limits."""
-    if frame.predicate and {*predicate_to_bytes(frame.predicate)} != {*predicate_to_bytes(saved.predicate)}:
+    if frame.predicate and {*filters_of(frame.predicate)} != {*filters_of(saved.predicate)}:
         raise InputError(
             f"durable subscription {saved.name!r} has another predicate: {saved.predicate}",
             hint="use that one, another name, or remove the subscription first",
@@ -291,4 +290,5 @@ def _check_same(saved: SavedSubscription, frame: DurableSubscribe) -> None:
 
 
 def _load(saved: SavedSubscription) -> FilterLoad:
-    return filter_load(predicate_to_bytes(saved.predicate))
+    load = filter_load(filters_of(saved.predicate))
+    return load if load.filters else FilterLoad(0, 1)

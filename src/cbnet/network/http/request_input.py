@@ -11,12 +11,12 @@ from starlette.requests import Request
 from cbnet.errors import InputError
 from cbnet.language.dialects import CBNET, parse
 from cbnet.language.message import Message
-from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import object_from_json
 from cbnet.network.http.problems import Problem
 from cbnet.network.http.processor_share import in_thread
 from cbnet.network.protocol.fields import MAX_INT, PREDICATE_LIMITS
+from cbnet.network.protocol.predicate_texts import LONG, read_ahead
 from cbnet.toml_files import check_keys
 
 MAX_BODY: Final = 1 << 20  # bytes; for JSON Lines, of one line
@@ -26,7 +26,6 @@ MAX_ID_LENGTH: Final = 256  # characters of an id or a number that a client choo
 _TURN: Final = 1 << 14  # bytes of texts, after which others are served
 _TEXT: Final = 64  # further bytes that take as long as the shortest text
 _BODY_TIMEOUT: Final = 30.0  # seconds between two parts of a body
-_SHORT: Final = 2_000  # characters of a predicate that takes a few milliseconds
 _FLAGS: Final = {"true": True, "1": True, "": True, "false": False, "0": False, True: True, False: False}
 
 
@@ -109,8 +108,9 @@ class RequestOptions:
             return ""
         if dialect != CBNET:
             return str(await in_thread(parse, source, PREDICATE_LIMITS, dialect=dialect))
-        if not isinstance(source, str) or len(source) > _SHORT:
-            await in_thread(predicate_to_bytes, source, PREDICATE_LIMITS)
+        PREDICATE_LIMITS.check_text(source)
+        if len(source) >= LONG:
+            await in_thread(read_ahead, source)
         return str(source)
 
 

@@ -12,8 +12,6 @@ from typing import Any, Final, TypeAlias
 
 from cbnet.errors import InputError, LimitError
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.byte_form import predicate_to_bytes
-from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION
 from cbnet.network.durable.durable_router import DurableRouter
@@ -23,7 +21,6 @@ from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.link import Link
 from cbnet.network.logs import audit, audit_change, log
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import PREDICATE_LIMITS
 from cbnet.network.protocol.frames import (
     DurableLimit,
     DurablePublish,
@@ -49,6 +46,7 @@ from cbnet.network.protocol.frames import (
     Withdrawn,
     frame_number,
 )
+from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 from cbnet.network.protocol.request_codec import request_from_bytes
 from cbnet.network.pull.pull_router import PullRouter
@@ -123,11 +121,11 @@ class ClientHandler:
 
     def offer(self, link: Link, frame: OfferFrame) -> None:
         """Register an offer; if the client waits for confirmation, answer later."""
-        filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+        filters = filters_of(frame.predicate)
         _check_count("offers", self._offers.count(link.id))
         self._quotas.check_offer(link, filters, self._offers.load_of(link.id, frame.id))
         if link.rights.offer is not None:
-            link.rights.check_offer(parse(frame.predicate, PREDICATE_LIMITS))
+            link.rights.check_offer(predicate_of(frame.predicate))
         self._offers.set(link.id, frame.id, filters)
         self._answer(link, frame, OFFER, filters)
 
@@ -187,12 +185,12 @@ class ClientHandler:
             link.rights.check_subscribe(self._initial())
             filters = []  # already registered
         else:
-            filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+            filters = filters_of(frame.predicate)
         _check_count("subscriptions", self._subscriptions.count(link.id))
         replaced = self._subscriptions.load_of(link.id, frame.id)
         self._quotas.check_subscription(link, filters, replaced)
         if filters and link.rights.subscribe is not None:
-            link.rights.check_subscribe(parse(frame.predicate, PREDICATE_LIMITS))
+            link.rights.check_subscribe(predicate_of(frame.predicate))
         return filters
 
     def _initial(self) -> Predicate:

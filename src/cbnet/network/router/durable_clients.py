@@ -12,8 +12,6 @@ from typing import Final
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.byte_form import predicate_to_bytes
-from cbnet.language.syntax.parser import parse
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
@@ -22,7 +20,6 @@ from cbnet.network.link.link import Link
 from cbnet.network.logs import audit, audit_change
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
-from cbnet.network.protocol.fields import PREDICATE_LIMITS
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableLimit,
@@ -37,6 +34,7 @@ from cbnet.network.protocol.frames import (
     Replay,
     Subscribed,
 )
+from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import refused
 from cbnet.network.router.filter_quotas import FilterQuotas
 from cbnet.network.security.rights import ALL_RIGHTS, Denied
@@ -63,10 +61,10 @@ class DurableClientHandler:
         self._durable.check_home(client.account, frame.name)
         registry = self._durable.registry
         present = registry.predicate(client.account, frame.name)
-        filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS) if frame.predicate else []
+        filters = filters_of(frame.predicate) if frame.predicate else []
         if not present:
             self._quotas.check_subscription(client, filters)
-        wanted = parse(frame.predicate or present or "false", PREDICATE_LIMITS)
+        wanted = predicate_of(frame.predicate or present or "false")
         client.rights.check_subscribe(wanted)
         if not present and filters and frame.start is not None:
             self._check_history(client, wanted)
@@ -75,8 +73,8 @@ class DurableClientHandler:
     def replay(self, client: Link, frame: Replay) -> None:
         """Start a replay subscription."""
         followers = self._durable.followers
-        wanted = parse(frame.predicate, PREDICATE_LIMITS)
-        filters = predicate_to_bytes(frame.predicate, PREDICATE_LIMITS)
+        wanted = predicate_of(frame.predicate)
+        filters = filters_of(frame.predicate)
         self._quotas.check_subscription(client, filters, followers.load_of(client.id, frame.id))
         if client.rights.subscribe is not None:
             client.rights.check_subscribe(wanted)
@@ -91,7 +89,7 @@ class DurableClientHandler:
         """Detach a client whose rights have changed from subscriptions it may no longer have; messages stay on disk."""
         for frame, id, predicate in self._durable.attached(client.id):
             try:
-                client.rights.check_subscribe(parse(predicate, PREDICATE_LIMITS))
+                client.rights.check_subscribe(predicate_of(predicate))
             except Denied as error:
                 self._durable.detach(client.id, id)
                 audit("keep durable subscriptions", error.summary, client=client.account, address=client.address)

@@ -40,12 +40,17 @@ class FilterQuotas:
     def check_subscription(self, client: Link, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
         """Raise an `InputError` unless a client may have another subscription; replaced: load of the previous one."""
         if client.rights is not ALL_RIGHTS:
+            if not filters:
+                durable = self._durable.load(client.account).constraints
+                self._check_empty(client, self._subscriptions, "subscriptions", durable)
             self.check_subscriptions(client, filter_load(filters).minus(replaced))
         _check_router(self._subscriptions, filters)
 
     def check_offer(self, client: Link, filters: Collection[bytes], replaced: FilterLoad = NO_LOAD) -> None:
         """Raise an `InputError` unless a client may have another offer; replaced: load of the previous one."""
         if client.rights is not ALL_RIGHTS:
+            if not filters:
+                self._check_empty(client, self._offers, "offers")
             self.check_offers(client, filter_load(filters).minus(replaced))
         _check_router(self._offers, filters)
 
@@ -59,6 +64,11 @@ class FilterQuotas:
         """Raise `Denied` if the offers of a client, with `added`, exceed its quotas."""
         load = self._offers.load(self._links.of_same_client(client)).plus(added)
         _check(client, load, "offers")
+
+    def _check_empty(self, client: Link, registered: Subscriptions, plural: str, others: int = 0) -> None:
+        """Raise `Denied` if a client has so many subscriptions, or offers, that it may have no empty one."""
+        count = others + sum(map(registered.count, self._links.of_same_client(client)))
+        client.rights.check_constraints(count + 1, f"{plural}, of which an empty one counts too")
 
 
 def _check(client: Link, load: FilterLoad, plural: str) -> None:

@@ -10,7 +10,8 @@ Processor time belongs to *payers* (`processor_turns`): what one has beyond its 
 Frames that change or query the router's state are slow (a subscription takes up to a few tenths of a second), and
 thousands may arrive at once. They are processed one by one. After `TIME_SLICE` seconds the client, or the neighbour
 that forwards inquiries, is paused for as long as its frames took, and nothing is read from it: a client gets at most
-half of the processor time, over all its links.
+half of the processor time, over all its links. A long predicate is read in a thread before its frame is processed: for
+each payer one at a time, and charged like the frame.
 
 A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`).
 
@@ -37,20 +38,29 @@ from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.link import Link
 from cbnet.network.link.reserve import Reserve
 from cbnet.network.protocol.frames import (
+    DurableLimit,
+    DurableQuery,
+    DurableRemove,
+    DurableSubscribe,
+    FilterRequest,
+    ForgetHome,
     Frame,
     Inquiry,
     OfferFrame,
     Packet,
     Publish,
     Reload,
+    Replay,
     StatusRequest,
     Subscribe,
     SubscriptionRequest,
+    TableRequest,
     Trace,
     Unsubscribe,
     Withdraw,
     frame_number,
 )
+from cbnet.network.protocol.predicate_texts import LONG, read_ahead
 from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
 from cbnet.network.router.router import ANY_NUMBER
 from cbnet.network.transport.connection import Connection
@@ -62,8 +72,27 @@ _SHORTEST_PAUSE: Final = 0.005  # seconds, so that several messages are handled 
 BATCH = 16  # frames between two readings of the clock: at 10 µs per frame, the clock costs 1 %
 BATCH_BYTES = 1 << 13  # of these frames: 150 announced filters, which take about 5 ms
 _SLOW: frozenset[type[Frame]] = frozenset(
-    {Subscribe, Unsubscribe, OfferFrame, Withdraw, Trace, StatusRequest, SubscriptionRequest, Inquiry, Reload}
+    {
+        Subscribe,
+        Unsubscribe,
+        OfferFrame,
+        Withdraw,
+        Trace,
+        StatusRequest,
+        SubscriptionRequest,
+        Inquiry,
+        Reload,
+        DurableSubscribe,
+        DurableRemove,
+        DurableLimit,
+        DurableQuery,
+        Replay,
+        ForgetHome,
+        TableRequest,
+        FilterRequest,
+    }
 )
+_LONGEST_READING: Final = 0.2  # seconds in which a thread has read a predicate, usually
 _PACKET = frame_number(Packet)
 _ALONE = frozenset(map(frame_number, _SLOW))
 _ENDING = _ALONE | {frame_number(Publish), _PACKET}  # end a batch; the fast path may handle the last two
@@ -111,6 +140,8 @@ class FairScheduler:
         self._rates = rates
         self._waiting: dict[Connection, _Waiting] = {}
         self._paused: dict[str, float] = {}  # payer -> end of its pause
+        self._reading = asyncio.Lock()  # held while a thread reads a predicate
+        self._read_ahead: dict[Connection, asyncio.Task[None]] = {}  # until the frame of the predicate is processed
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -145,6 +176,7 @@ class FairScheduler:
     def forget(self, connection: Connection) -> None:
         """Discard the queued frames of a connection."""
         self._waiting.pop(connection, None)
+        self._read_ahead.pop(connection, None)
 
     # --- turns
 
@@ -188,10 +220,14 @@ class FairScheduler:
                 return
             if not _SLOW.isdisjoint(map(type, batch.frames)):
                 is_slow = True
-                pause = self._pause(connection)
-                if pause > 0:
-                    self._wait(connection, data, at, pause)
-                    return
+                if self._read_ahead.pop(connection, None) is None:  # else this frame has had its pause
+                    pause = self._pause(connection)
+                    if pause > 0:
+                        self._wait(connection, data, at, pause)
+                        return
+                    if self._begin_reading(connection, batch.frames):
+                        self._wait(connection, data, at, None)
+                        return
             at = batch.end
             if not self._processor.process(connection, batch.frames):
                 return
@@ -208,6 +244,23 @@ class FairScheduler:
                     self._pause_payer(link.payer, now, took)
                 self._wait(connection, data, at, took if is_slow else 0.0)
                 return
+
+    def _begin_reading(self, connection: Connection, frames: list[Frame]) -> bool:
+        """Return whether a frame has a long predicate; if so, let a thread read it."""
+        text = getattr(frames[0], "predicate", "")
+        if len(text) < LONG:
+            return False
+        link = connection.link
+        self._pause_payer(link.payer, self._loop.time(), _LONGEST_READING)
+        self._read_ahead[connection] = self._loop.create_task(self._read_predicate(connection, link.payer, text))
+        return True
+
+    async def _read_predicate(self, connection: Connection, payer: str, text: str) -> None:
+        async with self._reading:
+            took = await asyncio.to_thread(_timed_reading, text)
+        self._turns.charge(payer, connection.link.processor_weight, took)
+        self._pause_payer(payer, self._loop.time(), took)
+        self.release(connection)
 
     def _pause(self, connection: Connection) -> float:
         """Return how long the slow frames of a client must wait, in seconds."""
@@ -237,6 +290,13 @@ class FairScheduler:
         self._serve_in_turn(connection, waiting.data)
         if waiting.is_closed and not self.defer_close(connection) and connection.link.is_open:
             self._processor.closed(connection)
+
+
+def _timed_reading(text: str) -> float:
+    """Read a predicate; return the processor time that it took."""
+    began = thread_time()
+    read_ahead(text)
+    return thread_time() - began
 
 
 def _read(connection: Connection, data: Data, start: int) -> _Batch:

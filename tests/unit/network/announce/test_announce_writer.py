@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.memory_networks import hello
 
+from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce import announce_writer
 from cbnet.network.announce.announce_writer import Change, announce_frames, read_change
 from cbnet.network.protocol.frames import Announce, StreamChange
 from cbnet.network.protocol.wire import MAX_ROUTER_FRAME_BYTES, FrameReader, encode
 from cbnet.routing.aggregation.aggregation import Difference
 
+NONE = Difference([], [])
 _FILTERS = st.lists(st.binary(min_size=1, max_size=6), unique=True, max_size=8)
 
 
@@ -91,3 +93,15 @@ def test_filter_that_is_not_in_the_frame_is_an_error(index):
     change = StreamChange(number=1, sequence=1, side=b"", base=0, added=[index], removed=[], is_last=True)
     with pytest.raises(IndexError):
         read_change(Announce([b"f"], [b"o"], [change], []), change)
+
+
+def test_filters_with_conditions_are_spread_over_more_frames():
+    def frames(predicate):
+        filters = predicate_to_bytes(predicate)
+        return [len(frame.filters) for frame in announce_frames([Change(1, 7, (Difference(filters, []), NONE))])]
+
+    assert frames(" or ".join(f"x = {n}" for n in range(100, 600))) == [500]
+    # [["length(x) > 100"]] takes 18 bytes and counts as 216, with 3 for its index: 149 of them are below 32,768
+    assert frames(" or ".join(f"length(x) > {n}" for n in range(100, 500))) == [149, 149, 102]
+    long = "x" * 16_000
+    assert frames(f'lower(x) = "{long}" or lower(y) = "{long}"') == [1, 1]

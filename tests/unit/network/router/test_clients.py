@@ -5,6 +5,7 @@ from support.memory_networks import Alone, sent, shut
 
 from cbnet.network.forwarding.forwarding_table import predicate_of
 from cbnet.network.protocol.frames import (
+    OfferFrame,
     RefusedFrame,
     Subscribe,
     Subscribed,
@@ -15,6 +16,7 @@ from cbnet.network.protocol.frames import (
 )
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.router import clients, filter_quotas
+from cbnet.network.security.rights import read_rights
 
 
 def alone():
@@ -88,6 +90,22 @@ def test_there_is_room_for_so_many_bytes_and_no_more(monkeypatch):
     assert refused.reason == "bytes of filters at a router: 18 is over the limit of 12"
     new.say(1, Unsubscribe(2))
     assert isinstance(sent(new.say(1, Subscribe(3, "z = 1", 0)))[0], Subscribed)
+
+
+@pytest.mark.parametrize("frame", [Subscribe, OfferFrame])
+def test_an_account_has_at_most_as_many_empty_predicates_as_constraints(frame):
+    new = alone()
+    new.router.links.get(1).rights = read_rights(
+        {"subscribe": "true", "offer": "true", "constraints": 3}, "[clients.x]"
+    )
+    for id in range(3):
+        assert sent(new.say(1, frame(id, "false", 0)), RefusedFrame) == []
+    (refused,) = sent(new.say(1, frame(3, "false", 0)))
+    kind = "subscriptions" if frame is Subscribe else "offers"
+    assert refused.reason.startswith(
+        f"too many constraints in all your {kind}, of which an empty one counts too: 4; your limit is 3"
+    )
+    assert sent(new.say(1, frame(3, "x = 1", 0)), RefusedFrame) == []
 
 
 @pytest.mark.parametrize(

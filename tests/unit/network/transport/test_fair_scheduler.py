@@ -1,6 +1,7 @@
 """Peers that send much are served in time slices, in order, and nothing is lost."""
 
 import asyncio
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,22 @@ from support.waiting import wait_until_async
 from cbnet._kernels.fast_path import DONE, LATE, PYTHON
 from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.forwarding.fast_forwarding import Progress
-from cbnet.network.protocol.frames import Announce, Hello, Inquiry, Packet, Ping, Publish, StatusRequest, Subscribe
+from cbnet.network.protocol.frames import (
+    Announce,
+    DurableQuery,
+    DurableRemove,
+    DurableSubscribe,
+    Hello,
+    HistoryStart,
+    Inquiry,
+    Packet,
+    Ping,
+    Publish,
+    Replay,
+    StatusRequest,
+    Subscribe,
+    TableRequest,
+)
 from cbnet.network.protocol.wire import FrameReader, encode
 from cbnet.network.transport import fair_scheduler as module
 from cbnet.network.transport.fair_scheduler import FairScheduler
@@ -216,6 +232,86 @@ def test_all_links_of_a_client_share_a_time_slice(router):
         assert (router.frames(one), router.frames(two)) == (SLOW, [*SLOW, *FAST])
 
     router(story, seconds=0.03)
+
+
+def long_predicate(name):
+    """Return a predicate that is read in a thread."""
+    return f"{name} = 1".ljust(module.LONG)
+
+
+def test_long_predicate_is_read_in_a_thread_while_others_are_served(router, monkeypatch):
+    reading, may_end = [], threading.Event()
+
+    def read(text):
+        reading.append((text, threading.current_thread() is threading.main_thread()))
+        may_end.wait()
+
+    monkeypatch.setattr(module, "read_ahead", read)
+
+    async def story(router):
+        one, other = FakeConnection(), FakeConnection()
+        frames = [Subscribe(1, long_predicate("x"), 0), *FAST]
+        router.add(one, frames)
+        await wait_until_async(lambda: reading)
+        assert reading == [(long_predicate("x"), False)]
+        router.add(other, FAST)
+        router.add(other, [Subscribe(1, "x = 1", 0)])
+        assert router.frames(other) == [*FAST, Subscribe(1, "x = 1", 0)]
+        assert router.frames(one) == []
+        assert not one.is_read
+        may_end.set()
+        await wait_until_async(lambda: router.frames(one) == frames)
+        assert len(reading) == 1
+        assert one.is_read
+
+    router(story, seconds=0.00001)
+
+
+def test_predicates_of_one_payer_are_read_one_at_a_time(router, monkeypatch):
+    reading = []
+    monkeypatch.setattr(module, "read_ahead", lambda text: reading.append(text[0]))
+
+    async def story(router):
+        many, other = [FakeConnection("evil") for _ in range(3)], FakeConnection("good")
+        for link in many:
+            router.add(link, [Subscribe(1, long_predicate("e"), 0)])
+        router.add(other, [Subscribe(1, long_predicate("g"), 0)])
+        await wait_until_async(lambda: all(map(router.frames, [*many, other])))
+        assert reading == ["e", "g", "e", "e"]
+
+    router(story, seconds=0.00001)
+
+
+def test_predicate_of_a_closed_connection_is_dropped(router, monkeypatch):
+    may_end = threading.Event()
+    monkeypatch.setattr(module, "read_ahead", lambda _: may_end.wait())
+
+    async def story(router):
+        one = FakeConnection()
+        router.add(one, [Subscribe(1, long_predicate("x"), 0)])
+        (task,) = router.scheduler._read_ahead.values()
+        router.scheduler.forget(one)
+        may_end.set()
+        await task
+        assert router.calls == []
+        assert not router.scheduler.waiting
+
+    router(story, seconds=0.00001)
+
+
+@pytest.mark.parametrize("frame", [
+    DurableSubscribe(1, "n", "x = 1", 0.0, 1, 1.0, None), DurableRemove(1, "n"), DurableQuery(1), Replay(1, "x = 1", 0.0, 1, HistoryStart(0)),
+    TableRequest(1),
+])  # fmt: skip
+def test_frames_about_what_a_router_stores_are_slow(router, frame):
+    async def story(router):
+        one = FakeConnection()
+        router.add(one, [frame, frame])
+        assert router.frames(one) == [frame]
+        assert not one.is_read
+        await wait_until_async(lambda: router.frames(one) == [frame, frame])
+
+    router(story, seconds=0.02)
 
 
 def test_a_payer_gets_one_turn_in_an_iteration_over_all_its_links(router):

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable
 from itertools import count
 
 from cbnet.errors import LimitError
-from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.history.history import History
@@ -19,6 +18,7 @@ from cbnet.network.durable.journal import Entry
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableLost, Replay
+from cbnet.network.protocol.predicate_texts import filters_of
 
 MAX_CLIENT_REPLAYS = 16  # of one connection
 MAX_REPLAYS = 1_000  # of a router
@@ -83,7 +83,7 @@ class Followers:
 
     def subscribe(self, link: int, frame: Replay) -> None:
         """Start a subscription, or replace the one with this id; raise an `InputError` if its start does not exist."""
-        filters = predicate_to_bytes(frame.predicate)
+        filters = filters_of(frame.predicate)
         start = self.history.locate(frame.start)
         self.detach(link, frame.id)
         of_client = sum(each == link for each, _ in self._all) + 1

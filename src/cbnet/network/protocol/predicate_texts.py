@@ -1,0 +1,66 @@
+"""Predicates of clients, as texts of which each is read once.
+
+A predicate of 64 KiB takes up to a fifth of a second to read, and a router needs it several times: the encoded filters,
+and the predicate, to compare it with rights. The results for the last few long ones are kept, and the error of one that
+is not valid. A transport reads a long one in a thread (`read_ahead`) before its frame is handled.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import lru_cache
+from typing import Final
+
+from cbnet.errors import InputError
+from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
+from cbnet.language.syntax.parser import parse
+from cbnet.network.protocol.fields import PREDICATE_LIMITS
+
+LONG: Final = 2_000  # characters; shorter ones take a few milliseconds
+_KEPT: Final = 8  # long predicates
+
+
+def filters_of(text: str) -> list[bytes]:
+    """Return the encoded filters of a predicate; raise an `InputError` if it is not valid."""
+    if len(text) < LONG:
+        return predicate_to_bytes(text, PREDICATE_LIMITS)
+    found = _filters_of(text)
+    if isinstance(found, InputError):
+        raise copy(found)
+    return [*found]
+
+
+def predicate_of(text: str) -> Predicate:
+    """Return a predicate; raise an `InputError` if it is not valid."""
+    if len(text) < LONG:
+        return parse(text, PREDICATE_LIMITS)
+    found = _predicate_of(text)
+    if isinstance(found, InputError):
+        raise copy(found)
+    return found
+
+
+def read_ahead(text: str) -> None:
+    """Read a long predicate, so that the other functions return its results, or its error, at once."""
+    found = _filters_of(text)
+    if not isinstance(found, InputError):
+        for encoded in found:
+            filter_from_bytes(encoded)  # keeps the last filters
+        _predicate_of(text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _filters_of(text: str) -> tuple[bytes, ...] | InputError:
+    try:
+        return tuple(predicate_to_bytes(text, PREDICATE_LIMITS))
+    except InputError as error:
+        return error.with_traceback(None)
+
+
+@lru_cache(maxsize=_KEPT)
+def _predicate_of(text: str) -> Predicate | InputError:
+    try:
+        return parse(text, PREDICATE_LIMITS)
+    except InputError as error:
+        return error.with_traceback(None)
