@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cbnet.network.transport.tcp_router import MAX_QUEUED_FOR_ACCOUNT
-from cbnet_lab.faults.attacks import client_attacks, durable_attacks, http_attacks, silent_attacks
+from cbnet_lab.faults.attacks import client_attacks, durable_attacks, http_attacks, http_floods, silent_attacks
 from cbnet_lab.faults.attacks.attacker import Attacker, Work
 
 _GROWTH = 100.0  # MB
@@ -37,6 +37,8 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "slow-readers": Attack(
         client_attacks.slow_readers, {"links that do not read": 15, "messages": 16}, "", _QUEUED + _GROWTH
     ),
+    "predicates": Attack(client_attacks.predicates, {"subscriptions": 16}),
+    "empty-subscriptions": Attack(client_attacks.empty_subscriptions, {"subscriptions": 10_000}),
     "tokens": Attack(client_attacks.tokens, {"guesses": 2}),
     "half-open": Attack(
         silent_attacks.half_open, {"connections": silent_attacks.CONNECTIONS}, growth_mb=_UNADMITTED + _GROWTH
@@ -48,6 +50,11 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "slow-headers": Attack(http_attacks.slow_headers, {"connections": 200, "bytes": 200, "requests": 1}),
     "socket-frames": Attack(http_attacks.socket_frames, {"frames": 8}, "100[279]"),
     "origins": Attack(http_attacks.origins, {"requests": 3}, "403"),
+    "strangers": Attack(http_floods.strangers, {"requests": 400}, "^200"),
+    "chunks": Attack(http_floods.chunks, {"chunks": 20_000}),
+    "lines": Attack(http_floods.lines, {"lines": 400}),
+    "socket-subscriptions": Attack(http_floods.socket_subscriptions, {"subscriptions": 3_900, "messages": 16}),
+    "event-streams": Attack(http_floods.event_streams, {"streams": 15, "messages": 16}, "", _QUEUED + _GROWTH),
     "durable-filters": Attack(durable_attacks.durable_filters, {"subscriptions": 4}),
     "others": Attack(durable_attacks.others, {"attempts": 5}, "durable subscription"),
     "forget-home": Attack(durable_attacks.forget_home, {"attempts": 1}, "you may not"),

@@ -12,12 +12,14 @@ from typing import Final
 import numpy as np
 
 from cbnet.errors import CbnetError
-from cbnet.network.protocol.frames import Frame, Ping, Publish, Subscribe, Unsubscribe
+from cbnet.network.protocol.frames import DurableSubscribe, Frame, Ping, Publish, Subscribe, Unsubscribe
 from cbnet.network.protocol.wire import encode
 from cbnet_lab.bench.router.router_client import RouterClient
-from cbnet_lab.faults.attacks.attacker import Attacker, Work
+from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 
 _CONDITIONS, _VALUES = 58, 1_000  # as many as the default rights allow
+_LONG = 900  # filters of the longest predicates
+_EMPTY = 10_000  # subscriptions of a link
 _PUBLISHERS: Final = 8
 _LINKS: Final = 16  # as many as the default rights allow
 _FILTERS = 100  # of a subscription in a flood
@@ -53,6 +55,23 @@ def subscriptions(attacker: Attacker) -> Sequence[Work]:
     frames += [Unsubscribe(id) for id in range(1, len(names) + 1)]
     data = b"".join(map(encode, frames))
     return _floods(attacker, _PUBLISHERS, data, len(names), "subscriptions")
+
+
+def predicates(attacker: Attacker) -> Sequence[Work]:
+    """Subscribe to the longest predicates over many links, to some beyond the rights, and unsubscribe."""
+    accepted = " or ".join(f'a{n} like "%a{n}_b%c" and b not in (1, 2, {n})' for n in range(_LONG))
+    refused = " or ".join(f'a{n} + b > {n} and lower(c) = "x{n}"' for n in range(_LONG))
+    frames: list[Frame] = [
+        Subscribe(1, accepted, 0), Unsubscribe(1), Subscribe(2, refused, 0),
+        DurableSubscribe(3, "long", refused, 0.0, 1, ENDED, None),
+    ]  # fmt: skip
+    return _floods(attacker, _LINKS, b"".join(map(encode, frames)), len(frames) - 1, "subscriptions")
+
+
+def empty_subscriptions(attacker: Attacker) -> Sequence[Work]:
+    """Subscribe as often as possible to nothing, over many links."""
+    frames = (encode(Subscribe(id, "false", 0)) for id in range(1, _EMPTY))
+    return _floods(attacker, _LINKS, b"".join(frames), _EMPTY, "subscriptions")
 
 
 def _floods(attacker: Attacker, links: int, data: bytes, count: int, what: str) -> list[Work]:

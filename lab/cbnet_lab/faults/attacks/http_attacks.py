@@ -42,9 +42,9 @@ def numbers(attacker: Attacker) -> Sequence[Work]:
     """Send numbers of more than 64 bits in a query, and over a WebSocket, which must stay open."""
 
     def over_socket() -> None:
-        with closing(_web_socket(attacker)) as opened:
+        with closing(open_web_socket(attacker)) as opened:
             text = b'{"op":"subscribe","id":1,"predicate":"true","from":%s}' % _HUGE.encode()
-            opened.sendall(_frame(1, text) + _frame(1, b'{"op":"publish","number":7,"message":{}}'))
+            opened.sendall(socket_frame(1, text) + socket_frame(1, b'{"op":"publish","number":7,"message":{}}'))
             answers = [_read_frame(opened) for _ in range(3)]  # the welcome is the first
             attacker.did("requests")
             attacker.tell(f"WebSocket: {answers[1][1].decode(errors='replace')}")
@@ -110,17 +110,17 @@ def socket_frames(attacker: Attacker) -> Sequence[Work]:
     malformed = {
         "a length of 2^62": b"\x81\xff" + (1 << 62).to_bytes(8) + bytes(4),
         "no mask": b"\x81\x02{}",
-        "an unknown kind": _frame(3, b""),
+        "an unknown kind": socket_frame(3, b""),
         "reserved bits": bytes([0xF1, 0x80]) + bytes(4),
-        "a long ping": _frame(9, bytes(126)),
-        "a continuation of nothing": _frame(0, b"{}"),
-        "text that is not UTF-8": _frame(1, b"\xff\xfe"),
+        "a long ping": socket_frame(9, bytes(126)),
+        "a continuation of nothing": socket_frame(0, b"{}"),
+        "text that is not UTF-8": socket_frame(1, b"\xff\xfe"),
         "2 MiB in pieces": bytes([1, 0xFF]) + (1 << 18).to_bytes(8) + bytes(4 + (1 << 18))
         + (bytes([0, 0xFF]) + (1 << 18).to_bytes(8) + bytes(4 + (1 << 18))) * 7,
     }  # fmt: skip
 
     def send(what: str, data: bytes) -> None:
-        with closing(_web_socket(attacker)) as opened:
+        with closing(open_web_socket(attacker)) as opened:
             end = time.monotonic() + HTTP_TIMEOUT
             try:
                 opened.sendall(data)
@@ -172,7 +172,7 @@ def _upgrade(attacker: Attacker, more: str = "") -> bytes:
     return _UPGRADE.format(host=host, token=token, more=more).encode()
 
 
-def _web_socket(attacker: Attacker) -> socket.socket:
+def open_web_socket(attacker: Attacker) -> socket.socket:
     """Return a WebSocket."""
     opened = attacker.connection(attacker.target.http[ATTACKED])
     opened.sendall(_upgrade(attacker))
@@ -187,7 +187,7 @@ def _web_socket(attacker: Attacker) -> socket.socket:
     return opened
 
 
-def _frame(kind: int, data: bytes) -> bytes:
+def socket_frame(kind: int, data: bytes) -> bytes:
     """Return a short frame of a client; its mask is 0."""
     size = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0xFE]) + len(data).to_bytes(2)
     return bytes([0x80 | kind]) + size + bytes(4) + data
