@@ -39,6 +39,7 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     ),
     "predicates": Attack(client_attacks.predicates, {"subscriptions": 16}),
     "empty-subscriptions": Attack(client_attacks.empty_subscriptions, {"subscriptions": 10_000}),
+    "large-filters": Attack(client_attacks.large_filters, {"subscriptions": 40}),
     "tokens": Attack(client_attacks.tokens, {"guesses": 2}),
     "half-open": Attack(
         silent_attacks.half_open, {"connections": silent_attacks.CONNECTIONS}, growth_mb=_UNADMITTED + _GROWTH

@@ -19,6 +19,7 @@ from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 
 _CONDITIONS, _VALUES = 58, 1_000  # as many as the default rights allow
 _LONG = 900  # filters of the longest predicates
+_LARGE, _CONSTANT = 40, 65_000  # subscriptions of a link, and characters
 _EMPTY = 10_000  # subscriptions of a link
 _PUBLISHERS: Final = 8
 _LINKS: Final = 16  # as many as the default rights allow
@@ -72,6 +73,12 @@ def empty_subscriptions(attacker: Attacker) -> Sequence[Work]:
     """Subscribe as often as possible to nothing, over many links."""
     frames = (encode(Subscribe(id, "false", 0)) for id in range(1, _EMPTY))
     return _floods(attacker, _LINKS, b"".join(frames), _EMPTY, "subscriptions")
+
+
+def large_filters(attacker: Attacker) -> Sequence[Work]:
+    """Subscribe to the longest constants, over many links."""
+    frames = (encode(Subscribe(id, f'x = "{id:06}{"x" * _CONSTANT}"', 0)) for id in range(1, _LARGE + 1))
+    return _floods(attacker, _LINKS, b"".join(frames), _LARGE, "subscriptions")
 
 
 def _floods(attacker: Attacker, links: int, data: bytes, count: int, what: str) -> list[Work]:
