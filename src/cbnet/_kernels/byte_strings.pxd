@@ -1,6 +1,7 @@
 """Hashes, comparisons and searches of texts, inlined by the kernels."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcmp
 
 cdef extern from *:
     """
@@ -77,3 +78,12 @@ cdef extern from *:
     const void *find_bytes "cbnet_find" (
         const void *text, size_t length, const void *part, size_t part_length) noexcept nogil
     bint equal_bytes "cbnet_equal" (const char *one, const char *other, size_t length) noexcept nogil
+
+cdef inline bint has_pattern(uint32_t pattern, const void *text, uint32_t length, const void *part,
+                             uint32_t part_length) noexcept nogil:
+    """Return whether a text begins with (0), ends with (1) or contains (2) a part: the order of all codes of tests."""
+    if part_length > length:
+        return False
+    if pattern < 2:
+        return memcmp(<const char *> text + (length - part_length) * pattern, part, part_length) == 0
+    return part_length == 0 or find_bytes(text, length, part, part_length) != NULL

@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MIN, int64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcmp, memcpy
 
-from cbnet._kernels.byte_strings cimport find_bytes
+from cbnet._kernels.byte_strings cimport has_pattern
 from cbnet._kernels.condition_codes cimport *
 from cbnet._kernels.condition_text cimport (
     change_case, changed_room, character_count, has_prefix, is_like, read_address, read_bool, read_int,
@@ -19,7 +19,7 @@ from cbnet._kernels.condition_text cimport (
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows, subtract_overflows
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING
-from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_LE, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX
+from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_LE, OP_NE, OP_PREFIX, OP_SUBSTRING
 
 
 # --- names and tags --------------------------------------------------------------------------
@@ -93,16 +93,6 @@ cdef bint _are_equal(const Operand *left, const Operand *right) noexcept nogil:
     return _order(left, right) == 0
 
 
-cdef bint _has_part(int op, const Operand *left, const Operand *right) noexcept nogil:
-    if right.length > left.length:
-        return False
-    if op == OP_PREFIX:
-        return memcmp(left.text, right.text, right.length) == 0
-    if op == OP_SUFFIX:
-        return memcmp(left.text + left.length - right.length, right.text, right.length) == 0
-    return right.length == 0 or find_bytes(left.text, left.length, right.text, right.length) != NULL
-
-
 cdef int _compare(int op, const Operand *left, const Operand *right) noexcept nogil:
     cdef int order
     if op <= OP_NE:
@@ -114,7 +104,9 @@ cdef int _compare(int op, const Operand *left, const Operand *right) noexcept no
     if left.kind != right.kind or left.kind == BOOL or left.kind == NULL_VALUE:
         return IS_UNKNOWN
     if op >= OP_PREFIX:
-        return _as_outcome(_has_part(op, left, right)) if left.kind == STRING else IS_UNKNOWN
+        if left.kind != STRING:
+            return IS_UNKNOWN
+        return _as_outcome(has_pattern(op - OP_PREFIX, left.text, left.length, right.text, right.length))
     order = _order(left, right)
     if op <= OP_LE:
         return _as_outcome(order < (op == OP_LE))

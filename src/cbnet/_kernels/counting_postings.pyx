@@ -7,7 +7,7 @@ constraints that hold are counted, and give filters and interfaces.
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.string cimport memcpy, memset
 
-from cbnet._kernels.arrays cimport pointer
+from cbnet._kernels.arrays cimport first_not_below, pointer
 from cbnet._kernels.binding_search cimport binding_exists, close_search, note_undecided, open_search
 from cbnet._kernels.counting_strings cimport Entry, Node
 from cbnet._kernels.intrinsics cimport prefetch
@@ -239,18 +239,10 @@ cdef enum:
 cdef bint _is_complete(State *state, uint32_t filter) noexcept nogil:
     """Return whether a counter at 0 is complete; else refill it from the rest of a large size."""
     cdef const View *view = state.view
-    cdef uint32_t first = 0
-    cdef uint32_t count = view.large_count
-    cdef uint32_t half, more
+    cdef uint32_t first, more
     if view.sizes[filter] < LARGE:
         return True
-    while count > 0:
-        half = count >> 1
-        if view.large_filters[first + half] < filter:
-            first += half + 1
-            count -= half + 1
-        else:
-            count = half
+    first = first_not_below(view.large_filters, 0, view.large_count, filter)
     if first >= view.large_count or state.large_rests[first] == 0:
         return True
     more = min(state.large_rests[first], <uint32_t> LARGE)

@@ -29,7 +29,7 @@ from cbnet._kernels.link_output cimport FrameBuffer, LinkOutput
 from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
 from cbnet._kernels.plain_frame cimport read_packet, read_publish
 from cbnet._kernels.route_table cimport CLIENT_ROLE, OWN_MESSAGES, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, RouteBranch, resized
-from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER, SOURCES_HOLDER, SlotHolder
+from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, SOURCES_HOLDER, SlotHolder
 
 cdef enum:
     CLOCK_INTERVAL = 64         # messages and deliveries between two readings of the clock

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from time import sleep
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
-from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint32_t
 
 from cbnet._kernels.clocks cimport thread_ns
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message

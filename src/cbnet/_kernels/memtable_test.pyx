@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
 
-from cbnet._kernels.byte_strings cimport find_bytes, hash_bytes
+from cbnet._kernels.byte_strings cimport has_pattern, hash_bytes
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, first_slot
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
@@ -196,13 +196,7 @@ cdef bint _holds(const MemtableTest *test, const Attribute *value) noexcept nogi
         return False
     if code <= STRING_GE:
         return _is_ordered(_text_order(value, constant), code - STRING_EQ + NUMBER_EQ)
-    if constant.length > value.length:
-        return False
-    if code == PREFIX:
-        return memcmp(value.text, constant.text, constant.length) == 0
-    if code == SUFFIX:
-        return memcmp(value.text + value.length - constant.length, constant.text, constant.length) == 0
-    return constant.length == 0 or find_bytes(value.text, value.length, constant.text, constant.length) != NULL
+    return has_pattern(code - PREFIX, value.text, value.length, constant.text, constant.length)
 
 
 cdef inline bint _is_name(const MemtableTest *test, const ReadAttribute *attribute) noexcept nogil:

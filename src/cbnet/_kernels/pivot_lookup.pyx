@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
+from cbnet._kernels.arrays cimport first_not_below
 from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
 from cbnet._kernels.pivot_match cimport State, Visit, enlarge
@@ -121,17 +122,9 @@ cdef void _match_other(const View *view, State *state, const Attribute *attribut
     """Look up the tests for null and not null, and the sets that the value is a member of."""
     cdef uint64_t symbol = attribute.symbol
     cdef uint64_t key = symbol << 38 | member_of(attribute, place)
-    cdef uint32_t first = 0
-    cdef uint32_t count = view.member_count
-    cdef uint32_t half, at
+    cdef uint32_t at
+    cdef uint32_t first = first_not_below(view.member_keys, 0, view.member_count, key)
     _look_up(view, state, attribute.symbol, NULL_EQ if attribute.kind == NULL_VALUE else NOT_NULL, 0)
-    while count > 0:
-        half = count >> 1
-        if view.member_keys[first + half] < key:
-            first += half + 1
-            count -= half + 1
-        else:
-            count = half
     if first < view.member_count and view.member_keys[first] == key:
         for at in range(view.member_offsets[first], min(view.member_offsets[first + 1], view.member_total)):
             _look_up(view, state, attribute.symbol, IN, view.member_sets[at])

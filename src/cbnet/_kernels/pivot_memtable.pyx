@@ -4,8 +4,7 @@ from cpython.dict cimport PyDict_Next
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cbnet._kernels.condition_eval import mentions
 from cbnet._kernels.byte_strings cimport hash_bytes

@@ -13,9 +13,8 @@ A row with more than MOST symbols is compared with rows of one, two or all of it
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp
 
-from cbnet._kernels.byte_strings cimport find_bytes
+from cbnet._kernels.byte_strings cimport has_pattern
 from cbnet._kernels.constant_pool cimport text_at
 from cbnet._kernels.message_encoding cimport NULL_VALUE, NUMBER, STRING
 from cbnet._kernels.test_codes cimport *
@@ -37,13 +36,7 @@ cdef bint _text_relation(const Constants *constants, uint32_t test, uint32_t lon
     cdef uint32_t length, part_length
     cdef const char *text = text_at(&constants.strings.texts, longer, &length)
     cdef const char *part = text_at(&constants.strings.texts, shorter, &part_length)
-    if part_length > length:
-        return False
-    if test == PREFIX:
-        return memcmp(text, part, part_length) == 0
-    if test == SUFFIX:
-        return memcmp(text + length - part_length, part, part_length) == 0
-    return part_length == 0 or find_bytes(text, length, part, part_length) != NULL
+    return has_pattern(test - PREFIX, text, length, part, part_length)
 
 
 cdef bint _in_order(uint32_t narrow, uint32_t a, uint32_t wide, uint32_t b) noexcept nogil:

@@ -19,8 +19,10 @@ A set may hold for some of up to 64 cases and not for others: its mask has a bit
 """
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
+
+from cbnet._kernels.arrays cimport first_not_below
 
 cdef extern from *:
     """
@@ -310,18 +312,6 @@ cdef inline int32_t _meeting(const Forest *forest, int32_t low, int32_t high) no
     return min(row[low + 1], row[high - (<int64_t> 1 << level) + 1])
 
 
-cdef inline int64_t _first_from(const int32_t *places, int64_t first, int64_t end, int32_t place) noexcept nogil:
-    """Return the index of the first of ascending positions that is not below a position."""
-    cdef int64_t middle
-    while first < end:
-        middle = (first + end) // 2
-        if places[middle] < place:
-            first = middle + 1
-        else:
-            end = middle
-    return first
-
-
 cdef void _raise_tops(const Forest *forest, const int32_t *coverers, int64_t count,
                       const int32_t *places, int64_t asked, int32_t *tops) noexcept nogil:
     """Move the top of each position down to its lowest common ancestor with a coverer, if that is lower."""
@@ -330,7 +320,7 @@ cdef void _raise_tops(const Forest *forest, const int32_t *coverers, int64_t cou
     cdef int32_t place
     for i in range(asked):
         place = places[i]
-        at = _first_from(coverers, at, count, place)
+        at = first_not_below(coverers, at, count, place)
         if at < count:
             tops[i] = max(tops[i], _meeting(forest, place, coverers[at]))
         if at > 0:

@@ -2,7 +2,7 @@
 
 from cpython.mem cimport PyMem_RawRealloc
 
-from cbnet._kernels.arrays cimport pointer
+from cbnet._kernels.arrays cimport first_not_below, pointer
 from cbnet._kernels.intrinsics cimport prefetch
 from cbnet._kernels.target_set cimport add_target
 
@@ -90,19 +90,6 @@ cdef inline bint _has_rest(const Sets *sets, const uint64_t *present, uint32_t e
     return at >= end
 
 
-cdef inline uint32_t _first_not_below(const uint32_t *seconds, uint32_t first, uint32_t end, uint32_t tag) noexcept nogil:
-    cdef uint32_t count = end - first
-    cdef uint32_t half
-    while count > 0:
-        half = count >> 1
-        if seconds[first + half] < tag:
-            first += half + 1
-            count -= half + 1
-        else:
-            count = half
-    return first
-
-
 cdef bint _read(const Sets *sets, const uint64_t *present, uint32_t entry, uint32_t end, Owners *found) noexcept nogil:
     """Check every entry of a bucket."""
     found.touched += end - entry
@@ -120,7 +107,7 @@ cdef bint _search(const Sets *sets, const uint64_t *present, const uint32_t *tag
     for i in range(count):
         if tags[i] >= pivot:
             continue
-        entry = _first_not_below(sets.seconds, first, end, tags[i])
+        entry = first_not_below(sets.seconds, first, end, tags[i])
         while entry < end and sets.seconds[entry] == tags[i]:
             found.touched += 1
             if _has_rest(sets, present, entry) and not append_owner(found, sets.owners[entry]):

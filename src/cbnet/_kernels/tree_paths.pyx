@@ -13,6 +13,8 @@ changed, so growing one tree after the other over the same arrays finds the comp
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+from cbnet._kernels.arrays cimport first_not_below
+
 cdef enum:
     ROOT = -1
     UNREACHED = -2
@@ -289,21 +291,12 @@ def find_links(const int64_t[::1] offsets, const int32_t[::1] targets, const int
     numbers: int32[2m], of the link from each node to each neighbour, in rows as `targets`.
     """
     cdef Py_ssize_t node
-    cdef int64_t first, last, middle
     with nogil:
         for node in range(parents.shape[0]):
             links[node] = -1
             if parents[node] < 0:
                 continue
-            first = offsets[node]
-            last = offsets[node + 1] - 1
-            while first < last:
-                middle = (first + last) >> 1
-                if targets[middle] < parents[node]:
-                    first = middle + 1
-                else:
-                    last = middle
-            links[node] = numbers[first]
+            links[node] = numbers[first_not_below(&targets[0], offsets[node], offsets[node + 1] - 1, parents[node])]
 
 
 def add_lengths(const int32_t[::1] parents, const int32_t[::1] places, const int32_t[::1] sizes,

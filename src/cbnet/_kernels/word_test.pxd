@@ -9,9 +9,9 @@ Constants are shared by all engines:
 """
 
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcmp
 
-from cbnet._kernels.byte_strings cimport find_bytes
+from cbnet._kernels.arrays cimport first_not_below
+from cbnet._kernels.byte_strings cimport has_pattern
 from cbnet._kernels.constant_pool cimport Numbers, Pool, Texts, text_at
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, Attribute, Element
 from cbnet._kernels.symbol_table cimport SymbolTable
@@ -41,20 +41,12 @@ cdef void close_constants(Constants *constants) noexcept
 
 cdef inline bint set_contains(const Constants *constants, uint32_t number, uint64_t member) noexcept nogil:
     """Return whether a set has a member."""
-    cdef uint32_t first, end, half
+    cdef uint32_t first, end
     if number >= constants.set_count:
         return False
     end = min(constants.set_offsets[number + 1], constants.set_total)
-    first = constants.set_offsets[number]
-    while first < end:
-        half = first + ((end - first) >> 1)
-        if constants.set_members[half] == member:
-            return True
-        if constants.set_members[half] < member:
-            first = half + 1
-        else:
-            end = half
-    return False
+    first = first_not_below(constants.set_members, constants.set_offsets[number], end, member)
+    return first < end and constants.set_members[first] == member
 
 cdef inline uint64_t member_of(const Attribute *attribute, uint32_t place) noexcept nogil:
     """Return a value as a member of sets; one that no set has if it is not a constant of the table."""
@@ -92,10 +84,4 @@ cdef inline bint passes(const Constants *constants, const Attribute *attribute, 
     if attribute.kind != STRING:
         return False
     text = text_at(&constants.strings.texts, operand, &length)
-    if length > attribute.length:
-        return False
-    if test == PREFIX:
-        return memcmp(text, attribute.text, length) == 0
-    if test == SUFFIX:
-        return memcmp(text, attribute.text + attribute.length - length, length) == 0
-    return length == 0 or find_bytes(attribute.text, attribute.length, text, length) != NULL
+    return has_pattern(test - PREFIX, attribute.text, attribute.length, text, length)

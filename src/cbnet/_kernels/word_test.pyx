@@ -1,6 +1,6 @@
 """The constants that words refer to; `word_test.pxd` draws them."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.constant_pool cimport close_numbers, close_pool, open_directory, open_numbers, open_slots, open_texts
