@@ -7,8 +7,8 @@ numbers, strings, bools, a finite set of values, every value but null, or any va
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
@@ -17,39 +17,10 @@ from cbnet.language.relations.string_range import StringRange
 from cbnet.language.values import Value, ValueType, sort_key, value_type
 
 
-class Range(Protocol):
-    """The values that satisfy some constraints of one type."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether the range has no members."""
-
-    @property
-    def first(self) -> Value | None:
-        """Return a member, if there is one."""
-
-    @property
-    def last(self) -> Value | None:
-        """Return another member, far from the first if it is easily found."""
-
-    @property
-    def excluded(self) -> Collection[Value]:
-        """Return the constants of `!=`."""
-
-    @property
-    def is_bounded(self) -> bool:
-        """Return whether there are constraints other than `!=`."""
-
-    def implies(self, constraint: Constraint) -> bool:
-        """Return whether all members of a non-empty range satisfy a constraint of its type."""
-
-
 class FiniteRange:
     """A few values of one type, listed in order."""
 
     __slots__ = ("_members",)
-    excluded: Collection[Value] = ()
-    is_bounded = True
 
     def __init__(self, members: Sequence[Value]) -> None:
         self._members: Sequence[Any] = members
@@ -72,6 +43,9 @@ class FiniteRange:
     def implies(self, constraint: Constraint) -> bool:
         """Return whether all members satisfy a constraint."""
         return all(map(constraint.accepts, self._members))
+
+
+Range: TypeAlias = NumberRange | StringRange | FiniteRange
 
 
 class AttributeRange:

@@ -30,7 +30,6 @@ from cbnet.language.constraint import OPPOSITE, Constraint, Op
 
 _NUL = "\0"
 _LAST = "\U0010ffff"
-_BEFORE_LAST = "\U0010fffe"
 _READABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./"
 _MAX_OVERLAP = 64  # characters; longer overlaps make no member easier to read
 

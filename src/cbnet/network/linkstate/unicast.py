@@ -33,13 +33,10 @@ class UnicastForwarder:
         else:
             self.send(replace(frame, hops=frame.hops + 1))
 
-    def _link(self, router: str) -> int | None:
-        hop = self._versions.newest.next_hop(router)
-        return None if hop is None else self._links.to(hop)
-
     def send(self, frame: UnicastFrame) -> None:
         """Send a frame to the next hop toward its destination."""
-        link = self._link(frame.to)
+        hop = self._versions.newest.next_hop(frame.to)
+        link = None if hop is None else self._links.to(hop)
         if link is None:
             self._context.drop(DropReason.NO_ROUTE)
         else:
