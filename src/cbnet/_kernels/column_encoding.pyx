@@ -11,7 +11,7 @@ floats and strings with 32-bit offsets, without a dictionary, whose values are a
 are left to Python, which converts them, or reports the error.
 """
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, uint16_t
@@ -20,6 +20,7 @@ from libc.string cimport memset, strchr, strlen
 
 from cbnet._kernels.frame_message cimport count_characters
 from cbnet._kernels.intrinsics cimport trailing_zeros
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch, set_bool, set_float, set_int, set_text
 from cbnet._kernels.symbol_table cimport Symbols, find_symbol
 
@@ -41,12 +42,8 @@ cdef class Columns:
 
     cdef Column *push(self) except NULL:
         """Add a column; return it, to be filled."""
-        cdef void *larger
         if self.count == self.room:
-            larger = PyMem_RawRealloc(self.items, (2 * self.room + 64) * sizeof(Column))
-            if larger == NULL:
-                raise MemoryError
-            self.items = <Column *> larger
+            self.items = <Column *> resized(self.items, (2 * self.room + 64) * sizeof(Column))
             self.room = 2 * self.room + 64
         self.count += 1
         memset(self.items + self.count - 1, 0, sizeof(Column))
@@ -66,10 +63,8 @@ cdef class Columns:
 
     cdef uint64_t *_order(self) except NULL:
         """Return the indices of the columns, by symbol, tags last: the values of a symbol in a row become neighbours."""
-        cdef uint64_t *order = <uint64_t *> PyMem_RawMalloc((self.count + 1) * sizeof(uint64_t))
+        cdef uint64_t *order = <uint64_t *> resized(NULL, (self.count + 1) * sizeof(uint64_t))
         cdef Py_ssize_t at
-        if order == NULL:
-            raise MemoryError
         for at in range(self.count):
             order[at] = <uint64_t> (self.items[at].kind == c"t") << 63 | <uint64_t> self.items[at].symbol << 31 | <uint64_t> at
         qsort(order, self.count, sizeof(uint64_t), _compare)

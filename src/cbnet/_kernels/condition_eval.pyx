@@ -18,6 +18,7 @@ from cbnet._kernels.condition_text cimport (
 )
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.intrinsics cimport add_overflows, multiply_overflows, subtract_overflows
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING
 from cbnet._kernels.test_codes cimport OP_EQ, OP_GE, OP_LE, OP_NE, OP_PREFIX, OP_SUBSTRING
 
@@ -456,9 +457,7 @@ def evaluate(bytes code, dict values, tags=()):
     cdef bint holds
     kept = list(tags)
     members.count = 0
-    members.first = <Member *> PyMem_RawMalloc((len(values) + len(kept) + 1) * sizeof(Member))
-    if members.first == NULL:
-        raise MemoryError
+    members.first = <Member *> resized(NULL, (len(values) + len(kept) + 1) * sizeof(Member))
     scope.context = &members
     scope.bound = _bound_member
     scope.has = _has_member

@@ -21,13 +21,14 @@ not above the text begins with p too, so p is that member or one of its `parents
 that is a proper prefix of the one before.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree
 from libc.math cimport isfinite
 from libc.string cimport memcmp
 
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.byte_strings cimport equal_bytes, first_bytes, hash_bytes
 from cbnet._kernels.intrinsics cimport leading_zeros
+from cbnet._kernels.memory cimport resized, zeroed
 
 cdef enum:
     PARTS_PER_CONSTANT = 8
@@ -71,10 +72,7 @@ cdef int _reserve_parts(Directory *directory, uint32_t constants) except -1:
     directory.count = 1
     while directory.count < MOST_PARTS and directory.count < PARTS_PER_CONSTANT * <uint64_t> constants:
         directory.count *= 2
-    PyMem_RawFree(directory.starts)
-    directory.starts = <uint32_t *> PyMem_RawMalloc((<size_t> directory.count + 1) * sizeof(uint32_t))
-    if directory.starts == NULL:
-        raise MemoryError
+    directory.starts = <uint32_t *> resized(directory.starts, (<size_t> directory.count + 1) * sizeof(uint32_t))
     directory.starts[0] = 0
     directory.starts[directory.count] = constants
     return 0
@@ -115,9 +113,7 @@ cdef int open_slots(Pool *pool) except -1:
         return 0
     while 3 * room < 4 * <uint64_t> pool.count:
         room *= 2
-    directory.slots = <TextSlot *> PyMem_RawCalloc(room, sizeof(TextSlot))
-    if directory.slots == NULL:
-        raise MemoryError
+    directory.slots = <TextSlot *> zeroed(room, sizeof(TextSlot))
     directory.mask = room - 1
     for place in range(pool.count):
         text = text_at(&pool.texts, member_id(pool, place), &length)

@@ -4,13 +4,14 @@ The selectivity table gives interfaces that a message cannot match, by the names
 constraints that hold are counted, and give filters and interfaces.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memcpy, memset
 
 from cbnet._kernels.arrays cimport first_not_below, pointer
 from cbnet._kernels.binding_search cimport binding_exists, close_search, note_undecided, open_search
 from cbnet._kernels.counting_strings cimport Entry, Node
 from cbnet._kernels.intrinsics cimport prefetch
+from cbnet._kernels.memory cimport zeroed
 from cbnet._kernels.symbol_table cimport find_symbol
 from cbnet._kernels.target_set cimport add_target, close_targets, open_targets
 from cbnet._kernels.word_test cimport open_constants
@@ -171,13 +172,6 @@ cdef int _open_selectivity(Selectivity *table, dict arrays, uint32_t targets) ex
     return 0
 
 
-cdef void *_zeros(Py_ssize_t count, size_t size) except NULL:
-    cdef void *room = PyMem_RawCalloc(count + 1, size)
-    if room == NULL:
-        raise MemoryError
-    return room
-
-
 cdef int reserve(State *state, Batch batch, Py_ssize_t first, Py_ssize_t end) except -1:
     """Make room for the attributes of any of some messages."""
     cdef Py_ssize_t widest = 0
@@ -187,7 +181,7 @@ cdef int reserve(State *state, Batch batch, Py_ssize_t first, Py_ssize_t end) ex
     if widest > state.leaf_room or state.leaves.places == NULL:
         PyMem_RawFree(state.leaves.places)
         state.leaves.places = NULL
-        state.leaves.places = <uint32_t *> _zeros(2 * (widest + 16), sizeof(uint32_t))
+        state.leaves.places = <uint32_t *> zeroed(2 * (widest + 16) + 1, sizeof(uint32_t))
         state.leaf_room = widest + 16
         state.leaves.following = state.leaves.places + state.leaf_room
     return 0
@@ -203,12 +197,12 @@ cdef int open_state(State *state, const View *view, Symbols symbols, uint32_t ta
     state.search.owner = state
     try:
         open_targets(&state.targets, targets)
-        state.ignored = <uint64_t *> _zeros(view.selectivity.words, sizeof(uint64_t))
-        state.counters = <uint8_t *> _zeros(view.filters, sizeof(uint8_t))
-        state.large_rests = <uint32_t *> _zeros(view.large_count, sizeof(uint32_t))
-        state.leaves.slots = <uint32_t *> _zeros(view.symbols, sizeof(uint32_t))
-        state.stamps = <uint32_t *> _zeros(view.constraint_count, sizeof(uint32_t))
-        state.search.seen = <uint32_t *> _zeros(view.tries.entry_count, sizeof(uint32_t))
+        state.ignored = <uint64_t *> zeroed(view.selectivity.words + 1, sizeof(uint64_t))
+        state.counters = <uint8_t *> zeroed(view.filters + 1, sizeof(uint8_t))
+        state.large_rests = <uint32_t *> zeroed(view.large_count + 1, sizeof(uint32_t))
+        state.leaves.slots = <uint32_t *> zeroed(view.symbols + 1, sizeof(uint32_t))
+        state.stamps = <uint32_t *> zeroed(view.constraint_count + 1, sizeof(uint32_t))
+        state.search.seen = <uint32_t *> zeroed(view.tries.entry_count + 1, sizeof(uint32_t))
     except MemoryError:
         close_state(state)
         raise

@@ -20,7 +20,8 @@ from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint32_t, uint64_t
 
 from cbnet._kernels.cover_range cimport NO, POSSIBLY, YES, CoverRange, Range, contains, is_outside, mixed, plain_range
-from cbnet._kernels.cover_signatures cimport Posting, Signature, Signatures, resized, symbol_count
+from cbnet._kernels.cover_signatures cimport Posting, Signature, Signatures, symbol_count
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.plain_filter cimport PlainFilter, read_filter, shared_text
 
 cdef enum:

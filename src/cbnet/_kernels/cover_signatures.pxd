@@ -51,8 +51,6 @@ cdef class Signatures:
     cdef int _grow_postings(self) except -1
     cdef void _free_postings(self) noexcept
 
-cdef void *resized(void *block, size_t size) except NULL
-
 cdef inline uint32_t symbol_count(const Signature *signature) noexcept:
     """Return the number of symbols and values, those that are 0 too."""
     return 2 * signature.attributes + signature.tags

@@ -1,21 +1,15 @@
 """Signatures of filters. See `cover_signatures.pxd`."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from cbnet._kernels.cover_range cimport bloom_bit, mixed
+from cbnet._kernels.memory cimport resized, zeroed
 
 cdef enum:
     FIRST_ROOM = 64  # for signatures, and for postings
     FEW = 16         # entries of a posting that is not made smaller
-
-
-cdef void *resized(void *block, size_t size) except NULL:
-    block = PyMem_RawRealloc(block, size)
-    if block == NULL:
-        raise MemoryError
-    return block
 
 
 cdef inline uint32_t *_places(const Signature *signature) noexcept:
@@ -32,10 +26,8 @@ cdef class Signatures:
         self.items = <Signature *> resized(NULL, FIRST_ROOM * sizeof(Signature))
         self.required = <uint64_t *> resized(NULL, FIRST_ROOM * sizeof(uint64_t))
         self.offered = <uint64_t *> resized(NULL, FIRST_ROOM * sizeof(uint64_t))
-        self._heads = <uint32_t *> PyMem_RawCalloc(2 * FIRST_ROOM, sizeof(uint32_t))
-        self._postings = <Posting *> PyMem_RawCalloc(FIRST_ROOM, sizeof(Posting))
-        if self._heads == NULL or self._postings == NULL:
-            raise MemoryError
+        self._heads = <uint32_t *> zeroed(2 * FIRST_ROOM, sizeof(uint32_t))
+        self._postings = <Posting *> zeroed(FIRST_ROOM, sizeof(Posting))
 
     def __dealloc__(self):
         cdef uint32_t i
@@ -236,9 +228,7 @@ cdef class Signatures:
         self.offered = <uint64_t *> resized(self.offered, 8 * <size_t> room)
         self._room = room
         if <uint64_t> room * 3 > self._head_mask * 2:
-            heads = <uint32_t *> PyMem_RawCalloc((self._head_mask + 1) * 2, sizeof(uint32_t))
-            if heads == NULL:
-                raise MemoryError
+            heads = <uint32_t *> zeroed((self._head_mask + 1) * 2, sizeof(uint32_t))
             PyMem_RawFree(self._heads)
             self._heads = heads
             self._head_mask = self._head_mask * 2 + 1
@@ -249,9 +239,7 @@ cdef class Signatures:
     cdef int _grow_postings(self) except -1:
         cdef Posting *old = self._postings
         cdef uint64_t i, slots = self._posting_mask + 1
-        cdef Posting *grown = <Posting *> PyMem_RawCalloc(slots * 2, sizeof(Posting))
-        if grown == NULL:
-            raise MemoryError
+        cdef Posting *grown = <Posting *> zeroed(slots * 2, sizeof(Posting))
         self._postings = grown
         self._posting_mask = slots * 2 - 1
         for i in range(slots):

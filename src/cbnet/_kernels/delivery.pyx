@@ -14,17 +14,18 @@ frames, one after another.
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from cbnet._kernels.duplicate_detector cimport DuplicateDetector
 from cbnet._kernels.frame_codes cimport (
     ARRAY16, DELIVER, DELIVER_ARRAY, FIXARRAY, LENGTH_BYTES, MAX_ENTRIES, MAX_NAME_LENGTH, MESSAGE_ARRAY,
 )
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message, read_number, read_text
 from cbnet._kernels.frame_writer cimport frame_length
-from cbnet._kernels.duplicate_detector cimport DuplicateDetector
+from cbnet._kernels.memory cimport resized
 
 from typing import Any
 
@@ -103,12 +104,8 @@ cdef struct IdList:
 
 
 cdef inline int _reserve(IdList *list, size_t room) except -1:
-    cdef void *larger
     if room > list.room:
-        larger = PyMem_RawRealloc(list.ids, room * sizeof(uint64_t))
-        if larger == NULL:
-            raise MemoryError
-        list.ids, list.room = <uint64_t *> larger, room
+        list.ids, list.room = <uint64_t *> resized(list.ids, room * sizeof(uint64_t)), room
     return 0
 
 

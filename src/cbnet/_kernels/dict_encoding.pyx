@@ -3,11 +3,12 @@
 from cpython.dict cimport PyDict_CheckExact, PyDict_Next
 from cpython.float cimport PyFloat_AS_DOUBLE
 from cpython.list cimport PyList_CheckExact
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_CheckExact
 from libc.string cimport memchr, memcpy
 
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport TAG, set_bool, set_float, set_int, set_null, set_text
 from cbnet._kernels.symbol_table cimport Path, extended_hash, find_symbol, has_text
 
@@ -243,12 +244,8 @@ cdef class DictEncoder:
 
     cdef int _set_path(self, Py_ssize_t start, const char *key, Py_ssize_t length) except -1:
         """Write a key at an offset of the current path; return the new length of the path."""
-        cdef void *larger
         if start + length > self.path_room:
-            larger = PyMem_RawRealloc(self.path, 2 * (start + length) + 64)
-            if larger == NULL:
-                raise MemoryError
-            self.path = <char *> larger
+            self.path = <char *> resized(self.path, 2 * (start + length) + 64)
             self.path_room = 2 * (start + length) + 64
         memcpy(self.path + start, key, length)
         return start + length

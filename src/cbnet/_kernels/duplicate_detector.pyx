@@ -15,11 +15,12 @@ Windows stand in buckets by the hash of their key, and in a list in the order of
 used least recently is evicted.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy, memset
 
 from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.memory cimport resized, zeroed
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
@@ -75,9 +76,7 @@ cdef class DuplicateDetector:
         self.max_sources = max_sources
         self.newest = self.oldest = NULL
         self.mask, self.count = 15, 0
-        self.buckets = <Window **> PyMem_RawCalloc(self.mask + 1, sizeof(Window *))
-        if self.buckets == NULL:
-            raise MemoryError
+        self.buckets = <Window **> zeroed(self.mask + 1, sizeof(Window *))
 
     def __dealloc__(self):
         cdef Window *window = self.newest
@@ -138,9 +137,7 @@ cdef class DuplicateDetector:
             self._evict()
         if self.count > self.mask:
             self._rehash()
-        window = <Window *> PyMem_RawMalloc(sizeof(Window) + length)
-        if window == NULL:
-            raise MemoryError
+        window = <Window *> resized(NULL, sizeof(Window) + length)
         memset(window, 0, sizeof(Window))
         memcpy(<char *> (window + 1), source, length)
         window.hash, window.incarnation, window.tree, window.length = hash, incarnation, tree, length
@@ -168,9 +165,7 @@ cdef class DuplicateDetector:
         """Double the number of buckets."""
         cdef Window *window = self.newest
         cdef uint32_t mask = 2 * self.mask + 1
-        cdef Window **buckets = <Window **> PyMem_RawCalloc(mask + 1, sizeof(Window *))
-        if buckets == NULL:
-            raise MemoryError
+        cdef Window **buckets = <Window **> zeroed(mask + 1, sizeof(Window *))
         while window != NULL:
             window.next = buckets[window.hash & mask]
             buckets[window.hash & mask] = window

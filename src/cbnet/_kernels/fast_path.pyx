@@ -26,9 +26,10 @@ from cbnet._kernels.frame_codes cimport (
 )
 from cbnet._kernels.frame_matching cimport RightMatcher
 from cbnet._kernels.link_output cimport FrameBuffer, LinkOutput
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.pivot_match cimport MESSAGES_AT_ONCE
 from cbnet._kernels.plain_frame cimport read_packet, read_publish
-from cbnet._kernels.route_table cimport CLIENT_ROLE, OWN_MESSAGES, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, RouteBranch, resized
+from cbnet._kernels.route_table cimport CLIENT_ROLE, OWN_MESSAGES, ROUTER_ROLE, UNKNOWN_ROLE, FastLink, RouteBranch
 from cbnet._kernels.slot_table cimport CLIENT_HOLDER, INITIAL_HOLDER, SOURCES_HOLDER, SlotHolder
 
 cdef enum:

@@ -10,10 +10,12 @@ long. The garbage collector does not visit the filters, which refer to nothing.
 Invariant: a filter has one entry, in `slots` or in `former`; a free row refers to the next free one, by an odd number.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.object cimport PyObject, PyObject_Hash
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+
+from cbnet._kernels.memory cimport resized, zeroed
 
 cdef enum:
     FEWEST_SLOTS = 64
@@ -36,9 +38,7 @@ cdef class FilterRows:
     cdef readonly uint64_t moved  # slots that were emptied, of all former tables
 
     def __cinit__(self):
-        self._slots = <Slot *> PyMem_RawCalloc(FEWEST_SLOTS, sizeof(Slot))
-        if self._slots == NULL:
-            raise MemoryError
+        self._slots = <Slot *> zeroed(FEWEST_SLOTS, sizeof(Slot))
         self._mask = FEWEST_SLOTS - 1
 
     def __dealloc__(self):
@@ -137,9 +137,7 @@ cdef class FilterRows:
         cdef Slot *larger
         while self._former != NULL:
             self._move()
-        larger = <Slot *> PyMem_RawCalloc(slots, sizeof(Slot))
-        if larger == NULL:
-            raise MemoryError
+        larger = <Slot *> zeroed(slots, sizeof(Slot))
         self._former, self._former_mask, self._next_former = self._slots, self._mask, 0
         self._slots, self._mask = larger, slots - 1
         return 0
@@ -166,12 +164,8 @@ cdef class FilterRows:
 
     cdef int64_t _next_row(self) except -1:
         cdef uint32_t room
-        cdef void *larger
         if self._rows == self._room:
             room = self._room + self._room // 4 + 64
-            larger = PyMem_RawRealloc(self._filters, room * sizeof(PyObject *))
-            if larger == NULL:
-                raise MemoryError
-            self._filters, self._room = <PyObject **> larger, room
+            self._filters, self._room = <PyObject **> resized(self._filters, room * sizeof(PyObject *)), room
         self._rows += 1
         return self._rows - 1

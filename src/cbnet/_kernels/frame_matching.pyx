@@ -3,11 +3,12 @@
 from bisect import bisect_left
 from time import sleep
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint32_t
 
 from cbnet._kernels.clocks cimport thread_ns
 from cbnet._kernels.frame_message cimport FrameMessage, close_message, open_message, read_message
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.pivot_memtable cimport MemtableIndex
 from cbnet._kernels.pivot_table cimport PivotIndex, Remainder
 from cbnet._kernels.target_set cimport close_targets, has_target, open_targets, take_targets
@@ -61,12 +62,8 @@ cdef class LiveMatcher:
         """Copy the slots of new targets, and make room for them in the set of targets."""
         cdef uint32_t count = <uint32_t> len(labels)
         cdef uint32_t room = count + count // 4 + 64
-        cdef void *larger
         if self.slots == NULL or count > self.slot_room:
-            larger = PyMem_RawRealloc(self.slots, room * sizeof(uint32_t))
-            if larger == NULL:
-                raise MemoryError
-            self.slots = <uint32_t *> larger
+            self.slots = <uint32_t *> resized(self.slots, room * sizeof(uint32_t))
             close_targets(&self.targets)
             self.targets.bits = self.targets.summary = NULL
             open_targets(&self.targets, room)

@@ -1,6 +1,6 @@
 """The message of a frame, read from MessagePack without objects. See `frame_message.pxd`."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
@@ -11,6 +11,7 @@ from cbnet._kernels.frame_codes cimport (
     MAX_PAYLOAD_BYTES, MAX_TAGS, NEGATIVE, NIL, STR32, STR8, UINT16, UINT32, UINT64, UINT8,
 )
 from cbnet._kernels.intrinsics cimport swap16, swap32, swap64
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute, set_int
 
 cdef enum:
@@ -38,17 +39,10 @@ cdef void close_message(FrameMessage *message) noexcept nogil:
 
 cdef int make_room(FrameMessage *message, uint32_t room) except -1:
     """Reserve memory for a number of attributes and tags."""
-    cdef void *larger
     if room <= message.room:
         return 0
-    larger = PyMem_RawRealloc(message.attributes, room * sizeof(ReadAttribute))
-    if larger == NULL:
-        raise MemoryError
-    message.attributes = <ReadAttribute *> larger
-    larger = PyMem_RawRealloc(message.slots, _slots_for(room) * sizeof(uint32_t))
-    if larger == NULL:
-        raise MemoryError
-    message.slots = <uint32_t *> larger
+    message.attributes = <ReadAttribute *> resized(message.attributes, room * sizeof(ReadAttribute))
+    message.slots = <uint32_t *> resized(message.slots, _slots_for(room) * sizeof(uint32_t))
     message.room = room
     return 0
 

@@ -24,7 +24,7 @@ A queue is *long* from the time it exceeds `mark` until it is below half of it. 
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -32,6 +32,7 @@ from libc.string cimport memcpy
 
 from cbnet._kernels.frame_codes cimport DELIVER, NO_ITEM, PACKET, TRACE_REPORT
 from cbnet._kernels.frame_message cimport read_number, read_text
+from cbnet._kernels.memory cimport resized, zeroed
 
 cdef extern from "Python.h":
     PyObject *new_bytes "PyBytes_FromStringAndSize" (const char *data, Py_ssize_t size) except NULL
@@ -249,9 +250,7 @@ cdef class FrameBuffer:
         if chunk != NULL and chunk.room - chunk.used >= more:
             return chunk
         room = max(more, CHUNK - sizeof(Chunk))
-        chunk = <Chunk *> PyMem_RawMalloc(sizeof(Chunk) + room)
-        if chunk == NULL:
-            raise MemoryError
+        chunk = <Chunk *> resized(NULL, sizeof(Chunk) + room)
         chunk.next, chunk.start, chunk.used, chunk.room = NULL, 0, 0, room
         if chunks.last == NULL:
             chunks.first = chunk
@@ -316,9 +315,7 @@ cdef class LinkOutput(FrameBuffer):
         cdef int i
         if self.window == 0 or self.classes != NULL:
             return
-        self.classes = <HopClass *> PyMem_RawCalloc(CLASSES, sizeof(HopClass))
-        if self.classes == NULL:
-            raise MemoryError
+        self.classes = <HopClass *> zeroed(CLASSES, sizeof(HopClass))
         self.queues = [None] * CLASSES
         for i in range(CLASSES):
             self.classes[i].limit = self.classes[i].granted = self.window

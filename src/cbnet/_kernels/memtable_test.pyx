@@ -1,6 +1,6 @@
 """The tests of an uncompiled filter, in flat memory. See `memtable_test.pxd`."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy
@@ -8,6 +8,7 @@ from libc.string cimport memcmp, memcpy
 from cbnet._kernels.byte_strings cimport has_pattern, hash_bytes
 from cbnet._kernels.dict_encoding cimport read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, first_slot
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.message_encoding cimport BOOL, NULL_VALUE, NUMBER, STRING, TAG, Attribute
 from cbnet._kernels.test_codes cimport *
 
@@ -53,9 +54,7 @@ cdef MemtableTest *create_tests(frozenset tests, uint32_t *count) except NULL:
             test_count += 1
             constant_count += len(<tuple> constant) if <int> code == IN else 1
             bytes += _text_size(name) + _constant_size(code, constant)
-    created = <MemtableTest *> PyMem_RawMalloc(test_count * sizeof(MemtableTest) + constant_count * sizeof(Constant) + bytes + 1)
-    if created == NULL:
-        raise MemoryError
+    created = <MemtableTest *> resized(NULL, test_count * sizeof(MemtableTest) + constant_count * sizeof(Constant) + bytes + 1)
     count[0] = <uint32_t> test_count
     try:
         _write_tests(tests, created, <Constant *> (created + test_count), constant_count)

@@ -9,6 +9,7 @@ from cbnet._kernels.binding_search cimport (
 from cbnet._kernels.constant_pool cimport (
     constant_place, first_compared, number_address, number_place, text_address, text_place,
 )
+from cbnet._kernels.memory cimport zeroed
 from cbnet._kernels.message_encoding cimport BOOL, NUMBER, STRING, TAG
 from cbnet._kernels.pivot_lookup cimport UNSCREENED, find_queued, look_up_patterns, look_up_values
 from cbnet._kernels.pivot_view cimport GROUP, Entry, is_removed, listed_word, mark_of, mask_bit
@@ -39,9 +40,7 @@ cdef int open_state(State *state, const View *view, Symbols symbols, TargetSet *
     state.leaves.symbols = &symbols.table
     state.leaves.message_symbol = view.message_symbol
     open_search(&state.search)
-    state.leaves.slots = <uint32_t *> PyMem_RawCalloc(<size_t> view.symbols + 1, sizeof(uint32_t))
-    if state.leaves.slots == NULL:
-        raise MemoryError
+    state.leaves.slots = <uint32_t *> zeroed(<size_t> view.symbols + 1, sizeof(uint32_t))
     return 0
 
 

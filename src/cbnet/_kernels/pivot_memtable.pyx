@@ -1,7 +1,7 @@
 """Uncompiled filters that can be added and removed one by one, in flat memory. See `pivot_memtable.pxd`."""
 
 from cpython.dict cimport PyDict_Next
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -10,6 +10,7 @@ from cbnet._kernels.condition_eval import mentions
 from cbnet._kernels.byte_strings cimport hash_bytes
 from cbnet._kernels.dict_encoding cimport is_scalar, read_value
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute, index_attributes, make_room
+from cbnet._kernels.memory cimport resized, zeroed
 from cbnet._kernels.memtable_test cimport MemtableTest, create_tests, free_tests, passes_test, value_hash
 from cbnet._kernels.message_encoding cimport TAG, Attribute
 from cbnet._kernels.target_set cimport TargetSet, add_target, has_target
@@ -130,15 +131,11 @@ cdef class MemtableIndex:
     cdef int32_t _free_place(self) except -1:
         """Return a free place, which is still the first one."""
         cdef int32_t room, place
-        cdef void *larger
         if self.free >= 0:
             return self.free
         if self.filed_count == self.filed_room:
             room = 2 * self.filed_room + 16
-            larger = PyMem_RawRealloc(self.filed, room * sizeof(FiledFilter))
-            if larger == NULL:
-                raise MemoryError
-            self.filed = <FiledFilter *> larger
+            self.filed = <FiledFilter *> resized(self.filed, room * sizeof(FiledFilter))
             self.filed_room = room
         place = self.filed_count
         self.filed[place].tests = NULL
@@ -225,10 +222,7 @@ cdef class MemtableIndex:
             self.keys += old[i].size > 0 or old[i].users > 0
         while room <= 4 * self.keys:
             room *= 2
-        self.buckets = <Bucket *> PyMem_RawCalloc(room, sizeof(Bucket))
-        if self.buckets == NULL:
-            self.buckets = old
-            raise MemoryError
+        self.buckets = <Bucket *> zeroed(room, sizeof(Bucket))
         self.bucket_mask = room - 1
         for i in range(old_room):
             if old[i].size or old[i].users:

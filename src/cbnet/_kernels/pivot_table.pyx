@@ -3,7 +3,7 @@
 `pivot_match.pxd` describes the matching of one message; `pivot_view.pxd` draws the arrays.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -12,6 +12,7 @@ from cbnet._kernels.arrays cimport empty, owned
 from cbnet._kernels.binding_search cimport MAX_EXAMINED, take_undecided
 from cbnet._kernels.dict_encoding cimport DictEncoder
 from cbnet._kernels.frame_message cimport FrameMessage, ReadAttribute
+from cbnet._kernels.memory cimport resized, zeroed
 from cbnet._kernels.message_encoding cimport TAG, Attribute, Batch
 from cbnet._kernels.pivot_match cimport (
     MESSAGES_AT_ONCE, State, abandon, begin_matching, close_state, finish_matching, open_state, reserve, set_message,
@@ -130,10 +131,7 @@ cdef class PivotIndex:
         return 0
 
     cdef int _make_leaf_room(self, uint32_t room) except -1:
-        cdef void *larger = PyMem_RawRealloc(self.leaves, room * sizeof(Attribute))
-        if larger == NULL:
-            raise MemoryError
-        self.leaves = <Attribute *> larger
+        self.leaves = <Attribute *> resized(self.leaves, room * sizeof(Attribute))
         self.leaf_room = room
         return 0
 
@@ -277,9 +275,7 @@ cdef class Remainder:
         if target >= self.index.targets:
             return -1
         if len(tests) > FEW_TESTS:
-            words = <uint64_t *> PyMem_RawCalloc(len(tests), sizeof(uint64_t))
-            if words == NULL:
-                raise MemoryError
+            words = <uint64_t *> zeroed(len(tests), sizeof(uint64_t))
         view.removed = self.bits
         try:
             count = encode_tests(view, self.index.symbols, tests, words)

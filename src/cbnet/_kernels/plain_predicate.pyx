@@ -8,12 +8,13 @@ the error.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree
 from libc.math cimport floor
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 from cbnet._kernels.frame_writer cimport put_bytes, put_number
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.plain_filter cimport PlainText, compared
 from cbnet._kernels.test_codes cimport (
     OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_PREFIX, OP_SUBSTRING, OP_SUFFIX,
@@ -309,9 +310,7 @@ def plain_filters(str text not None, Py_ssize_t most_filters, Py_ssize_t most_pa
         return None
     if length > MAX_BYTES:
         return None
-    space = <uint8_t *> PyMem_RawMalloc(length + 2 * MAX_PARTS * PART_BYTES)
-    if space == NULL:
-        raise MemoryError
+    space = <uint8_t *> resized(NULL, length + 2 * MAX_PARTS * PART_BYTES)
     try:
         return _filters(at, at + length, space, most_filters, most_parts)
     finally:

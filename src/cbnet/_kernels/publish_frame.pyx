@@ -15,7 +15,7 @@ from cpython.dict cimport PyDict_CheckExact, PyDict_Next
 from cpython.exc cimport PyErr_Clear
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.math cimport isfinite
@@ -27,6 +27,7 @@ from cbnet._kernels.frame_codes cimport (
     MAX_CLIENT_BYTES, MAX_PAYLOAD_BYTES, MAX_TAGS, MAX_VALUES, NIL, PUBLISH, PUBLISH_ARRAY, STR8,
 )
 from cbnet._kernels.frame_writer cimport put_length, put_number
+from cbnet._kernels.memory cimport resized
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
@@ -49,13 +50,9 @@ cdef class PublishWriter:
 
     cdef inline int reserve(self, size_t more) except -1:
         cdef size_t room
-        cdef void *larger
         if self.used + more > self.room:
             room = max(2 * self.room, self.used + more, <size_t> MIN_ROOM)
-            larger = PyMem_RawRealloc(self.data, room)
-            if larger == NULL:
-                raise MemoryError
-            self.data, self.room = <uint8_t *> larger, room
+            self.data, self.room = <uint8_t *> resized(self.data, room), room
         return 0
 
     # --- MessagePack in its shortest form; there is room for ITEM_ROOM bytes

@@ -33,8 +33,6 @@ cdef class LinkPlaces:
     cdef void touch(self, uint32_t place) noexcept
     cdef FastLink *_admitted(self, int64_t number, uint8_t role, uint32_t max_length, kept) except? NULL
 
-cdef void *resized(void *memory, size_t size) except NULL
-
 cdef struct RouteBranch:
     int32_t link            # place; -1: the link is down
     uint64_t side           # hash of the nodes behind it

@@ -16,23 +16,16 @@ A route has the branches of a tree that a packet may be sent to:
 Python is asked once for each route, and clears all routes when versions, links or streams have changed.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memset
 
 from cbnet._kernels.frame_matching cimport RightMatcher
 from cbnet._kernels.link_output cimport FrameBuffer, LinkOutput
+from cbnet._kernels.memory cimport resized, zeroed
 from cbnet._kernels.slot_table cimport is_set_of_sources, words_of
 
 cdef enum:
     MAX_ROUTES = 1 << 14
-
-
-cdef void *resized(void *memory, size_t size) except NULL:
-    """Return memory with another size."""
-    cdef void *larger = PyMem_RawRealloc(memory, size)
-    if larger == NULL:
-        raise MemoryError
-    return larger
 
 
 cdef class LinkPlaces:
@@ -167,16 +160,12 @@ cdef class RouteTable:
         cdef Py_ssize_t count = len(branches)
         if self.count >= MAX_ROUTES:
             self._clear()
-        route = <Route *> PyMem_RawCalloc(1, sizeof(Route))
-        if route == NULL:
-            raise MemoryError
+        route = <Route *> zeroed(1, sizeof(Route))
         route.came_from, route.side, route.tree = came_from, side, tree
         route.next = self.buckets[bucket]
         self.buckets[bucket] = route
         self.count += 1
-        route.branches = <RouteBranch *> PyMem_RawCalloc(count + 1, sizeof(RouteBranch))
-        if route.branches == NULL:
-            raise MemoryError
+        route.branches = <RouteBranch *> zeroed(count + 1, sizeof(RouteBranch))
         for link, next_side, sources in branches:
             self._set_branch(route.branches + route.count, link, next_side, sources)
             route.count += 1

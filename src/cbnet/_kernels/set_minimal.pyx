@@ -9,11 +9,12 @@ Most sets contain a tag that is a set by itself, which one check per tag shows. 
 one is filed in `tag_sets`, and the filed sets that it contains are searched: itself, or more.
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
+from cbnet._kernels.memory cimport zeroed
 from cbnet._kernels.tag_sets cimport Owners, Sets, clear_tag, find_subsets, open_sets, set_tag
 
 cdef extern from *:
@@ -131,9 +132,7 @@ def mark_minimal(dict arrays, const uint32_t[::1] tags, const int64_t[::1] offse
     found.items = several
     found.room = found.most = 2
     found.touched = 0
-    present = <uint64_t *> PyMem_RawCalloc((<size_t> sets.tags >> 6) + 1, sizeof(uint64_t))
-    if present == NULL:
-        raise MemoryError
+    present = <uint64_t *> zeroed((<size_t> sets.tags >> 6) + 1, sizeof(uint64_t))
     with nogil:
         for i in range(rows.shape[0]):
             first, end = offsets[rows[i]], offsets[rows[i] + 1]

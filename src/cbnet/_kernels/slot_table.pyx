@@ -8,8 +8,10 @@
 Python is asked once for each slot, and says when the holder of a slot has changed (`forget`).
 """
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from libc.string cimport memcpy, memset
+
+from cbnet._kernels.memory cimport resized, zeroed
 
 CLIENT, SOURCES, INITIAL, PYTHON = CLIENT_HOLDER, SOURCES_HOLDER, INITIAL_HOLDER, PYTHON_HOLDER
 
@@ -22,9 +24,7 @@ cdef bint is_set_of_sources(object bits) except -1:
 cdef uint64_t *words_of(object bits) except NULL:
     """Return the bits of an int as `SOURCE_WORDS` words."""
     cdef bytes data = bits.to_bytes(8 * SOURCE_WORDS, "little")
-    cdef uint64_t *words = <uint64_t *> PyMem_RawCalloc(SOURCE_WORDS, sizeof(uint64_t))
-    if words == NULL:
-        raise MemoryError
+    cdef uint64_t *words = <uint64_t *> zeroed(SOURCE_WORDS, sizeof(uint64_t))
     memcpy(words, <const char *> data, 8 * SOURCE_WORDS)
     return words
 
@@ -81,13 +81,9 @@ cdef class SlotTable:
         return 0
 
     cdef int _hold(self, uint32_t place) except -1:
-        cdef void *larger
         cdef uint32_t room = 2 * place + 64
         if place >= self.held_room:
-            larger = PyMem_RawRealloc(self.held, room * sizeof(int64_t))
-            if larger == NULL:
-                raise MemoryError
-            self.held = <int64_t *> larger
+            self.held = <int64_t *> resized(self.held, room * sizeof(int64_t))
             memset(self.held + self.held_room, 0, (room - self.held_room) * sizeof(int64_t))
             self.held_room = room
         self.held[place] += 1
@@ -95,10 +91,7 @@ cdef class SlotTable:
 
     cdef int _make_room(self, uint32_t slot) except -1:
         cdef size_t room = <size_t> slot + slot // 2 + 64
-        cdef void *larger = PyMem_RawRealloc(self.holders, room * sizeof(SlotHolder))
-        if larger == NULL:
-            raise MemoryError
-        self.holders = <SlotHolder *> larger
+        self.holders = <SlotHolder *> resized(self.holders, room * sizeof(SlotHolder))
         memset(self.holders + self.room, 0, (room - self.room) * sizeof(SlotHolder))
         self.room = <uint32_t> room
         return 0

@@ -1,8 +1,9 @@
 """The symbol of each name and tag of a table, found by its text."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.mem cimport PyMem_RawFree
 
 from cbnet._kernels.byte_strings cimport hash_bytes
+from cbnet._kernels.memory cimport zeroed
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *length) except NULL
@@ -71,9 +72,7 @@ cdef class Symbols:
                 room += 4 * (table.data[at] == c".")
         while room & (room - 1):
             room += room & -room
-        self.paths = <Path *> PyMem_RawCalloc(room, sizeof(Path))
-        if self.paths == NULL:
-            raise MemoryError
+        self.paths = <Path *> zeroed(room, sizeof(Path))
         self.path_mask = room - 1
         for symbol in range(names):
             self._enter_paths(symbol)

@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 import numpy
 
 from cbnet._kernels.arrays cimport empty, pointer
+from cbnet._kernels.memory cimport resized, zeroed
 from cbnet._kernels.message_encoding cimport TAG, Batch
 from cbnet._kernels.tag_sets cimport (
     Sets, add_owned, clear_tag, find_subsets, has_tag, open_groups, open_sets, owned_count, set_tag,
@@ -42,9 +43,7 @@ cdef class Unions:
         self.targets = <const uint32_t *> pointer(arrays, "union_targets", 4, 0)
         self.target_count = <uint32_t> len(arrays["union_targets"])
         self.total = total
-        self.lists = <Union *> PyMem_RawCalloc(lists, sizeof(Union))
-        if self.lists == NULL:
-            raise MemoryError
+        self.lists = <Union *> zeroed(lists, sizeof(Union))
 
     def __dealloc__(self):
         cdef uint32_t mask
@@ -87,9 +86,7 @@ cdef class Unions:
         while self.total >> list.shift > list.count // PER_PLACE:
             list.shift += 1
         places = (self.total >> list.shift) + 1
-        list.places = <uint32_t *> PyMem_RawCalloc(places, sizeof(uint32_t))
-        if list.places == NULL:
-            raise MemoryError
+        list.places = <uint32_t *> zeroed(places, sizeof(uint32_t))
         for place in range(places):
             while at < list.count and list.targets[at] >> list.shift < place:
                 at += 1
@@ -369,9 +366,7 @@ cdef int _open_state(State *state, uint32_t tags, uint32_t targets) except -1:
     state.message.room = 0
     state.few.targets = NULL
     state.few.used = state.few.room = 0
-    state.message.present = <uint64_t *> PyMem_RawCalloc((<size_t> tags >> 6) + 1, sizeof(uint64_t))
-    if state.message.present == NULL:
-        raise MemoryError
+    state.message.present = <uint64_t *> zeroed((<size_t> tags >> 6) + 1, sizeof(uint64_t))
     return open_targets(&state.targets, targets)
 
 
@@ -385,11 +380,7 @@ cdef void _close_state(State *state) noexcept:
 cdef int _reserve(Message *message, Py_ssize_t count) except -1:
     """Reserve memory for the tags of a message."""
     if <Py_ssize_t> message.room < count:
-        PyMem_RawFree(message.tags)
-        message.room = 0
-        message.tags = <uint32_t *> PyMem_RawCalloc(count + 16, sizeof(uint32_t))
-        if message.tags == NULL:
-            raise MemoryError
+        message.tags = <uint32_t *> resized(message.tags, (count + 16) * sizeof(uint32_t))
         message.room = <uint32_t> count + 16
     return 0
 

@@ -1,11 +1,12 @@
 """Search for the prefixes, suffixes and substrings of a text; `text_patterns.pxd` draws the arrays."""
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 
 from cbnet._kernels.arrays cimport pointer
 from cbnet._kernels.constant_pool cimport (
     Texts, begins, close_pool, filter_bit, last_not_above, open_directory, text_at,
 )
+from cbnet._kernels.memory cimport resized
 from cbnet._kernels.test_codes cimport *
 
 cdef enum:
@@ -42,9 +43,7 @@ cdef bint _list_hits(Patterns *patterns, const Pool *strings) except -1:
     """List the hits of all constants; return False if they are too many."""
     cdef uint32_t place, length
     cdef const char *text
-    patterns.hit_offsets = <uint32_t *> PyMem_RawMalloc((<size_t> strings.count + 1) * sizeof(uint32_t))
-    if patterns.hit_offsets == NULL:
-        raise MemoryError
+    patterns.hit_offsets = <uint32_t *> resized(NULL, (<size_t> strings.count + 1) * sizeof(uint32_t))
     for place in range(strings.count):
         patterns.hit_offsets[place] = patterns.hits.count
         text = text_at(&strings.texts, place, &length)
