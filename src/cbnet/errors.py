@@ -141,7 +141,7 @@ class LimitError(InputError):
 
 
 class UndecidedError(InputError):
-    """A message with so many combinations of values that the search for one that satisfies a filter was given up."""
+    """A message with too many combinations of values to decide whether one satisfies a filter."""
 
     def __init__(self, undecided: Sequence[Any], rules: Sequence[Any], limit: int) -> None:
         """Initialise with the rules that are undecided, and those that the message matches."""

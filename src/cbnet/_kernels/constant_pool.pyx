@@ -8,8 +8,8 @@ Ranks are doubled, so that one number gives both the rank and whether the value 
 A pool of strings is searched by their first eight bytes, read as a big-endian number, the key; the text is compared
 only if those are equal. A reversed pool is sorted by the reversed strings.
 
-A directory divides the range of keys (or numbers) into equal parts, a few per constant, and says where each begins:
-most searches end after one or two comparisons. It is made when a table is opened, and belongs to its index.
+A directory divides the range of keys (or numbers) into equal parts, a few per constant, and stores the start of each:
+most searches end after one or two comparisons. It is built when a table is opened, and belongs to its index.
 
     parts    │ a… │ b… │ c… │ …
     starts   0    3    3    7 …      the constants of part i are starts[i] to starts[i + 1]

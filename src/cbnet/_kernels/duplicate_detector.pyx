@@ -11,8 +11,8 @@ The packets of a source on one tree keep their order, and reach a router once. O
 after a link failed, can come twice, or late. One below the window counts as new: no packet is refused that was not
 delivered, and a client detects the rare one that was.
 
-Windows stand in buckets by the hash of their key, and in a list in the order of use: when there are too many, the one
-used least recently is evicted.
+Windows are in a hash table by their key, and in a list in the order of use: when there are too many, the least recently
+used one is evicted.
 """
 
 from cpython.mem cimport PyMem_RawFree

@@ -5,8 +5,8 @@
                    └─► any other frame, and whatever is unusual: `run` stops there, before any effect
 
 The Python state machine (`network.forwarding.forwarder`) is the specification: the same frames go out in the same order,
-and the same events are counted. Attributes, tags and payload stand in Publish, Packet and Deliver as the same bytes,
-and are copied.
+and the same events are counted. Attributes, tags and payload are the same bytes in Publish, Packet and Deliver,
+so they are copied.
 
 Some frames are read and looked up ahead: large tables are not in the cache, and what one message needs is fetched while
 another one is looked up. Only then they are handled, one by one.

@@ -14,7 +14,7 @@ from cbnet._kernels.pivot_table cimport PivotIndex, Remainder
 from cbnet._kernels.target_set cimport close_targets, has_target, open_targets, take_targets
 
 cdef enum:
-    SAMPLE_INTERVAL = 64  # one match in so many is timed
+    SAMPLE_INTERVAL = 64  # matches; the last of each interval is timed
 
 
 cdef class LiveMatcher:

@@ -43,7 +43,7 @@ cdef class Batch:
         self.offsets[0] = 0
 
     cdef bint reserve(self, Py_ssize_t messages, Py_ssize_t attributes) noexcept nogil:
-        """Make room for so many messages and attributes in all; return False if out of memory."""
+        """Reserve memory for a total of messages and of attributes; return False if out of memory."""
         cdef void *larger
         if messages >= self.message_room:
             larger = PyMem_RawRealloc(self.offsets, (messages + messages // 2 + 2) * sizeof(int64_t))

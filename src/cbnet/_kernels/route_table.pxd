@@ -36,7 +36,7 @@ cdef class LinkPlaces:
 cdef struct RouteBranch:
     int32_t link            # place; -1: the link is down
     uint64_t side           # hash of the nodes behind it
-    uint64_t *sources       # bits of the streams that tell what is wanted there; NULL: everything
+    uint64_t *sources       # bits of the streams whose filters select messages; NULL: all messages are sent
 
 cdef struct Route:
     Route *next             # in its bucket

@@ -5,7 +5,7 @@
     1      SOURCES                 …0110         the streams of two neighbours
     2      UNKNOWN                               Python is asked when a message matches it
 
-Python is asked once for each slot, and says when the holder of a slot has changed (`forget`).
+Python is asked once for each slot, and invalidates the answer when the holder changes (`forget`).
 """
 
 from cpython.mem cimport PyMem_RawFree

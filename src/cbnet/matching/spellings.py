@@ -1,8 +1,8 @@
 """Filters of a live table that compile to the same tests.
 
 `x != true` and `x = false` are two filters by `==`, and a table has one test for both. A live table keeps
-the test as long as one of the filters is there. A table file does not hold the spelling: a filter read back
-from it says `x = false`.
+the test as long as one of the filters exists. A table file does not store the spelling: its filters are read
+as `x = false`.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def sub(
                 since=since,
             )
         if durable and since is not None and subscription.history is None:
-            print_note(f"durable subscription {durable} exists: it goes on where it was, and --from has no effect")
+            print_note(f"durable subscription {durable} exists: it resumes where it was, and --from has no effect")
         if wait or durable:
             print_note(_start(client.router, subscription, durable))
         try:

@@ -82,7 +82,7 @@ def outcome_constraint(condition: Condition) -> Constraint:
 
 
 _OPPOSITE_OUTCOMES = (Outcome.FALSE, Outcome.TRUE, Outcome.UNKNOWN)
-# By operator: the one that stands for it, whether the operands change places, and whether the outcome is opposite.
+# By operator: the equivalent canonical one, whether the operands are exchanged, and whether the outcome is negated.
 _CANONICAL = {
     Op.EQ: (Op.EQ, False, False),
     Op.NE: (Op.EQ, False, True),

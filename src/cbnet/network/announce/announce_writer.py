@@ -15,7 +15,7 @@ from cbnet.routing.aggregation.aggregation import Difference
 
 MAX_PART_BYTES = 1 << 15  # of filters and indexes per frame: the receiver stores them in about 10 ms
 _INDEX_BYTES = 3
-_CONDITION_COST = 12  # a filter with conditions, or `in`, takes a receiver as long as so many plain ones of its length
+_CONDITION_COST = 12  # a filter with conditions, or `in`, costs a receiver as much as 12 plain ones of its length
 
 
 class Change(NamedTuple):

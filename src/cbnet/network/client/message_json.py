@@ -37,7 +37,7 @@ def check_values(text: bytes, most: int = _MAX_ITEM_VALUES) -> None:
 
 
 def object_from_json(text: bytes, most: int = _MAX_ITEM_VALUES) -> dict[str, Any]:
-    """Return the members of a JSON object of at most so many values."""
+    """Return the members of a JSON object; raise a `LimitError` if it has more than `most` values."""
     check_values(text, most)
     return json_members(text)
 

@@ -6,7 +6,7 @@ examined for each message at no cost. More are charged to the client that subscr
 for a message, and `RATE` in a second. Neighbours have `NEIGHBOURS` for a message, all together.
 
 Beyond that a filter is *undecided*. To a neighbour the message is sent as if it matched; to a client it is not, and the
-client is told that it may be lost. Others are served as before.
+client receives a notice that it may be lost. Others are not affected.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Answer bytes that are not a valid request with a problem document."""
-        if self.is_busy:  # its answer, which nobody reads any more, has not begun
+        if self.is_busy:  # the answer to the request before has not begun, and is dropped
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

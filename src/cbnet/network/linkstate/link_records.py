@@ -1,4 +1,4 @@
-"""Link records: what each router announces of its links, and from whom the others accept it.
+"""Link records: the links that each router announces, and the sources from which others accept a record.
 
 Every router adds to the age of a record that it receives. Otherwise a record about to expire could circulate for ever:
 a router that has just expired it would accept it as new.

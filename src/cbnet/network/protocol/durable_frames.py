@@ -206,7 +206,7 @@ class DurableLimit(NumberedFrame, tag=77):
 
 
 class ForgetHome(NumberedFrame, tag=75):
-    """Remove the record of a home that will not return: nobody waits for it any more."""
+    """Remove the record of a home that will not return, so that publishers no longer wait for it."""
 
     home: NodeName
 

@@ -138,7 +138,7 @@ def read_complete_batches(spark: SparkSession, out: str) -> DataFrame | None:
 def read_rule(spark: SparkSession, out: str, rule: str | int) -> DataFrame:
     """Return the matches of one rule in the output folder of a job or stream; only its buckets are read.
 
-    Manifests tell the number of buckets, which batches of a stream may differ in.
+    The number of buckets, which may differ between the batches of a stream, is in the manifests.
     """
     result = read_result(spark, f"{out}/matches")
     if result is None:

@@ -154,7 +154,7 @@ def _marks(context: StageContext) -> Output:
 
 
 def _entries(context: StageContext, snapshot: Snapshot) -> Facts:
-    """Return the entries of the tables of all routers on each tree: what the marks stand for."""
+    """Return the number of entries in the tables of all routers on each tree, which the marks represent."""
     tables = router_tables(context, snapshot.frame(context.spark))
     return {"routers": len(context.graph), "entries": tables.entries()}
 

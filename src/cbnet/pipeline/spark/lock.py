@@ -109,7 +109,7 @@ def lock_holder(spark: SparkSession | None, out: str) -> LockHolder | None:
 
 
 def _renew(spark: SparkSession | None, out: str, holder: LockHolder, text: str, stop: Event, interval: float) -> None:
-    """Renew a lock until told to stop, or until another run has taken it over."""
+    """Renew a lock until this run ends it, or another run has taken it over."""
     while not stop.wait(interval):
         with suppress(Exception):  # of any type, from a file system that may work again the next time
             if read_text(spark, f"{out}/{LOCK}") != text:

@@ -21,7 +21,7 @@ class ObservedCounts:
         self._aggregates = [column.alias(name) for name, column in counts.items()]
         self._observation = Observation()
         self.rows = rows.observe(self._observation, *self._aggregates)
-        """The rows to go on with."""
+        """The rows to use instead: an action on them computes the counts."""
 
     def values(self) -> dict[str, int]:
         """Return the counts of the first action that used the rows, or else of a query of its own."""

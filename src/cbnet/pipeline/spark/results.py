@@ -198,7 +198,7 @@ def damage(spark: SparkSession | None, result: StoredResult) -> str | None:
 
 
 def superseded(spark: SparkSession | None, folder: str) -> Iterator[str]:
-    """Yield the snapshots in a folder that nobody needs: all but the current one and the one before it."""
+    """Yield the obsolete snapshots in a folder: all but the current one and the one before it."""
     kept = 0
     for name in snapshot_names(spark, folder):
         if kept < _KEPT and exists(spark, f"{folder}/{name}/{MANIFEST}"):

@@ -67,7 +67,7 @@ def shipped_path(name: str) -> str:
     path = Path(SparkFiles.get(name))
     if path.exists():
         return str(path)
-    # Streams under Spark Connect: the file is in a folder for their session, which the worker is not told.
+    # Streams under Spark Connect: the file is in a folder of their session, whose name the worker does not know.
     return str(next(path.parent.glob(f"*/{name}"), path))
 
 

@@ -4,9 +4,10 @@
     marks         tree 0, position 12:         the marks of `routing.sizing.edge_counts`, of single descriptors
                   descriptor 7  +1 below
 
-Summed below a node, the marks of a descriptor tell whether the parent's interface to this node has it, and, subtracted
-from 1 for a descriptor that is minimal in the whole network, else from 0, whether the node's interface to its parent
-has it. A descriptor has few marks, however many routers have it; those at the root, below nobody, are left out.
+The sum of a descriptor's marks below a node is 1 if the parent's interface to this node has the descriptor, else 0.
+That sum, subtracted from 1 for a descriptor that is minimal in the whole network and from 0 for any other, is the same
+for the node's interface to its parent. A descriptor has few marks, however many routers have it; those at the root are
+left out.
 
 So the table of a router is read from the marks below it. A *branch* is what lies behind an interface of a router on one
 tree. Both kinds are given by an interval of positions:

@@ -1,4 +1,4 @@
-"""iPS, improved per-source forwarding: sources that a router cannot tell apart share a table [2006 §3.2].
+"""iPS, improved per-source forwarding: sources that a router cannot distinguish share a table [2006 §3.2].
 
 The header is the source v, or a router that replaced it. Router u has
 
@@ -20,8 +20,8 @@ it is enough that the same nodes are below u:
 
 Children are in order of rising id, so equal sets have the same preorder.
 
-**Header rewriting.** R_u is 1 if router u writes itself into the header as the source, because no node downstream can
-tell the difference. The paper does not define it. Here it is 1 for the class of v iff at every node below u in T_v, u
+**Header rewriting.** R_u is 1 if router u writes itself into the header as the source, because no node downstream
+distinguishes the two. The paper does not define it. Here it is 1 for the class of v iff at every node below u in T_v, u
 and the whole class are indistinguishable from v. Comparing the sizes of the subtrees of the children of u is enough:
 
     R_u(v) = 1   iff   |T_v/w| = |T_u/w| for every child w of u in T_v

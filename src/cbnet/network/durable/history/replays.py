@@ -78,7 +78,7 @@ class Replays:
         return len(self._readers)
 
     def offer(self, key: int, reader: HistoryReader, entry: Entry) -> bool:
-        """Give a message to a reader if its predicate matches; return whether the reader may go on."""
+        """Pass a message to a reader if its predicate matches; return whether the reader accepts more."""
         matching, undecided = self._matching(entry)
         if key in undecided:
             reader.missed(UNDECIDED, 1)
