@@ -154,6 +154,7 @@ class DurableRegistry:
             self._replays.remove(copy_key(subscription.id))
         if self._own.remove(subscription.id):
             self._table.remove(InternalSubscriber.DURABLE, subscription.id)
+            self._table.fib.durable_accounts.pop(subscription.id, None)
             self._records.announce()
         return subscription.backlog.messages
 
@@ -254,6 +255,7 @@ class DurableRegistry:
     def _receive(self, subscription: DurableSubscription) -> None:
         """Store new messages for a subscription from now on."""
         saved = subscription.saved
+        self._table.fib.durable_accounts[saved.id] = saved.account
         self._table.set(InternalSubscriber.DURABLE, saved.id, self._own.filters(saved.id))
         self._home.join(saved.id, predicate_of(saved.predicate))
 

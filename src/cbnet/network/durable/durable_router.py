@@ -69,7 +69,7 @@ class DurableRouter:
         if self._queue is not None and journal is not None:
             history = open_history(context, self._queue, journal.state)
             if history is not None:
-                self._replays = Replays(history, self._queue)
+                self._replays = Replays(context, history, self._queue)
                 self._followers = Followers(context, history, self._replays)
             self._home = Home(context, self._queue, journal.state, self._answer)
             self._registry = DurableRegistry(

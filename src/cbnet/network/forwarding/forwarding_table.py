@@ -100,6 +100,7 @@ class Fib:
         self._listeners: dict[tuple[int, int], None] = {}  # clients that receive what the initial predicate matches
         self._streams: dict[SideKey, Hashable] = {}  # open ones, by the side that they announce
         self._interfaces: dict[int, tuple[TreeView, list[TreeInterface]]] = {}  # by the identity of a tree
+        self.durable_accounts: dict[int, str] = {}  # of durable subscriptions, by id
         self.generation = 0  # of the interfaces to neighbours
         self.size = 0  # bytes of all local filters
 
@@ -122,7 +123,9 @@ class Fib:
         holder = self._slots.holder(slot)
         if type(holder) is not tuple:
             return ""
-        subscriber, _ = holder
+        subscriber, id = holder
+        if subscriber is InternalSubscriber.DURABLE:
+            return self.durable_accounts.get(id) or str(subscriber)
         link = self._links.get(subscriber) if isinstance(subscriber, int) else None
         return str(subscriber) if link is None else link.payer
 

@@ -79,7 +79,7 @@ class DurableClientHandler:
         if client.rights.subscribe is not None:
             client.rights.check_subscribe(wanted)
         self._check_history(client, wanted)
-        followers.subscribe(client.id, frame)
+        followers.subscribe(client, frame)
         if frame.wait:
             self._confirmations.wait(client.id, frame.id, SUBSCRIPTION, followers.history.filters, frame.wait)
         else:

@@ -3,6 +3,8 @@
 from support.guarded_router import GuardedRouter
 from support.memory_networks import sent
 
+from cbnet.network.forwarding import search_credit
+from cbnet.network.link.counters import DropReason
 from cbnet.network.protocol.frames import (
     DurableDeliver,
     DurablePublish,
@@ -145,3 +147,19 @@ def test_with_a_smaller_quota_the_durable_subscriptions_stay():
     assert [each.id for each in sent(a.say(2, *published), DurableDeliver)] == [1]
     (report,) = sent(a.say(1, DurableQuery(1)), DurableReport)
     assert [each.name for each in report.subscriptions] == ["s"]
+
+
+def test_undecided_messages_of_one_account_leave_the_durable_subscriptions_of_others_alone(monkeypatch):
+    """Each of ann's messages takes all combinations of a client; bob's takes 14,400, of which 10,000 are free."""
+    monkeypatch.setattr(search_credit, "RATE", search_credit.CLIENT)
+    a = GuardedRouter({"ann": Rights(), "bob": Rights()})
+    a.say(1, durable(1, "s", "p + q < 0"))
+    a.say(2, durable(1, "s", "r + s = 238"))  # 119 and 119, which are compared last
+    wide = {name: list(range(1_000)) for name in "pq"}
+    done = a.say(
+        1,
+        Publish(1, wide, [], b"", False),
+        Publish(2, {name: list(range(120)) for name in "rs"}, [], b"", False),
+    )
+    assert len(sent(done, DurableDeliver, 2)) == 1
+    assert a.router.counters[DropReason.UNDECIDED.key] == 1

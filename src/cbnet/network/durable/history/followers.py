@@ -16,6 +16,7 @@ from cbnet.network.durable.history.history import History
 from cbnet.network.durable.history.replays import Replays
 from cbnet.network.durable.journal import Entry
 from cbnet.network.link.context import RouterContext
+from cbnet.network.link.link import Link
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import DurableLost, Replay
 from cbnet.network.protocol.predicate_texts import filters_of
@@ -29,11 +30,12 @@ class Follower:
     """A client's replay subscription, which reads the history."""
 
     def __init__(
-        self, context: RouterContext, key: int, frame: Replay, link: int, cursor: int, load: FilterLoad
+        self, context: RouterContext, key: int, frame: Replay, link: Link, cursor: int, load: FilterLoad
     ) -> None:  # fmt: skip
         self.key = key
+        self.payer = link.payer
         self._outbox = context.outbox
-        self._consumer = Consumer(link, frame.id, frame.window, 0.0, MAX_REPLAY_BYTES)
+        self._consumer = Consumer(link.id, frame.id, frame.window, 0.0, MAX_REPLAY_BYTES)
         self.predicate = frame.predicate
         self.load = load
         self.cursor = cursor
@@ -81,12 +83,12 @@ class Followers:
         self._all: dict[tuple[int, int], Follower] = {}
         self._keys = count(1)
 
-    def subscribe(self, link: int, frame: Replay) -> None:
+    def subscribe(self, link: Link, frame: Replay) -> None:
         """Start a subscription, or replace the one with this id; raise an `InputError` if its start does not exist."""
         filters = filters_of(frame.predicate)
         start = self.history.locate(frame.start)
-        self.detach(link, frame.id)
-        of_client = sum(each == link for each, _ in self._all) + 1
+        self.detach(link.id, frame.id)
+        of_client = sum(each == link.id for each, _ in self._all) + 1
         for what, found, limit in (
             ("subscriptions of a connection that begin in the past", of_client, MAX_CLIENT_REPLAYS),
             ("subscriptions of a router that begin in the past", len(self._all) + 1, MAX_REPLAYS),
@@ -94,8 +96,8 @@ class Followers:
             if found > limit:
                 raise LimitError(what, found, limit)
         follower = Follower(self._context, next(self._keys), frame, link, start.offset, filter_load(filters))
-        self._all[link, frame.id] = follower
-        self._context.outbox.send(link, self.history.replaying(frame.id, start))
+        self._all[link.id, frame.id] = follower
+        self._context.outbox.send(link.id, self.history.replaying(frame.id, start))
         if start.missing:
             follower.missed(start.missing, 0)
         self._replays.add(follower.key, follower, filters)

@@ -28,8 +28,10 @@ from cbnet.network.durable.history.history import History, is_note
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.forwarding.search_credit import CLIENT, UNDECIDED, MessageCredit
+from cbnet.network.forwarding.search_credit import UNDECIDED, FilterCredit
 from cbnet.network.forwarding.timed_table import empty_table
+from cbnet.network.link.context import RouterContext
+from cbnet.network.link.counters import DropReason
 
 _MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
 _MAX_READS = 8  # slices read at once: durable publishers wait for the same disk
@@ -41,6 +43,10 @@ class HistoryReader(Protocol):
 
     cursor: int  # the next offset
     is_reading: bool  # whether a slice was requested for it
+
+    @property
+    def payer(self) -> str:
+        """Who pays for the search for its filters."""
 
     @property
     def room(self) -> int:
@@ -62,7 +68,9 @@ class HistoryReader(Protocol):
 class Replays:
     """The readers of one router's history, by key: positive for clients, negative for durable subscriptions."""
 
-    def __init__(self, history: History, queue: JournalQueue) -> None:
+    def __init__(self, context: RouterContext, history: History, queue: JournalQueue) -> None:
+        self._context = context
+        self._credit = FilterCredit(context, lambda key: self._readers[key].payer)
         self.history = history
         self._queue = queue
         self._readers: dict[int, HistoryReader] = {}
@@ -81,7 +89,7 @@ class Replays:
         """Pass a message to a reader if its predicate matches; return whether the reader accepts more."""
         matching, undecided = self._matching(entry)
         if key in undecided:
-            reader.missed(UNDECIDED, 1)
+            self._undecided(reader)
         return key not in matching or reader.take(entry)
 
     # --- changes
@@ -178,7 +186,7 @@ class Replays:
                 if is_note(entry):
                     reader.missed(entry.source, entry.number)
                 elif key in undecided:
-                    reader.missed(UNDECIDED, 1)
+                    self._undecided(reader)
                 elif not reader.take(entry):
                     reader.cursor = entry.offset
                     reader.advanced()
@@ -187,11 +195,15 @@ class Replays:
             reader.cursor = max(reader.cursor, end)
             reader.advanced()
 
+    def _undecided(self, reader: HistoryReader) -> None:
+        self._context.drop(DropReason.UNDECIDED)
+        reader.missed(UNDECIDED, 1)
+
     def _matching(self, entry: Entry) -> tuple[Sequence[int], Sequence[int]]:
         """Return the readers whose predicate a message matches, and those for which it is undecided."""
         members, tags, _ = _decode(entry.content)
         try:
-            return self._table.match({**members, RESERVED_NAME: tags} if tags else members, MessageCredit(CLIENT)), ()
+            return self._table.match({**members, RESERVED_NAME: tags} if tags else members, self._credit.begin()), ()
         except UndecidedError as error:
             return error.rules, error.undecided
 
@@ -226,6 +238,7 @@ class HistoryCopy:
         self._replays = replays
         self._on_end = on_end
         self.key = copy_key(subscription.id)
+        self.payer = subscription.saved.account or "durable subscriptions"
         self.cursor = subscription.saved.start
         self.is_reading = False
 

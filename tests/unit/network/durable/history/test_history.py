@@ -5,6 +5,8 @@ from support.durable_networks import DurableLab, answers, history_lab, numbers, 
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import HISTORY_ID
+from cbnet.network.forwarding.search_credit import UNDECIDED
+from cbnet.network.link.counters import DropReason
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
     DurableLost,
@@ -108,6 +110,22 @@ def test_only_messages_that_match_are_replayed():
     bob.replay(1, "x > 48 and y >= 0", FIRST, window=3)
     net.run(2)
     assert payloads(bob) == [b"%d" % n for n in range(300) if n % 50 >= 48]
+
+
+def test_an_undecided_message_is_lost_for_its_subscription_alone():
+    net, alice, bob = history_lab()
+    wide = {"x": 1, "p": list(range(1_000)), "q": list(range(1_000))}
+    alice.publish(wide, b"1")
+    net.run(1)
+    bob.replay(1, "x > 0 and p + q < 0", FIRST)
+    bob.replay(2, "x > 0", FIRST)
+    for read, payload in enumerate((b"1", b"2"), 1):  # from the disk, and at the end
+        net.run(1)
+        losses = [(lost.id, lost.messages, lost.cause) for lost in answers(bob, DurableLost)]
+        assert losses == [(1, 1, UNDECIDED)] * read
+        assert payloads(bob)[-1] == payload
+        assert net.memory.router("a").counters[DropReason.UNDECIDED.key] == read
+        alice.publish(wide, b"2")
 
 
 def test_messages_of_the_whole_network_reach_the_history():
