@@ -27,6 +27,7 @@ from cbnet.language.relations.ranges import AttributeRange, by_name
 from cbnet.language.relations.string_range import StringRange
 
 Rules = Literal["full", "pairwise"]
+_FEW = 8  # filters that are compared in less time than it takes to find the covered ones among them
 _MANY = 16  # constraints on one attribute, with a finite set of values, that are not compared with all others together
 
 
@@ -108,7 +109,7 @@ class Reduction:
             yield from found if self._is_full else (each for each in found if self._is_covered_singly(wide, each))
         if self._contradictory:
             constraints = wide.constraints
-            for narrow in self._constraints.implying(constraints) if constraints else self._contradictory:
+            for narrow in self._constraints.candidates(constraints) if constraints else self._contradictory:
                 if narrow != row and _covers_singly(wide, self.filters[narrow]):
                     yield narrow
 
@@ -127,29 +128,40 @@ class _ConstraintIndex:
         self._index = CoverIndex(self._filters)
         self._numbers: dict[Constraint, int] = {}
         self._rows: dict[int, set[int]] = defaultdict(set)  # by the number of a constraint
+        self._by_name: dict[str, set[int]] = defaultdict(set)
         self._empty: dict[str, set[int]] = defaultdict(set)  # rows with a constraint that no value satisfies
 
     def add(self, row: int, constraints: Iterable[Constraint]) -> None:
         """Add a row."""
         for constraint in constraints:
-            number = self._number(constraint)
+            number = self._numbers.get(constraint)
+            if number is None:
+                number = self._numbers[constraint] = self._file(constraint)
             (self._rows[number] if number in self._index else self._empty[constraint.name]).add(row)
+            self._by_name[constraint.name].add(row)
 
-    def implying(self, constraints: Iterable[Constraint]) -> set[int]:
-        """Return the rows of which, for each of some constraints, a single one implies it."""
-        return set.intersection(*map(self._implying, constraints))
+    def candidates(self, constraints: Sequence[Constraint]) -> set[int]:
+        """Return rows, among them all of which, for each of some constraints, a single one implies it."""
+        found = min((self._by_name[constraint.name] for constraint in constraints), key=len)
+        for constraint in constraints:
+            if len(found) <= _FEW:
+                break
+            found = found & self._implying(constraint)
+        return found
 
     def _implying(self, constraint: Constraint) -> set[int]:
-        number = self._number(constraint)
-        narrower = self._index.covered(number) if number in self._index else ()
-        return self._empty[constraint.name].union(self._rows[number], *(self._rows[each] for each in narrower))
+        number = self._numbers.get(constraint)
+        asked = self._file(constraint) if number is None else number
+        narrower = [asked, *self._index.covered(asked)] if asked in self._index else []
+        if number is None:  # it is of no row: later questions need not compare it
+            self._index.discard(asked)
+            self._filters.pop()
+        return self._empty[constraint.name].union(*(self._rows[each] for each in narrower if each in self._rows))
 
-    def _number(self, constraint: Constraint) -> int:
-        number = self._numbers.setdefault(constraint, len(self._filters))
-        if number == len(self._filters):
-            self._filters.append(Filter([constraint]))
-            self._index.add(number)
-        return number
+    def _file(self, constraint: Constraint) -> int:
+        self._filters.append(Filter([constraint]))
+        self._index.add(len(self._filters) - 1)
+        return len(self._filters) - 1
 
 
 def _covers_singly(wide: Filter, narrow: Filter) -> bool:
