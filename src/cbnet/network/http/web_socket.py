@@ -100,7 +100,6 @@ class _Session:
     def __init__(self, socket: WebSocket, client: AsyncClient) -> None:
         self._socket = socket
         self._client = client
-        self._share: ProcessorShare = socket.state.connection.share
         self._losses = LossReports(client)
         self._reporting = asyncio.Lock()
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
@@ -174,7 +173,8 @@ class _Session:
             raise InputError("no predicate", hint='send {"op": "subscribe", "id": 1, "predicate": "price < 5"}')
         subscription = await subscribe(self._client, predicate, options, durable)
         self._subscriptions[id] = subscription
-        task = asyncio.get_running_loop().create_task(self._share.run(self._deliver(id, subscription)))
+        share: ProcessorShare = self._socket.state.connection.share
+        task = asyncio.get_running_loop().create_task(share.run(self._deliver(id, subscription)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return {"op": "subscribed", **confirmation_members(subscription.confirmation)}
