@@ -257,7 +257,7 @@ class FairScheduler:
 
     async def _read_predicate(self, connection: Connection, payer: str, text: str) -> None:
         async with self._reading:
-            took = await asyncio.to_thread(_timed_reading, text)
+            took = await asyncio.to_thread(read_ahead, text)
         self._turns.charge(payer, connection.link.processor_weight, took)
         self._pause_payer(payer, self._loop.time(), took)
         self.release(connection)
@@ -290,13 +290,6 @@ class FairScheduler:
         self._serve_in_turn(connection, waiting.data)
         if waiting.is_closed and not self.defer_close(connection) and connection.link.is_open:
             self._processor.closed(connection)
-
-
-def _timed_reading(text: str) -> float:
-    """Read a predicate; return the processor time that it took."""
-    began = thread_time()
-    read_ahead(text)
-    return thread_time() - began
 
 
 def _read(connection: Connection, data: Data, start: int) -> _Batch:

@@ -32,11 +32,12 @@ def test_errors_are_those_of_the_parser(text):
 
 def test_what_was_read_ahead_is_not_read_again(monkeypatch):
     text, wrong = TEXTS[-1] + " or z = 1", "w = 1 or ".ljust(LONG)
-    for each in (text, wrong):
-        read_ahead(each)
+    times = [read_ahead(each) for each in (text, wrong)]
+    assert min(times) > 0
     filters, predicate = predicate_to_bytes(text), parse(text)
     for name in ("predicate_to_bytes", "parse"):
         monkeypatch.setattr(predicate_texts, name, None)
+    assert all(read_ahead(each) >= took for each, took in zip((text, wrong), times, strict=True))  # not less
     assert filters_of(text) == filters
     filters_of(text).clear()  # a list of the caller's own
     assert (filters_of(text), predicate_of(text)) == (filters, predicate)

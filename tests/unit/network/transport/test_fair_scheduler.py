@@ -245,6 +245,7 @@ def test_long_predicate_is_read_in_a_thread_while_others_are_served(router, monk
     def read(text):
         reading.append((text, threading.current_thread() is threading.main_thread()))
         may_end.wait()
+        return 0.0
 
     monkeypatch.setattr(module, "read_ahead", read)
 
@@ -269,7 +270,7 @@ def test_long_predicate_is_read_in_a_thread_while_others_are_served(router, monk
 
 def test_predicates_of_one_payer_are_read_one_at_a_time(router, monkeypatch):
     reading = []
-    monkeypatch.setattr(module, "read_ahead", lambda text: reading.append(text[0]))
+    monkeypatch.setattr(module, "read_ahead", lambda text: reading.append(text[0]) or 0.0)
 
     async def story(router):
         many, other = [FakeConnection("evil") for _ in range(3)], FakeConnection("good")
@@ -284,7 +285,7 @@ def test_predicates_of_one_payer_are_read_one_at_a_time(router, monkeypatch):
 
 def test_predicate_of_a_closed_connection_is_dropped(router, monkeypatch):
     may_end = threading.Event()
-    monkeypatch.setattr(module, "read_ahead", lambda _: may_end.wait())
+    monkeypatch.setattr(module, "read_ahead", lambda _: may_end.wait() and 0.0)
 
     async def story(router):
         one = FakeConnection()
