@@ -44,7 +44,7 @@ class DurableConfirmations:
 
     def wait(self, link: int, id: int, filters: Collection[bytes], deadline: float) -> None:
         """Answer a client once all routers have the current record and the announcement of the filters."""
-        version = self._records.own.version
+        version = self._records.announced
         self._unconfirmed.append(_Unconfirmed(link, id, filters, version, deadline))
         if self._missing(version) and self._records.own.may_repeat:
             self._records.announce()  # routers that have this version do not acknowledge it again

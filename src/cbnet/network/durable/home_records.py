@@ -34,6 +34,7 @@ from cbnet.network.protocol.frames import HomeAck, HomeRecord, RecordRequest, Re
 from cbnet.network.security.record_signatures import PUBLIC_KEYS
 
 _decoder = msgspec.msgpack.Decoder(HomeRecord)
+_RATE = 1 << 19  # bytes of filters and names per second in own records: 2 MB, the most, every four seconds
 ALONE = 3.0  # seconds after its start for which a router waits for a neighbour that knows all homes
 
 
@@ -46,6 +47,7 @@ class OwnHomeRecord(OwnRecord):
         self._names: dict[int, DurableName] = {}
         self._newest = saved  # even if it is not on disk yet
         self._originated = 0.0  # time of the newest version
+        self._allowed = float("-inf")  # time of the next one, at the earliest
         self.address = ""  # that clients connect to
 
     # --- lookup
@@ -68,6 +70,11 @@ class OwnHomeRecord(OwnRecord):
     def may_repeat(self) -> bool:
         """Whether no version was originated recently."""
         return self._context.now - self._originated >= self._context.settings.retry
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether a new version may follow the newest one: all routers send, read and store a whole record."""
+        return self._context.now >= self._allowed
 
     def filters(self, id: int) -> Collection[bytes]:
         """Return the filters of a durable subscription, or of the history; none if it is not on disk."""
@@ -100,6 +107,8 @@ class OwnHomeRecord(OwnRecord):
         sequence, incarnation = self._advance()
         self._originated = self._context.now
         names, filters = self._all_names(), sorted(self.all_filters())
+        size = sum(map(len, filters)) + sum(len(account) + len(name) for account, name in names)
+        self._allowed = self._context.now + size / _RATE
         record = HomeRecord(self._context.name, incarnation, sequence, self.address, names, filters)
         self._newest = self._sign(record)
         return self._newest
@@ -130,6 +139,7 @@ class HomeRecords(Flooding[HomeRecord]):
         super().__init__(context, links, self.table, None if queue is None else self.own, requests)
         self._unicast = core.unicast
         self._queue = queue
+        self._is_changed = False  # since the own record was originated
         self._is_complete = False
         self._complete_links: set[int] = set()  # to neighbours that are complete
         # version of the own record on the disk of each router
@@ -178,7 +188,7 @@ class HomeRecords(Flooding[HomeRecord]):
         """Do periodic work."""
         super().check()
         self._check_completeness()
-        if self._own is not None and self._own.must_supersede:
+        if self._own is not None and (self._is_changed or self._own.must_supersede):
             self.announce()
         for home, links in self._requests.overdue():
             reason = (
@@ -199,12 +209,13 @@ class HomeRecords(Flooding[HomeRecord]):
     # --- the own record
 
     def announce(self) -> None:
-        """Originate a new version of the own record, and flood it once it is on disk.
+        """Originate a new version of the own record, soon if the newest one is large, and flood it once it is on disk.
 
         So its number is not used again after a crash.
         """
         assert self._queue is not None, "only a router with a journal is a home"
-        record = self.own.originate()
+        self._is_changed = not (self.own.may_follow or self.own.must_supersede)
+        record = None if self._is_changed else self.own.originate()
         if record is not None:
             self.table.save(record)
             self._queue.after(partial(self._publish, record))
@@ -213,6 +224,11 @@ class HomeRecords(Flooding[HomeRecord]):
         self.table.set(record)
         self._acknowledged[record.owner] = version_of(record)
         self.flood(record)
+
+    @property
+    def announced(self) -> RecordVersion:
+        """The version of the own record that has all present subscriptions; perhaps the next one."""
+        return self.own.version.next(self._context.incarnation) if self._is_changed else self.own.version
 
     def unacknowledged(self, version: RecordVersion, routers: Iterable[str]) -> list[str]:
         """Return which of these routers, and this one, lack this or a later version of the own record on disk."""

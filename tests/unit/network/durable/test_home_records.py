@@ -1,10 +1,10 @@
 """Records of homes: what a router tells the others about its durable subscriptions."""
 
 import msgspec
-from tests.support.durable_networks import DurableLab
+from tests.support.durable_networks import DurableLab, answers
 
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.protocol.frames import HomeRecord, RecordEntry, RecordSummary
+from cbnet.network.protocol.frames import HomeRecord, RecordEntry, RecordSummary, Subscribed
 
 DISK = 2.0  # seconds that a write takes
 
@@ -68,3 +68,34 @@ def test_a_version_that_nobody_has_hides_no_home_and_is_reported(caplog):
     assert not records.is_synchronised  # a newer version may have more subscriptions: no receipt without them
     lines = [line.members for line in caplog.records if line.getMessage() == "home record missing"]
     assert {(line["home"], line["neighbour"]) for line in lines} == {("c", "m")}
+
+
+def test_a_large_record_is_not_followed_by_another_at_once():
+    """All routers send, read and store whole records: one of half a megabyte is followed by the next after a second."""
+    net = DurableLab("a-b")
+    client = net.client("a")
+    net.run(4)
+    for id in range(10):
+        text = " or ".join(f'x = "{id}{n}{"f" * 8_738}"' for n in range(6))
+        client.subscribe_durable(id, f"large {id}", text, wait=10.0)
+    net.run(5)
+
+    def known():
+        record = net.memory.router("b").durable.records.table.get("a")
+        return record.sequence, len(record.names)
+
+    def confirmed():
+        return {each.id for each in answers(client, Subscribed) if each.is_confirmed}
+
+    first, _ = known()
+    assert known() == (first, 10)
+    assert confirmed() == {*range(10)}
+    for id in range(10, 20):
+        client.subscribe_durable(id, f"small {id}", f"x = {id}", wait=10.0)
+        net.run(0.05)
+    net.run(0.4)
+    assert known() == (first + 1, 11)  # the first one at once
+    assert confirmed() == {*range(11)}
+    net.run(1.0)
+    assert known() == (first + 2, 20)
+    assert confirmed() == {*range(20)}
