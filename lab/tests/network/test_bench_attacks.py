@@ -11,7 +11,7 @@ from cbnet_lab.faults.attacks.trial import AttackTrial
 
 pytestmark = pytest.mark.long
 SECONDS = 0.5
-UNDEFENDED = {"half-open", "durable-filters"}
+UNDEFENDED = {"half-open"}
 
 
 @pytest.fixture(scope="module")
