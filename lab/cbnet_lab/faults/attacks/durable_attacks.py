@@ -19,8 +19,9 @@ from cbnet.network.protocol.wire import VERSION, FrameReader, encode
 from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 from cbnet_lab.faults.attacks.ring import ATTACKED, OUTSIDER
 
-_HOME: Final = "d"  # of the victim's durable subscription
+_HOME: Final = "d"  # of the victim's second durable subscription
 _NAME: Final = "orders"
+_DISTANT: Final = "invoices"  # routers may not know yet that the first one was removed
 _ORDERS = 20  # messages that the victim has not read yet
 _FILTERS, _TEXT = 70, 900  # filters of a large subscription, and characters of each
 _THREADS, _WINDOW = 4, 8  # threads, and large subscriptions of each: 2 MB
@@ -117,7 +118,7 @@ def others(attacker: Attacker) -> Sequence[Work]:
 
 def forget_home(attacker: Attacker) -> Sequence[Work]:
     """Make routers forget a home that is away, with the right to watch; messages for it must not get receipts."""
-    attacker.client("victim", _HOME).subscribe("order >= 0", durable=_NAME, wait=True, timeout=ENDED).unsubscribe()
+    attacker.client("victim", _HOME).subscribe("order >= 0", durable=_DISTANT, wait=True, timeout=ENDED).unsubscribe()
     victim, watcher = attacker.client("victim"), attacker.client("watcher")
     attacker.ask("kill", _HOME)
     attacker.resources.callback(attacker.ask, "start", _HOME)
@@ -144,7 +145,7 @@ def forget_home(attacker: Attacker) -> Sequence[Work]:
 def forged_homes(attacker: Attacker) -> Sequence[Work]:
     """Link as a router, and flood records that say that another router has no durable subscriptions."""
     victim = attacker.client("victim", _HOME)
-    victim.subscribe("order >= 0", durable=_NAME, wait=True, timeout=ENDED).unsubscribe()
+    victim.subscribe("order >= 0", durable=_DISTANT, wait=True, timeout=ENDED).unsubscribe()
     publisher = attacker.client("victim")
     orders = count()
 
@@ -177,7 +178,7 @@ def forged_homes(attacker: Attacker) -> Sequence[Work]:
                 attacker.harm("a receipt counts no subscription")
         attacker.is_over.wait(_FORGED / 2)
 
-    attacker.resources.callback(lambda: attacker.client("victim", _HOME).remove_durable(_NAME, timeout=ENDED))
+    attacker.resources.callback(lambda: attacker.client("victim", _HOME).remove_durable(_DISTANT, timeout=ENDED))
     return [forge, publish]
 
 
