@@ -242,7 +242,10 @@ class Router:
         self, link: int, data: Data, start: int, end: int, now: float, most: int = ANY_NUMBER
     ) -> Progress:  # fmt: skip
         """Handle plain messages in bytes received from a link, at most `most`, up to a frame that must be decoded."""
-        self.held(link, now)
+        self._context.clock.advance(now)
+        known = self.links.get(link)
+        if known is not None and known.hello is not None:  # a Hello must be complete in time
+            known.last_received = self._context.now
         if self._is_due or self._link_records.unconfirmed:  # work is due after the next frame
             return Progress(start, PYTHON)
         return self._fast.run(link, data, start, end, most)

@@ -64,7 +64,7 @@ class _Handshake(ssl.SSLObject):
             context.record_failure(error)
             if not isinstance(error, ssl.SSLCertVerificationError) and error.reason != _NO_CERTIFICATE:
                 raise
-            self._failure = error
+            self._failure = error.with_traceback(None)  # whose frames refer to this object
             raise ssl.SSLWantReadError from None  # the loop sends the alert now
 
 

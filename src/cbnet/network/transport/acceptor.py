@@ -1,11 +1,12 @@
 """Listening sockets, and accepted connections whose peers have not identified themselves yet.
 
     accepted ──► TLS handshake ──► Hello ──► known: no longer counted
-        └── counted, in total and per peer address ─────┘
+        └── counted, in total and per peer address, until it is known or has ended
 
-The number of such connections per address is limited; further ones are closed at once. When the total limit is
-exceeded, the oldest connection of the address with the most connections is closed: a flood from a few addresses affects
-only those addresses. Peers on this machine share an address, so only the total limit applies to them.
+Each takes a limited amount of memory (`TlsProtocol`, `Connection`), so their number limits the memory of all. The
+number per address is limited; further ones are closed at once. When the total limit is exceeded, the oldest connection
+of the address with the most connections is closed: a flood from a few addresses affects only those addresses. All
+programs of this machine share an address, so only the total limit applies to them: a hundred may start at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import Generic, TypeVar
 
 from cbnet.errors import InputError
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.tls import HANDSHAKE_TIMEOUT, TlsContext
+from cbnet.network.security.tls import TlsContext
+from cbnet.network.transport.tls_protocol import accept_tls
 
 Peer = TypeVar("Peer", bound=asyncio.BaseProtocol)
 _BACKLOG = 1_024  # pending connections that the system queues
@@ -36,7 +38,7 @@ class _Arrival(Generic[Peer]):
 
     host: str
     socket: socket.socket
-    connection: Peer | None = None  # after the TLS handshake
+    connection: Peer | None = None
 
 
 class Acceptor(Generic[Peer]):
@@ -45,13 +47,13 @@ class Acceptor(Generic[Peer]):
     def __init__(
         self,
         protocol: Callable[[], Peer],
-        refuse: Callable[[Peer, str], bool],
+        refuse: Callable[[Peer, str], None],
         on_refused: Callable[[str, str], None],
     ) -> None:
         """Initialise with callbacks.
 
-        refuse: closes a connection, with a reason, and returns whether it was open; on_refused: called with the address
-        of a refused peer, and the reason.
+        refuse: closes a connection, with a reason, if it is open; on_refused: called with the address of a refused
+        peer, and the reason.
         """
         self.context: TlsContext | None = None  # for new connections
         self.most = 0
@@ -95,7 +97,7 @@ class Acceptor(Generic[Peer]):
         self._sockets.clear()
 
     def forget(self, connection: Peer) -> None:
-        """Stop counting a connection: its peer is known, or it is closed."""
+        """Stop counting a connection: its peer is known, or it has ended."""
         arrival = self._by_connection.pop(connection, None)
         if arrival is not None:
             self._remove(arrival)
@@ -134,32 +136,22 @@ class Acceptor(Generic[Peer]):
 
     async def _open(self, arrival: _Arrival[Peer]) -> None:
         """Open the connection of an accepted socket, after the TLS handshake if TLS is in use."""
-
-        def protocol() -> Peer:
-            connection = arrival.connection = self._protocol()
-            self._by_connection[connection] = arrival
-            return connection
-
-        timeout = None if self.context is None else HANDSHAKE_TIMEOUT
-        try:
-            await self._loop.connect_accepted_socket(
-                protocol, arrival.socket, ssl=self.context, ssl_handshake_timeout=timeout
-            )
-        except OSError:  # `TlsContext` reports a failed handshake
-            self._remove(arrival)
-            if arrival.connection is not None:
-                self._by_connection.pop(arrival.connection, None)
-            arrival.socket.close()
+        connection = arrival.connection = self._protocol()
+        self._by_connection[connection] = arrival
+        if self.context is None:
+            await self._loop.connect_accepted_socket(lambda: connection, arrival.socket)
+        elif not await accept_tls(arrival.socket, connection, self.context):  # `TlsContext` reports why
+            self.forget(connection)
 
     def _end_oldest(self) -> None:
         """Close the oldest connection of the address with the most connections."""
         host = max(self._arrivals, key=lambda each: len(self._arrivals[each]))
         arrival = next(iter(self._arrivals[host]))
-        connection = arrival.connection
-        if connection is None or not self._refuse(connection, "too many unidentified connections"):
-            self._remove(arrival)
-            with suppress(OSError):
-                arrival.socket.shutdown(socket.SHUT_RDWR)  # the handshake fails
+        self._remove(arrival)
+        if arrival.connection is not None:
+            self._refuse(arrival.connection, "too many unidentified connections")
+        with suppress(OSError):
+            arrival.socket.shutdown(socket.SHUT_RDWR)  # nothing is waited for, such as the rest of a handshake
 
     def _remove(self, arrival: _Arrival[Peer]) -> None:
         arrivals = self._arrivals.get(arrival.host, {})

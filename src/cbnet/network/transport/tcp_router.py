@@ -203,6 +203,7 @@ class TcpRouter:
         link = self.router.links.get(number)
         assert link is not None
         connection.link = link
+        connection.ended.add_done_callback(lambda _: self._acceptor.forget(connection))
         self.perform(actions)
 
     def received(self, connection: Connection, data: memoryview) -> None:
@@ -352,11 +353,9 @@ class TcpRouter:
         if context is not None:
             context.on_failure = self._not_trusted
 
-    def _end_unknown(self, connection: Connection, reason: str) -> bool:
-        is_open = connection.is_open
-        if is_open:
+    def _end_unknown(self, connection: Connection, reason: str) -> None:
+        if connection.is_open:
             self.failed(connection, reason)
-        return is_open
 
     def _refused(self, address: str, reason: str) -> None:
         self.router.counters[Event.LINKS_FAILED] += 1
@@ -380,7 +379,7 @@ class TcpRouter:
         """Remove a closed connection; the router removes its link."""
         del self._connections[connection.link.id]
         self.event_log.link_down(connection.link, reason, self.now)
-        for part in (self._scheduler, self._acceptor, self._flow):
+        for part in (self._scheduler, self._flow):
             part.forget(connection)
         self._begin_work()
 
