@@ -9,8 +9,10 @@ A router collects garbage as follows:
     all objects       in a quiet moment, at most once a minute; once an hour however busy the router is
     after that        if it took long, the existing objects are frozen: for an hour only newer ones are visited
 
-A router creates few reference cycles, and none for filters: each asyncio connection leaves one of about 2 kB when it
-ends. A frozen cycle is found within the hour.
+What the C library keeps is returned to the system (`heap_return`).
+
+A router creates few reference cycles: none for filters, and none for connections that end before they are admitted. A
+frozen cycle is found within the hour.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from collections.abc import Callable, Coroutine
 from importlib import import_module
 from time import monotonic, thread_time
 from typing import Any, TypeVar
+
+from cbnet.network.transport.heap_return import HeapReturn
 
 Result = TypeVar("Result")
 _SWITCH_INTERVAL = 0.001  # seconds
@@ -86,6 +90,7 @@ class GarbageTimer:
 
     def __init__(self, clock: Callable[[], float] = monotonic, busy: Callable[[], float] = thread_time) -> None:
         """Freeze the objects loaded so far. busy: returns the seconds for which the loop has been busy."""
+        self._heap = HeapReturn(clock=clock)
         self._clock = clock
         self._busy = busy
         self._looked = self._collected = self._thawed = clock()
@@ -105,6 +110,7 @@ class GarbageTimer:
         now, busy = self._clock(), self._busy()
         is_quiet = busy - self._was_busy <= _QUIET * (now - self._looked)
         self._looked, self._was_busy = now, busy
+        self._heap.look()
         if now - self._collected < (_LEAST if is_quiet else _MOST):
             return False
         if now - self._thawed >= _MOST:
