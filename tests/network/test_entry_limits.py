@@ -284,6 +284,14 @@ def test_longer_head_behind_another_request_is_refused(server):
     assert (answer.count(b"HTTP/1.1 200"), answer.count(b"HTTP/1.1 400"), answer.count(b"HTTP/1.1")) == (1, 1, 2)
 
 
+def test_request_of_more_than_128_headers_is_refused(server):
+    first = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+    for more, status in ((126, b"200"), (127, b"400")):
+        answer = exchanged(server, first + b"a: b\r\n" * more + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"128 headers" in answer
+
+
 @pytest.mark.parametrize(
     "lengths", [b"Content-Length: 5\r\nTransfer-Encoding: chunked", b"transfer-encoding: chunked\r\ncontent-length: 0"]
 )

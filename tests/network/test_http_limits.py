@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as connect_socket
 
 from cbnet import connect, parse
-from cbnet.network.http import http_connection
+from cbnet.network.http import http_connection, web_socket
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.access import Access, Account, SecurityPolicy
 from cbnet.network.security.rights import ALL_RIGHTS, Rights
@@ -308,6 +308,89 @@ def test_pings_of_a_web_socket_that_never_reads_take_no_memory():
 
     with running_http() as server:
         server.call(story())
+
+
+# --- memory before admission
+
+
+POST = "POST /publish HTTP/1.1\r\nHost: 127.0.0.1\r\n{}Content-Length: 1000000\r\n\r\n"
+
+
+@pytest.mark.parametrize("token", ["", "Authorization: Bearer eu.wrong\r\n"])
+def test_body_of_an_unknown_client_is_not_read(secured, token):
+    async def story():
+        connection = Connection(secured)
+        connection.send(POST.format(token).encode() + b"x")
+        assert connection.is_paused
+        await wait_until_async(lambda: connection.output.endswith(b"\n"))
+        assert connection.output.startswith(b"HTTP/1.1 401")
+        assert not secured.server._links._open
+        connection.close()
+
+    secured.call(story())
+
+
+def test_body_of_a_known_client_is_read_when_its_rights_are_checked(secured):
+    async def story():
+        connection = Connection(secured)
+        connection.send(POST.format(f"Authorization: Bearer {TOKENS['eu'].token}\r\n").encode() + b"x")
+        assert connection.is_paused
+        await wait_until_async(lambda: not connection.is_paused)
+        connection.close()
+
+    secured.call(story())
+
+
+def test_unknown_client_is_counted_and_recorded(secured, caplog):
+    before = secured.router.router.counters["denied.client"]
+    with caplog.at_level("INFO"), secured.client("eu.wrong") as client:
+        assert client.get("/status").status_code == 401
+        assert client.get("/metrics").status_code == 401
+    assert secured.router.router.counters["denied.client"] == before + 2
+    records = [record.members for record in caplog.records if "operation" in getattr(record, "members", {})]
+    assert [(each["operation"], each["client"]) for each in records] == [("link", "")] * 2
+    assert all(each["address"].startswith("127.0.0.1:") for each in records)
+
+
+FRAME = b"\x81\xff" + (1 << 20).to_bytes(8) + bytes(4)  # the head of one of 1 MiB
+
+
+def test_little_is_read_from_a_web_socket_before_its_client_is_admitted(secured, monkeypatch):
+    monkeypatch.setattr(web_socket, "_HELLO_TIMEOUT", 0.1)
+
+    async def story():
+        connection = Connection(secured)
+        connection.send(HANDSHAKE)
+        await wait_until_async(lambda: b"101 Switching" in connection.output)
+        connection.send(FRAME + bytes(16_000))
+        assert not connection.is_paused
+        connection.send(bytes(4_096))
+        assert connection.is_paused
+        await wait_until_async(lambda: b"a token is required" in connection.output)
+        connection.close()
+
+    secured.call(story())
+
+
+def test_web_socket_may_send_a_large_frame_at_once(secured):
+    text = json.dumps({"op": "publish", "number": 1, "message": {"region": "EU"}, "payload": "p" * 500_000})
+    hello = json.dumps({"op": "hello", "token": TOKENS["eu"].token})
+    headers = {"Authorization": f"Bearer {TOKENS['eu'].token}"}
+    for first, options in (([], {"additional_headers": headers}), ([hello], {})):
+        with connect_socket(f"ws://{secured.http}/ws", **options) as page:
+            for each in (*first, text):
+                page.send(each)
+            assert [json.loads(page.recv(timeout=60))["op"] for _ in range(2)] == ["welcome", "published"]
+
+
+def test_invalid_frames_before_the_answer_to_the_handshake_end_a_web_socket(secured):
+    async def story():
+        connection = Connection(secured)
+        connection.send(HANDSHAKE)
+        connection.send(bytes(64))  # a frame without a mask
+        assert connection.is_closed
+
+    secured.call(story())
 
 
 def test_vanished_client_leaves_nothing_behind():

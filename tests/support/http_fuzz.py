@@ -72,6 +72,7 @@ class Connection(asyncio.Transport):
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": tuple(server.server.address)})
         self.output = bytearray()
         self.is_closed = False
+        self.is_paused = False  # whether the server reads nothing for the moment
         self.protocol = server.server._protocol()
         self.protocol.connection_made(self)
 
@@ -99,13 +100,17 @@ class Connection(asyncio.Transport):
     def set_protocol(self, protocol):
         self.protocol = protocol
 
+    def get_protocol(self):
+        return self.protocol
+
     def get_write_buffer_size(self):
         return 0
 
     def pause_reading(self):
-        pass
+        self.is_paused = True
 
-    resume_reading = pause_reading
+    def resume_reading(self):
+        self.is_paused = False
 
 
 def value(rng, depth=3):

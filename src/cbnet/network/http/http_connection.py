@@ -7,8 +7,9 @@ is that of all other connections, beyond which the oldest is closed: there is al
 connection is closed if it sends no complete request head in time, or reads nothing although bytes are waiting for it.
 
 Bytes are read in small pieces, so that whatever is in them, such as a thousand chunks or frames of one byte each, takes
-a few milliseconds, in the turns of the client (`processor_share`). A request with too long a head, or with two lengths,
-is refused and its connection closed: a proxy may see another request behind it than the router does.
+a few milliseconds, in the turns of the client (`processor_share`). A body is not read before the router asks for it,
+when it knows the client; nor is more than a `hello` of a WebSocket. A request with too long a head, or with two
+lengths, is refused and its connection closed: a proxy may see another request behind it than the router does.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from typing import TYPE_CHECKING, Any, Final
 import h11
 import msgspec
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
 from cbnet.network.http.problems import CONTENT_TYPE, Problem, problem_members
 from cbnet.network.http.processor_share import ProcessorShare
 from cbnet.network.transport.acceptor import Acceptor
+from cbnet.network.transport.connection import break_cycle, read_buffer
 from cbnet.network.transport.processor_turns import ProcessorTurns
 
 if TYPE_CHECKING:
@@ -39,9 +41,12 @@ HEAD_TIMEOUT: Final = 5.0  # seconds for the head of a request, also for the nex
 STALL_TIMEOUT: Final = 30.0  # seconds without reading, although bytes are waiting
 MAX_IDLE: Final = 64  # connections without a session
 MAX_HEAD: Final = 1 << 14  # bytes of a request line and its headers
+MAX_HEADERS: Final = 128  # of a request; 16 KiB of the shortest take 560 kB
+MAX_UNADMITTED: Final = 1 << 14  # bytes read from a WebSocket before its client is admitted
 _PIECE: Final = 1 << 12  # bytes read at once: 700 chunks of one byte take 8 ms
 _MALFORMED: Final = Problem(400, "not an HTTP/1.1 request")
 _LONG_HEAD: Final = Problem(400, f"the head of the request is longer than {MAX_HEAD:,} bytes", hint="use fewer headers")
+_MANY_HEADERS: Final = Problem(400, f"the request has more than {MAX_HEADERS:,} headers", hint="use fewer headers")
 _TWO_LENGTHS: Final = Problem(400, "the request has Content-Length and Transfer-Encoding", hint="send one of them")
 
 
@@ -53,17 +58,16 @@ class _PieceReader(asyncio.BufferedProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._piece = memoryview(bytearray(_PIECE))
         self._unread = bytearray()  # waits for the next turn
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Return the buffer for the next bytes."""
-        return self._piece
+        return read_buffer.view[:_PIECE]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Handle received bytes, or keep them for the next turn."""
         is_waiting = bool(self._unread)
-        self._unread += self._piece[:nbytes]
+        self._unread += read_buffer.view[:nbytes]
         if is_waiting:
             self.transport.pause_reading()
         else:
@@ -87,11 +91,31 @@ class _PieceReader(asyncio.BufferedProtocol):
         """Whether reading is paused because earlier bytes are still being used."""
         raise NotImplementedError
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Release the connection."""
+        super().connection_lost(exc)
+        break_cycle(self.transport)
+
 
 class WebSocketConnection(_PieceReader, WebSocketsSansIOProtocol):  # type: ignore[misc]
     """One WebSocket of an HTTP client; text is passed on as bytes, which the parser of its JSON checks."""
 
     handle_text = WebSocketsSansIOProtocol.handle_bytes
+    _is_admitted = False
+    _unadmitted = 0  # bytes received before the client was admitted
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Handle received bytes; read no more than some kilobytes before the client is admitted."""
+        self._unadmitted += 0 if self._is_admitted else nbytes
+        super().buffer_updated(nbytes)
+        if self.is_held:
+            self.transport.pause_reading()
+
+    def admit(self) -> None:
+        """Read without a limit: the client is admitted."""
+        self._is_admitted = True
+        if not self._unread and not self.is_held:
+            self.transport.resume_reading()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Go on in the turns of the HTTP connection."""
@@ -100,8 +124,15 @@ class WebSocketConnection(_PieceReader, WebSocketsSansIOProtocol):  # type: igno
 
     @property
     def is_held(self) -> bool:
-        """Whether messages wait for the application."""
-        return bool(self.read_paused)
+        """Whether messages wait for the application, or the client has sent enough before it is admitted."""
+        return bool(self.read_paused) or (not self._is_admitted and self._unadmitted > MAX_UNADMITTED)
+
+    def handle_parser_exception(self) -> None:
+        """Close a connection that carried invalid bytes, at once if the handshake has not been answered yet."""
+        if self.conn.close_sent is None:
+            self.transport.abort()
+        else:
+            super().handle_parser_exception()
 
     def handle_ping(self) -> None:
         """Answer a ping, unless answers wait because the client does not read."""
@@ -129,6 +160,8 @@ class _RequestParser(h11.Connection):
             lengths = {name for name, _ in event.headers} & {b"content-length", b"transfer-encoding"}
             if held - len(self.trailing_data[0]) > MAX_HEAD:
                 self.fault = _LONG_HEAD
+            elif len(event.headers) > MAX_HEADERS:
+                self.fault = _MANY_HEADERS
             elif len(lengths) == 2:
                 self.fault = _TWO_LENGTHS
             else:
@@ -152,6 +185,7 @@ class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
         self.table: HttpConnections = app_state["connections"]
         self.links: dict[str, AsyncClient] = {}  # by token; they end with the connection
         self._is_upgraded = False
+        self._begun: RequestResponseCycle | None = None  # the newest request
         self.idle_since: float | None = None
         self.unsent = 0  # bytes at the last check
         self.read_at = 0.0  # time of the last check at which no bytes, or fewer than before, were waiting
@@ -172,12 +206,16 @@ class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
         """Remove the connection."""
         super().connection_lost(exc)
         self.table.closed(self)
+        self._release()
 
     def handle_events(self) -> None:
-        """Handle received bytes; the client is known after its first request."""
+        """Handle received bytes; the client has sent a request."""
         super().handle_events()
-        if self.cycle is not None:
+        if self.cycle is not self._begun:
+            self._begun = self.cycle
             self.table.known(self)
+            if self.cycle.more_body:
+                self.flow.pause_reading()  # until the first `receive`
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
@@ -190,6 +228,12 @@ class HttpConnection(_PieceReader, H11Protocol):  # type: ignore[misc]
         self.table.known(self)
         self._unread.clear()  # a client waits for the answer
         super().handle_websocket_upgrade(event)
+        self._release()
+
+    def _release(self) -> None:
+        """Release what refers to this object, which would wait for a garbage collection."""
+        self.app_state = {}
+        self.scope = self.cycle = self._begun = None  # type: ignore[assignment]  # as before the first request
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Answer bytes that are not a valid request with a problem document."""

@@ -24,7 +24,7 @@ from cbnet.network.http.http_connection import HttpConnection, HttpConnections
 from cbnet.network.http.problems import Problem
 from cbnet.network.link.link import Link
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.security.rights import Rights
+from cbnet.network.security.rights import Denied, Rights
 from cbnet.network.security.tls import certificate_names
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.tcp_router import TcpRouter
@@ -105,6 +105,7 @@ class HttpLinks:
     # --- internals
 
     async def _opened(self, connection: HttpConnection, token: str, *, is_listed: bool) -> AsyncClient:
+        self._rights(connection, token)  # an unknown client costs no link
         name, network = f"http-{secrets.token_hex(3)}", self._router.router.settings.network
         try:
             publisher = self._idle.pop() if self._idle else new_publisher()
@@ -118,7 +119,6 @@ class HttpLinks:
             await client.connected(_TIMEOUT)
         except Refused as error:
             self._end(client)
-            self._rights(connection, token)
             raise Problem(403 if self._router.is_listening else 503, str(error)) from None
         except BaseException:
             self._end(client)
@@ -127,11 +127,13 @@ class HttpLinks:
 
     def _rights(self, connection: HttpConnection, token: str) -> Rights:
         """Return the rights of a client; raise a `Problem` if it is unknown."""
-        network = self._router.router.settings.network
-        hello = client_hello("http", network, token)
+        links, network = self._router.router.links, self._router.router.settings.network
         try:
-            return self._router.router.links.access.admit(hello, certificate_names(connection.transport)).rights
+            hello = client_hello("http", network, token)
+            return links.access.admit(hello, certificate_names(connection.transport)).rights
         except InputError as error:
+            if isinstance(error, Denied):
+                links.count_denied("client", error, "{}:{}".format(*connection.client or ("?", 0)))
             raise Problem(401, error.problem, hint=_HINT) from None
 
     def _end_shared(self, connection: HttpConnection) -> None:

@@ -102,13 +102,10 @@ class HttpServer:
             self._connections.check(self._router.now)
 
 
-def _refuse(connection: HttpConnection, _: str) -> bool:
-    """Close a connection that has not sent a request; return whether it was open."""
+def _refuse(connection: HttpConnection, _: str) -> None:
+    """Close a connection that has not sent a request."""
     with suppress(AttributeError):  # without a transport yet
-        is_open = not connection.transport.is_closing()
         connection.transport.abort()
-        return is_open
-    return False
 
 
 class _Server(uvicorn.Server):

@@ -73,6 +73,7 @@ class WebSockets:
         try:
             token = bearer_token(socket) or await self._hello_token(socket)
             async with self._links.own(socket, token) as client:
+                socket.state.connection.transport.get_protocol().admit()
                 await _Session(socket, client).run()
         except CbnetError as error:
             await _fail(socket, error)

@@ -201,11 +201,14 @@ class LinkTable:
 
     def _deny(self, link: Link, hello: Hello, error: Denied) -> None:
         """Count a peer that is denied a link, and send a client the reason."""
-        self._context.counters[Denial(hello.role).key] += 1
-        is_known = link.hello is not None
-        audit("link", error.summary, client=hello.name if is_known else "", address=link.address)
+        self.count_denied(hello.role, error, link.address, "" if link.hello is None else hello.name)
         if hello.role == "client":
             self._context.outbox.send(link.id, refused(frame_number(Hello), 0, error))
+
+    def count_denied(self, role: str, error: Denied, address: str, name: str = "") -> None:
+        """Count and audit a peer that is denied a link; name: of its account, if it is known."""
+        self._context.counters[Denial(role).key] += 1
+        audit("link", error.summary, client=name, address=address)
 
     def change_access(self, access: Access) -> list[tuple[Link, Rights]]:
         """Apply new rules: close the links of peers that they do not admit, the newest where there are too many.
