@@ -11,7 +11,7 @@ from cbnet_lab.faults.attacks import client_attacks, durable_attacks, http_attac
 from cbnet_lab.faults.attacks.attacker import Attacker, Work
 
 _GROWTH = 100.0  # MB
-_UNADMITTED = 200.0  # MB
+_KEPT = 30.0  # MB
 _QUEUED = MAX_QUEUED_FOR_ACCOUNT / 1e6  # MB
 
 
@@ -23,6 +23,7 @@ class Attack:
     least: Mapping[str, int] = field(default_factory=dict)  # what it must have done at least
     told: str = ""  # regular expression, found in an answer
     growth_mb: float = _GROWTH  # of a router
+    kept_mb: float | None = None  # of its growth, some seconds after the attack; None: any
 
     @property
     def text(self) -> str:
@@ -41,10 +42,9 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "empty-subscriptions": Attack(client_attacks.empty_subscriptions, {"subscriptions": 10_000}),
     "large-filters": Attack(client_attacks.large_filters, {"subscriptions": 40}),
     "tokens": Attack(client_attacks.tokens, {"guesses": 2}),
-    "half-open": Attack(
-        silent_attacks.half_open, {"connections": silent_attacks.CONNECTIONS}, growth_mb=_UNADMITTED + _GROWTH
-    ),
-    "silent": Attack(silent_attacks.silent, {"connections": 4}, growth_mb=_UNADMITTED + _GROWTH),
+    "half-open": Attack(silent_attacks.half_open, {"connections": silent_attacks.CONNECTIONS}, kept_mb=_KEPT),
+    "silent": Attack(silent_attacks.silent, {"connections": 4}, kept_mb=_KEPT),
+    "unfinished": Attack(silent_attacks.unfinished, {"connections": 4}, kept_mb=_KEPT),
     "members": Attack(http_attacks.members, {"requests": 16}, "^4.. .*values"),
     "numbers": Attack(http_attacks.numbers, {"requests": 2}, "^400 "),
     "headers": Attack(http_attacks.headers, {"requests": 2}, " 4"),

@@ -36,6 +36,7 @@ _BEFORE, _QUIET = 0.25, 0.1  # duration of the measurement before an attack, and
 _SAMPLED: Final = 0.05  # interval of samples of the memory, in seconds
 _POLL: Final = 0.1  # seconds
 _RECOVERY: Final = 30.0  # timeout for the prober to be served as before, in seconds
+_RETURN: Final = 30.0  # timeout for memory to be returned, in seconds
 _END: Final = 10.0  # timeout for messages in flight, in seconds
 _SETUP: Final = 120.0  # timeout for an attack to begin, in seconds
 _READY: Final = "ready"
@@ -169,6 +170,7 @@ class AttackTrial(ExitStack):
             recovery, after = self._recover(_QUIET * seconds)
             lost = self._end([before, during, *after])
             ring.wait()
+            memory.settle(told.kept_mb)
         dead.subtract(ring.dead_links())
         figures = self._latencies(before), self._latencies(during)
         found = AttackResult(
@@ -277,6 +279,15 @@ class _MemoryWatch:
     def __enter__(self) -> None:
         self._thread.start()
 
+    def settle(self, kept: float | None) -> None:
+        """Wait until the memory has been returned, except so many megabytes; None: do not wait."""
+        end = time.monotonic() + _RETURN
+        while kept is not None and time.monotonic() < end:
+            now = self._ring.memory_mb()
+            if all(now[name] <= first + kept for name, first in self._first.items()):
+                return
+            time.sleep(_POLL)
+
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
         self._thread.join()
@@ -326,3 +337,6 @@ def broken_promises(row: AttackResult, attack: Attack, harm: Sequence[str], refu
         yield f"{row.tracebacks:,} tracebacks of routers"
     if (growth := row.memory_peak_mb - row.memory_before_mb) > attack.growth_mb:
         yield f"a router grew by {growth:,.0f} MB, of {attack.growth_mb:,.0f} allowed"
+    kept = row.memory_after_mb - row.memory_before_mb
+    if attack.kept_mb is not None and kept > attack.kept_mb:
+        yield f"a router kept {kept:,.0f} MB of its growth, of {attack.kept_mb:,.0f} allowed"

@@ -15,7 +15,7 @@ HELD = AttackResult(
     memory_peak_mb=90.0, memory_after_mb=85.0, dead_links=0, tracebacks=0, recovery_s=0.0, did={"messages": 10},
     told={"403 you may not": 3}, broken=[], late=[],
 )  # fmt: skip
-ATTACK = Attack(lambda _: [], {"messages": 10}, "may not", growth_mb=10.0)
+ATTACK = Attack(lambda _: [], {"messages": 10}, "may not", growth_mb=10.0, kept_mb=6.0)
 
 
 def broken(row=HELD, attack=ATTACK, harm=(), refused=()):
@@ -37,6 +37,7 @@ def test_an_attack_that_broke_nothing_was_held():
         ({"dead_links": 2}, "2 links closed as dead"),
         ({"tracebacks": 1}, "1 tracebacks of routers"),
         ({"memory_peak_mb": 91.0}, "a router grew by 11 MB, of 10 allowed"),
+        ({"memory_after_mb": 87.0}, "a router kept 7 MB of its growth, of 6 allowed"),
     ],
 )
 def test_each_broken_promise_is_named(change, said):
