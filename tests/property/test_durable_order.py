@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbnet.network.durable import durable_subscription
-from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable import log as log_module
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.journal import Committed, Read, SavedSubscription, SaveLosses, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.log import Log
 from cbnet.network.durable.losses import Losses
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
@@ -27,9 +27,9 @@ class Bench:
         self.submits = []
         self.queue = JournalQueue(RouterContext(Settings("a"), 1), self)
         losses = Losses(self.queue, SaveLosses(1))
-        self.subscription = DurableSubscription(
-            SAVED, Backlog(), losses, self.queue, lambda _, frame: self.received(frame)
-        )
+        self.log = Log(self.queue, self.disk.recover())
+        self.log.open(1, 1)
+        self.subscription = DurableSubscription(SAVED, losses, self.log, lambda _, frame: self.received(frame))
         self.now = 0.0
         self.link = 0
         self.is_attached = False
@@ -45,7 +45,7 @@ class Bench:
 
     def received(self, frame):
         assert self.is_attached
-        assert frame.offset in self.disk.entries[1]  # on disk, and not acknowledged
+        assert frame.offset in self.disk.unacknowledged(1)
         assert frame.content == str(frame.offset).encode()
         if frame.offset not in self.firsts:
             self.firsts.append(frame.offset)
@@ -55,10 +55,11 @@ class Bench:
 
     def append(self, count):
         for _ in range(count):
-            offset = self.subscription.backlog.next
-            self.subscription.append("a", 1, offset, str(offset).encode(), 0.0)
-        end = self.subscription.backlog.next
-        self.queue.after(lambda: self.subscription.written(end))
+            offset = self.subscription.cursor.next
+            self.subscription.append(self.log.append([1], "a", 1, offset, str(offset).encode()))
+            self.log.append([2], "a", 1, offset, b"of another subscription")
+        end = self.log.next
+        self.queue.after(lambda: self.log.written(end))
 
     def attach(self, window):
         if not self.is_attached:
@@ -91,11 +92,12 @@ class Bench:
         self.queue.committed(Committed(len(submits)))
         for operation in operations:
             if isinstance(operation, Read):
-                self.subscription.read(self.disk.read(operation))
+                self.log.loaded(self.disk.read(operation), self.now)
 
     def step(self, action, argument):
         getattr(self, action)(argument)
         self.subscription.deliver(self.now)
+        self.log.finish_turn()
         self.queue.finish_turn()
 
 
@@ -110,10 +112,10 @@ ACTIONS = st.one_of(
 
 
 @settings(max_examples=150)
-@given(st.lists(ACTIONS, min_size=30, max_size=80), st.sampled_from([0, 8, 1 << 20]))
-def test_each_client_receives_all_that_is_not_acknowledged_in_the_order_of_offsets(actions, loaded):
-    before = durable_subscription._MAX_LOADED
-    durable_subscription._MAX_LOADED = loaded
+@given(st.lists(ACTIONS, min_size=30, max_size=80), st.sampled_from([0, 5_000, 1 << 20]))
+def test_each_client_receives_all_that_is_not_acknowledged_in_the_order_of_offsets(actions, tail):
+    before = log_module._TAIL_BYTES
+    log_module._TAIL_BYTES = tail
     try:
         bench = Bench()
         for action in actions:
@@ -124,7 +126,7 @@ def test_each_client_receives_all_that_is_not_acknowledged_in_the_order_of_offse
         for _ in range(3):
             bench.step("commit", 0)
     finally:
-        durable_subscription._MAX_LOADED = before
-    everything = range(1, bench.subscription.backlog.next)
+        log_module._TAIL_BYTES = before
+    everything = range(1, bench.subscription.cursor.next)
     assert bench.firsts == [offset for offset in everything if offset not in bench.acknowledged]
     assert bench.subscription.losses.lost == 0

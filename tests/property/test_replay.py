@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.durable_networks import DurableLab
 
-from cbnet.network.durable.history.followers import Follower
-from cbnet.network.durable.history.history import History
-from cbnet.network.durable.history.replays import HistoryCopy
+from cbnet.network.durable.followers import Follower
+from cbnet.network.durable.home import Home
 from cbnet.network.durable.journal import HISTORY_ID
+from cbnet.network.durable.replays import HistoryScan
 from cbnet.network.protocol.frames import HistoryStart, Replaying
 
 STEPS = st.lists(
@@ -118,8 +118,8 @@ class ReplayRun:
 
     def log(self):
         """Return offset and payload of each message in the history on disk."""
-        entries = self.net.disks["b"]._written.entries.get(HISTORY_ID, {})
-        return [(offset, payload(entry.content)) for offset, entry in sorted(entries.items()) if entry.content]
+        entries = self.net.disks["b"].entries(HISTORY_ID)
+        return [(offset, payload(entry.content)) for offset, entry in entries.items() if entry.content]
 
     def expected(self, subscriber, first):
         return [
@@ -208,24 +208,24 @@ def is_found(seeds=30):
     return False
 
 
-def test_a_copy_that_ends_before_messages_on_their_way_to_the_disk_is_found(monkeypatch):
-    end = HistoryCopy.reached_end
-    monkeypatch.setattr(HistoryCopy, "reached_end", lambda self, _: end(self, []))
+def test_a_search_that_ends_before_messages_on_their_way_to_the_disk_is_found(monkeypatch):
+    end = HistoryScan.reached_end
+    monkeypatch.setattr(HistoryScan, "reached_end", lambda self, _: end(self, []))
     assert is_found()
 
 
 def test_a_reader_that_takes_what_is_not_on_disk_is_found(monkeypatch):
     """After a crash, other messages have these offsets."""
-    flush = History.flush
+    finish_turn = Home.finish_turn
 
-    def flush_early(self):
-        flush(self)
-        self.written(self.backlog.next)
+    def finish_early(self):
+        finish_turn(self)
+        self._written(self._log.next, [*self.subscriptions], {})
 
-    monkeypatch.setattr(History, "flush", flush_early)
+    monkeypatch.setattr(Home, "finish_turn", finish_early)
     assert is_found()
 
 
 def test_a_reader_that_skips_what_does_not_fit_its_window_is_found(monkeypatch):
-    monkeypatch.setattr(Follower, "take", lambda self, entry, take=Follower.take: take(self, entry) or True)
+    monkeypatch.setattr(Follower, "take", lambda self, *of, take=Follower.take: take(self, *of) or True)
     assert is_found()

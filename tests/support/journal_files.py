@@ -2,10 +2,38 @@
 
 import sqlite3
 
-from cbnet.network.durable.journal import Committed, Read, Stalled
+from cbnet.network.durable.journal import (
+    Append,
+    Committed,
+    Entry,
+    Read,
+    SaveCursor,
+    SavedSubscription,
+    SaveSet,
+    SaveSubscription,
+    Stalled,
+    Stretch,
+)
+from cbnet.network.protocol.frames import DurableLimits
 from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 PAGE = 4_096  # bytes
+
+
+def opened(id, *, position=1, **limits):
+    """Return the operations that add a subscription, and a set with the same number that has only this one."""
+    saved = SavedSubscription(id, "", f"s{id}", "x > 0", DurableLimits(**limits))
+    return [SaveSubscription(saved), SaveCursor(id, (Stretch(position, 1, 0),)), SaveSet(id, (id,))]
+
+
+def stored(position, content=b"content", *, set_id=1):
+    """Return the operation that adds a message to the log."""
+    return Append(Entry(position, set_id, 1.5, "a", 2**61, position, content))
+
+
+def read(journal, *positions):
+    """Return the messages at these positions of a journal."""
+    return [*journal.read(Read(1, positions)).entries]
 
 
 def overwrite_page(journal, page):

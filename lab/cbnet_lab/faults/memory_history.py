@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec.msgpack import decode
 
 from cbnet.network.client.durable_publishing import DurablePublisher, Receipt
-from cbnet.network.durable.history.history import is_note
+from cbnet.network.durable.history import is_note
 from cbnet.network.durable.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
@@ -243,8 +243,8 @@ class MemoryHistory:
             disk, state = self.memory.hosts[name].disk, self.memory.router(name).durable.history_status()
             assert disk is not None
             assert state is not None
-            entries = [each for each in disk.entries(HISTORY_ID) if not is_note(each)]
-            messages = [(each.offset, *record.sender(decode(each.content)[2])) for each in entries]
+            kept = ((offset, each) for offset, each in disk.entries(HISTORY_ID).items() if not is_note(each))
+            messages = [(offset, *record.sender(decode(each.content)[2])) for offset, each in kept]
             self.record(record.KeptEvent(self.memory.now, name, predicate, state.first, messages))
 
     def _is_idle(self) -> bool:
@@ -254,4 +254,4 @@ class MemoryHistory:
     def _waiting(self) -> dict[str, int]:
         homes = (self.memory.router(home) for home in self._plan.homes)
         kept = (each for home in homes for each in home.durable.registry.all(None))
-        return {each.saved.name: each.backlog.messages for each in kept}
+        return {each.saved.name: each.cursor.messages for each in kept}

@@ -6,13 +6,13 @@ import pytest
 from support.seeds import seeds
 
 from cbnet.network.durable import publications, publisher_windows
-from cbnet.network.durable.history.followers import Follower
-from cbnet.network.durable.history.replays import HistoryCopy, Replays
+from cbnet.network.durable.followers import Follower
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.publications import Publications
 from cbnet.network.durable.publisher_windows import PublisherWindow
+from cbnet.network.durable.replays import HistoryScan, Replays
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.router.loss_notices import LossNotices
 from cbnet.network.simulation.memory_disk import MemoryDisk
@@ -110,21 +110,21 @@ def test_a_reader_that_skips_a_message_at_the_seam_is_found(monkeypatch):
     assert is_found("gap", of="past", first=16)
 
 
-def test_a_copy_that_ends_before_messages_on_their_way_to_the_disk_is_found(monkeypatch):
-    end = HistoryCopy.reached_end
-    monkeypatch.setattr(HistoryCopy, "reached_end", lambda self, _: end(self, []))
-    assert is_found("gap", of="past", first=20)
+def test_a_search_that_ends_before_messages_on_their_way_to_the_disk_is_found(monkeypatch):
+    end = HistoryScan.reached_end
+    monkeypatch.setattr(HistoryScan, "reached_end", lambda self, _: end(self, []))
+    assert is_found("gap", of="past", first=187)
 
 
 def test_a_reader_that_gets_messages_twice_is_found(monkeypatch):
     take = Follower.take
-    monkeypatch.setattr(Follower, "take", lambda self, entry: take(self, entry) and take(self, entry))
+    monkeypatch.setattr(Follower, "take", lambda self, *of: take(self, *of) and take(self, *of))
     assert is_found("repeated", of="past", first=12)
 
 
-def test_a_copy_that_gets_messages_twice_is_found(monkeypatch):
-    take = HistoryCopy.take
-    monkeypatch.setattr(HistoryCopy, "take", lambda self, entry: take(self, entry) and take(self, entry))
+def test_a_search_that_finds_messages_twice_is_found(monkeypatch):
+    take = HistoryScan.take
+    monkeypatch.setattr(HistoryScan, "take", lambda self, *of: take(self, *of) and take(self, *of))
     assert is_found("stored twice", of="past", first=24)
 
 

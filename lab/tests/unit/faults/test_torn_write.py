@@ -2,9 +2,8 @@ import shutil
 from random import Random
 
 import pytest
+from support.journal_files import opened, stored
 
-from cbnet.network.durable.journal import Append, Entry, SavedSubscription, SaveSubscription
-from cbnet.network.protocol.frames import DurableLimits
 from cbnet.network.transport.sqlite_journal import FILE, SqliteJournal
 from cbnet_lab.faults.driver.processes import committed_end, tear
 
@@ -12,18 +11,18 @@ from cbnet_lab.faults.driver.processes import committed_end, tear
 def fill(folder, messages):
     """Write a journal, and return the log of a copy that was never closed, as if the router was killed."""
     journal = SqliteJournal(folder / "open", "r")
-    journal.perform([SaveSubscription(SavedSubscription(1, "", "billing", "x > 0", DurableLimits()))])
-    for offset in range(1, messages + 1):
-        journal.perform([Append(Entry(1, offset, 0.0, "r", 1, offset, b"x" * 500))])
+    journal.perform(opened(1))
+    for position in range(1, messages + 1):
+        journal.perform([stored(position, b"x" * 500)])
     for suffix in ("", "-wal"):
         shutil.copy(folder / "open" / f"{FILE}{suffix}", folder)
     journal.close()
     return folder / f"{FILE}-wal"
 
 
-def offsets(folder):
+def positions(folder):
     journal = SqliteJournal(folder, "r")
-    found = [item.offset for item in journal.recover().stock[1]]
+    found = [*journal.recover().rows.positions]
     journal.close()
     return found
 
@@ -35,13 +34,13 @@ def test_torn_writes_after_the_last_transaction_lose_nothing(tmp_path, seed):
     assert end == len(log.read_bytes())
     assert tear(log, Random(seed)) == len(log.read_bytes()) - end > 0
     assert committed_end(log.read_bytes()) == end
-    assert offsets(tmp_path) == list(range(1, 21))
+    assert positions(tmp_path) == list(range(1, 21))
 
 
 def test_a_log_that_is_cut_before_has_lost_its_last_transaction(tmp_path):
     log = fill(tmp_path, 20)
     log.write_bytes(log.read_bytes()[:-1])
-    assert offsets(tmp_path) == list(range(1, 20))
+    assert positions(tmp_path) == list(range(1, 20))
 
 
 def test_there_is_nothing_to_tear_without_a_log(tmp_path):

@@ -39,11 +39,11 @@ class Consumer:
         size, _ = self.held.pop(offset)
         self.bytes -= size
 
-    def delivery(self, entry: Entry, deliveries: int) -> DurableDeliver:
+    def delivery(self, offset: int, entry: Entry, deliveries: int) -> DurableDeliver:
         """Return the frame of a message; deliveries: how often it was sent, with this one."""
         return DurableDeliver(
             id=self.id,
-            offset=entry.offset,
+            offset=offset,
             deliveries=deliveries,
             source=entry.source,
             incarnation=entry.incarnation,

@@ -3,7 +3,7 @@
 A subscription takes effect once it is on disk: its filters are announced like those of clients, and the record of
 this home is flooded. With `wait`, a client is answered when all reachable routers have the record and the announcement.
 
-A subscription that begins in the past first receives the messages of the history (`HistoryCopy`). Meanwhile new
+A subscription that begins in the past first receives the messages of the history (`HistoryScan`). Meanwhile new
 matching messages reach it through the history, which stores them, too.
 """
 
@@ -17,12 +17,10 @@ from cbnet.errors import InputError, LimitError
 from cbnet.language.relations.covering import covers
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
-from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.history.history import History, StartPoint, no_history
-from cbnet.network.durable.history.replays import HistoryCopy, Replays, copy_key
+from cbnet.network.durable.history import History, StartPoint, no_history
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal import (
@@ -34,7 +32,9 @@ from cbnet.network.durable.journal import (
     SaveSubscription,
 )
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.log import Log
 from cbnet.network.durable.losses import Losses
+from cbnet.network.durable.replays import HistoryScan, Replays, scan_key
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
@@ -56,6 +56,7 @@ class DurableRegistry:
         home: Home,
         records: HomeRecords,
         queue: JournalQueue,
+        log: Log,
         state: RecoveredState,
         replays: Replays | None,
     ) -> None:
@@ -64,6 +65,7 @@ class DurableRegistry:
         self._table = announcements.subscriptions
         self._home = home
         self._queue = queue
+        self._log = log
         self._replays = replays
         self._records = records
         self._own = records.own
@@ -76,8 +78,7 @@ class DurableRegistry:
             self._add_history(replays.history)
         for saved in state.subscriptions:
             if saved.id != HISTORY_ID:
-                backlog = Backlog(state.next_offsets[saved.id], state.stock.get(saved.id, ()))
-                self._recover(saved, backlog, state.losses[saved.id])
+                self._recover(saved, state.losses[saved.id])
         if self._own.is_outdated:
             self._records.announce()
 
@@ -86,10 +87,10 @@ class DurableRegistry:
         self._own.set(HISTORY_ID, None, history.filters)
         self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
 
-    def _recover(self, saved: SavedSubscription, backlog: Backlog, losses: SaveLosses) -> None:
-        subscription = self._add(saved, backlog, losses)
+    def _recover(self, saved: SavedSubscription, losses: SaveLosses) -> None:
+        subscription = self._add(saved, losses)
         if saved.start and not self._has_history_for(saved):
-            subscription.losses.add(0, f"{self._context.name} has no history any more to copy messages from")
+            subscription.losses.add(0, f"{self._context.name} has no history any more to search for messages")
             subscription.saved = replace(saved, start=0)
             self._queue.add(SaveSubscription(subscription.saved))
         self._activate(subscription)
@@ -137,7 +138,7 @@ class DurableRegistry:
             subscription.acknowledge(link, frame.id, frame.offsets, frame.up_to, frame.losses)
             subscription.deliver(self._context.now)
             if subscription.saved.start and self._replays is not None:
-                self._replays.run(copy_key(subscription.id))  # there may be room now
+                self._replays.run(scan_key(subscription.id))  # there may be room now
 
     def remove(self, account: str, name: str) -> int:
         """Remove a subscription and its messages; return their number."""
@@ -149,14 +150,16 @@ class DurableRegistry:
             self._context.outbox.send(link, refused(frame_number(DurableSubscribe), id, removed))
         del self._home.subscriptions[subscription.id]
         self._loads[account] = self._loads[account].minus(_load(subscription.saved))
+        messages = subscription.cursor.messages
         self._queue.add(DropSubscription(subscription.id))
+        self._log.close(subscription.id)
         if self._replays is not None:
-            self._replays.remove(copy_key(subscription.id))
+            self._replays.remove(scan_key(subscription.id))
         if self._own.remove(subscription.id):
             self._table.remove(InternalSubscriber.DURABLE, subscription.id)
             self._table.fib.durable_accounts.pop(subscription.id, None)
             self._records.announce()
-        return subscription.backlog.messages
+        return messages
 
     def limit(self, account: str, frame: DurableLimit) -> DurableLimits:
         """Change limits of a subscription, for further messages; return all."""
@@ -223,14 +226,14 @@ class DurableRegistry:
         saved = SavedSubscription(self._next_id, account, frame.name, frame.predicate, limits, start)
         self._next_id += 1
         self._queue.add(SaveSubscription(saved))
-        subscription = self._add(saved, Backlog(), SaveLosses(saved.id))
+        past = self._replays.history.cursor.anchor(start) if start and self._replays is not None else self._log.next
+        self._log.open(saved.id, past)
+        subscription = self._add(saved, SaveLosses(saved.id))
         self._queue.after(partial(self._created, subscription))
         return subscription
 
-    def _add(self, saved: SavedSubscription, backlog: Backlog, losses: SaveLosses) -> DurableSubscription:
-        subscription = DurableSubscription(
-            saved, backlog, Losses(self._queue, losses), self._queue, self._context.outbox.send
-        )
+    def _add(self, saved: SavedSubscription, losses: SaveLosses) -> DurableSubscription:
+        subscription = DurableSubscription(saved, Losses(self._queue, losses), self._log, self._context.outbox.send)
         self._by_name[saved.account, saved.name] = self._home.subscriptions[saved.id] = subscription
         self._loads[saved.account] = self.load(saved.account).plus(_load(saved))
         return subscription
@@ -246,9 +249,9 @@ class DurableRegistry:
         filters = filters_of(saved.predicate)
         self._own.set(saved.id, (saved.account, saved.name), filters)
         if saved.start and self._replays is not None:
-            copy = HistoryCopy(subscription, self._home, self._queue, self._replays, self._receive)
-            self._replays.add(copy.key, copy, filters)
-            self._replays.run(copy.key)
+            scan = HistoryScan(subscription, self._context, self._queue, self._replays, self._receive)
+            self._replays.add(scan.key, scan, filters)
+            self._replays.run(scan.key)
         else:
             self._receive(subscription)
 

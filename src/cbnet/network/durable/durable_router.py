@@ -4,7 +4,7 @@
          ▲                          │
          └────────── Stored ────────┘
     registry ──► home records ──► all routers             the set of homes
-    history ──► replays ──► replay subscriptions, and new durable ones that begin in the past
+    log ──► history ──► replays ──► replay subscriptions, and new durable ones that begin in the past
 
 A router without a journal is not a home, but it knows the homes, and its clients can publish.
 """
@@ -18,14 +18,15 @@ from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad
 from cbnet.network.durable.durable_registry import DurableRegistry
-from cbnet.network.durable.history.followers import Followers
-from cbnet.network.durable.history.history import no_history, open_history
-from cbnet.network.durable.history.replays import Replays
+from cbnet.network.durable.followers import Followers
+from cbnet.network.durable.history import no_history, open_history
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.journal import JournalEvent, OpenJournal, ReadResult, Stalled
+from cbnet.network.durable.journal import HISTORY_ID, JournalEvent, OpenJournal, ReadResult, Stalled
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.log import Log
 from cbnet.network.durable.publications import Publications
+from cbnet.network.durable.replays import Replays
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
@@ -62,18 +63,22 @@ class DurableRouter:
         self._queue = None if journal is None else JournalQueue(context, journal.journal)
         self.records = HomeRecords(core, self._queue, {} if journal is None else journal.state.homes)
         self.publications = Publications(core, self.records, forwarder)
+        self._log: Log | None = None
         self._home: Home | None = None
         self._registry: DurableRegistry | None = None
         self._replays: Replays | None = None
         self._followers: Followers | None = None
         if self._queue is not None and journal is not None:
-            history = open_history(context, self._queue, journal.state)
+            state = journal.state
+            self._log = log = Log(self._queue, state)
+            saved = next((each for each in state.subscriptions if each.id == HISTORY_ID), None)
+            history = open_history(context, self._queue, log, state.id, saved)
             if history is not None:
-                self._replays = Replays(context, history, self._queue)
+                self._replays = Replays(context, history, log)
                 self._followers = Followers(context, history, self._replays)
-            self._home = Home(context, self._queue, journal.state, self._answer)
+            self._home = Home(context, self._queue, log, state.windows.values(), self._answer)
             self._registry = DurableRegistry(
-                core, announcements, self._home, self.records, self._queue, journal.state, self._replays
+                core, announcements, self._home, self.records, self._queue, log, state, self._replays
             )
         elif context.settings.history:
             raise InputError(f"router {context.name} cannot keep a history without a journal", hint="set `journal`")
@@ -108,7 +113,8 @@ class DurableRouter:
         if isinstance(event, Stalled):
             self._queue.stalled(event.reason)
         elif isinstance(event, ReadResult):
-            self._read(event)
+            assert self._log is not None
+            self._log.loaded(event, self._context.now)
         else:
             self._queue.committed(event)
 
@@ -202,8 +208,6 @@ class DurableRouter:
         """Submit the operations of this turn to the journal, at its end."""
         if self._home is not None and self._queue is not None:
             self._home.finish_turn()
-            if self._replays is not None:
-                self._replays.history.flush()
             self._queue.finish_turn()
 
     # --- status
@@ -259,10 +263,3 @@ class DurableRouter:
             self.publications.stored(frame)
         else:
             self._unicast.send(frame)
-
-    def _read(self, result: ReadResult) -> None:
-        assert self._home is not None
-        subscription = self._home.subscriptions.get(result.subscription)
-        if subscription is not None:  # else it was removed meanwhile
-            subscription.read(result)
-            subscription.deliver(self._context.now)

@@ -1,27 +1,27 @@
 """Durable subscription at its home: its messages, and their delivery to consumers.
 
-    appended ──► on disk ──► sent to a consumer ──► acknowledged: removed from the disk
-                     ▲               │
-                     └── not acknowledged in time, or the consumer left: sent again, perhaps to another one
+    in the log ──► on disk ──► sent to a consumer ──► acknowledged: removed from its cursor
+                       ▲               │
+                       └── not acknowledged in time, or the consumer left: sent again, perhaps to another one
 
 A message is sent only once it is on disk, and always the first one that no consumer holds: so messages are delivered in
-the order of offsets, also to a client that reconnects. New messages are kept in memory until they are sent, as far as
-there is room; others are read from the journal.
+the order of offsets, also to a client that reconnects. Those that are not in the tail of the log are read from the
+journal, some at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from math import inf
 from typing import TypeAlias
 
-from cbnet.network.durable.backlog import Backlog
 from cbnet.network.durable.consumers import Consumer, Consumers
-from cbnet.network.durable.journal import Append, Discard, Entry, Read, ReadResult, SavedSubscription
-from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.journal import Entry, SavedSubscription
+from cbnet.network.durable.log import Log
 from cbnet.network.durable.losses import Losses
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 
-_MAX_LOADED = 1 << 20  # bytes of messages in memory beyond which new ones are not kept there
 _READ_MESSAGES, _READ_BYTES = 256, 1 << 20  # read from the journal at once
 
 SendToClient: TypeAlias = Callable[[int, DurableDeliver | DurableLost], None]
@@ -30,21 +30,18 @@ SendToClient: TypeAlias = Callable[[int, DurableDeliver | DurableLost], None]
 class DurableSubscription:
     """One durable subscription."""
 
-    def __init__(
-        self, saved: SavedSubscription, backlog: Backlog, losses: Losses, queue: JournalQueue, send: SendToClient
-    ) -> None:
+    def __init__(self, saved: SavedSubscription, losses: Losses, log: Log, send: SendToClient) -> None:
         self.saved = saved
-        self.backlog = backlog
         self.losses = losses
+        self.cursor = log.cursors[saved.id]
         self.consumers = Consumers()
-        self._dropped: list[int] = []  # offsets, in this turn
-        self._queue = queue
+        self._log = log
         self._send = send
-        self._on_disk = backlog.next  # offsets below are on disk
-        self._cursor = backlog.first  # all unacknowledged messages below are held by consumers
+        self._following = self.cursor.first  # all unacknowledged messages below are held by consumers
+        self._unassigned = inf  # offsets from here on are not on disk, though their messages are
+        self._assigned_end = 0  # offset after the last one that was assigned
         self._deliveries: dict[int, int] = {}  # how often each unacknowledged message was sent
-        self._loaded: dict[int, Entry] = {}  # messages in memory that no consumer holds: new ones, and those read
-        self._loaded_bytes = 0
+        self._loaded: dict[int, Entry | None] = {}  # messages read that no consumer holds, by offset; None: damaged
         self._is_reading = False
 
     @property
@@ -57,66 +54,45 @@ class DurableSubscription:
     def refusal(self, size: int) -> str:
         """Return why a message cannot be stored; empty if it can."""
         limits = self.saved.limits
-        if limits.policy != "refuse" or not self._is_over(size):
+        if limits.policy != "refuse" or not self.cursor.is_over(limits, size):
             return ""
-        kept = f"{self.backlog.messages:,} messages, {self.backlog.bytes:,} bytes"
+        kept = f"{self.cursor.messages:,} messages, {self.cursor.bytes:,} bytes"
         return f"durable subscription {self.saved.name} is full: {kept}"
 
-    def _is_over(self, size: int) -> bool:
-        """Return whether another message would exceed a limit."""
-        limits, backlog = self.saved.limits, self.backlog
-        is_over_count = bool(limits.messages) and backlog.messages + 1 > limits.messages
-        return is_over_count or (bool(limits.bytes) and backlog.bytes + size > limits.bytes)
-
-    def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
-        """Store a message; return the number of older ones dropped for it."""
+    def append(self, entry: Entry) -> int:
+        """Take a message that was added to the log; return the number of older ones dropped for it."""
         dropped = 0
-        while self.backlog.messages and self._is_over(len(content)):
-            self._drop(self.backlog.first)
+        for offset in self.cursor.surplus(self.saved.limits, len(entry.content)):
+            self._drop(offset)
             dropped += 1
-        offset = self.backlog.append(len(content), time)
-        entry = Entry(self.id, offset, time, source, incarnation, number, content)
-        self._queue.add(Append(entry))
-        if len(self.consumers) and self._loaded_bytes < _MAX_LOADED:
-            self._load(entry)
+        self.cursor.append(entry.position, len(entry.content))
         return dropped
 
-    def _load(self, entry: Entry) -> None:
-        self._loaded[entry.offset] = entry
-        self._loaded_bytes += len(entry.content)
+    def assign(self, entry: Entry) -> None:
+        """Take a message of the history, which is on disk."""
+        self._log.assign(entry, self.id)
+        self._unassigned = min(self._unassigned, self.cursor.next)
+        self.append(entry)
+        self._assigned_end = self.cursor.next
 
-    def _unload(self, offset: int) -> Entry | None:
-        entry = self._loaded.pop(offset, None)
-        if entry is not None:
-            self._loaded_bytes -= len(entry.content)
-        return entry
-
-    def written(self, end: int) -> None:
-        """Record that all messages before an offset are on disk."""
-        self._on_disk = end
+    def assigned(self, end: int) -> None:
+        """Record that all offsets below one are on disk."""
+        self._unassigned = inf if end >= self._assigned_end else end
 
     def refuse(self) -> None:
         """Count a message that is not stored and whose publisher is not notified."""
         self.losses.refuse()
 
     def _drop(self, offset: int) -> None:
+        """Drop a message; the loss is saved in the same transaction."""
         self._forget(offset)
-        self.backlog.remove(offset)
-        self._dropped.append(offset)
-        self._queue.before_submit(self._discard_dropped)
-
-    def _discard_dropped(self) -> None:
-        """Remove dropped messages from the disk, and save their number as a loss in the same transaction."""
-        if self._dropped:
-            self._discard(self._dropped[0], self._dropped[-1] + 1)
-            self.losses.add(len(self._dropped))
-            self._dropped.clear()
+        self.cursor.remove(offset)
+        self.losses.add(1)
 
     def expire(self, now: float) -> None:
         """Drop messages that are too old by the wall clock."""
-        age, backlog = self.saved.limits.age, self.backlog
-        while age and backlog.messages and backlog.time(backlog.first) < now - age:
-            self._drop(backlog.first)
+        for offset in self.cursor.outdated(self.saved.limits, now):
+            self._drop(offset)
 
     # --- sending
 
@@ -130,7 +106,6 @@ class DurableSubscription:
         self._requeue(self.consumers.remove(link, id))
         if not len(self.consumers):
             self._loaded.clear()
-            self._loaded_bytes = 0
 
     def check(self, now: float) -> None:
         """Send again the messages that were not acknowledged in time, and report losses."""
@@ -141,14 +116,13 @@ class DurableSubscription:
 
     def report(self) -> None:
         """Send each consumer the losses not yet reported to it."""
-        self._discard_dropped()
         for consumer in self.consumers:
             for loss in self.losses.after(consumer.reported):
                 self._send(consumer.link, DurableLost(consumer.id, loss.messages, loss.cause, loss.number))
                 consumer.reported = loss.number
 
     def _requeue(self, offsets: Iterable[int]) -> None:
-        self._cursor = min([self._cursor, *offsets])
+        self._following = min([self._following, *offsets])
 
     def deliver(self, now: float) -> None:
         """Send messages while consumers have room."""
@@ -156,54 +130,70 @@ class DurableSubscription:
             entry = self._next()
             if entry is None:
                 return
-            if self._dropped or not self.losses.is_reported:
+            if not self.losses.is_reported:
                 self.report()
-            self._deliver(consumer, entry, now)
+            self._deliver(consumer, self._following, entry, now)
+            self._following += 1
 
-    def _deliver(self, consumer: Consumer, entry: Entry, now: float) -> None:
-        offset = entry.offset
+    def _deliver(self, consumer: Consumer, offset: int, entry: Entry, now: float) -> None:
+        self._loaded.pop(offset, None)
         self.consumers.sent(consumer, offset, len(entry.content), now)
         count = self._deliveries[offset] = self._deliveries.get(offset, 0) + 1
-        self._send(consumer.link, consumer.delivery(entry, count))
+        self._send(consumer.link, consumer.delivery(offset, entry, count))
 
     def _next(self) -> Entry | None:
-        """Return the next message to send; None if there is none, or if it is being read."""
-        while self._cursor < self._on_disk:
-            entry = self._unload(self._cursor)
-            if entry is None and self._is_due(self._cursor):
+        """Return the next message to send, and move to it; None if there is none, or if it is being read."""
+        entry, lost = None, 0
+        while entry is None:
+            offset = self._following = max(self._following, self.cursor.first)
+            if not self._is_on_disk(offset):
+                break
+            if not self._is_due(offset):
+                self._following += 1
+                continue
+            entry = self._log.newest(self.cursor.position(offset)) or self._loaded.get(offset)
+            if entry is None and offset not in self._loaded:
                 self._request()
-                return None
-            self._cursor += 1
-            if entry is not None:
-                return entry
-        return None
+                break
+            if entry is None:
+                self._forget(offset)
+                lost += self.cursor.remove(offset)
+        if lost:
+            self.losses.add(lost, f"{lost:,} messages of durable subscription {self.saved.name} were damaged")
+        return entry
+
+    def _is_on_disk(self, offset: int) -> bool:
+        """Return whether a message exists, and is on disk for this subscription; True if it was acknowledged."""
+        exists = offset < self.cursor.next and offset < self._unassigned
+        return exists and self.cursor.position(offset) < self._log.on_disk
 
     def _is_due(self, offset: int) -> bool:
         """Return whether a message is not acknowledged, and no consumer holds it."""
-        return offset in self.backlog and not self.consumers.holds(offset)
+        return offset in self.cursor and not self.consumers.holds(offset)
 
     def _request(self) -> None:
-        if not self._is_reading:
-            self._is_reading = True
-            self._queue.add(Read(self.id, self._cursor, min(_READ_MESSAGES, self.consumers.room), _READ_BYTES))
-
-    def read(self, result: ReadResult) -> None:
-        """Handle messages that were read; count those that should be among them and are not as lost."""
-        self._is_reading = False
-        if not len(self.consumers):
+        """Read the next messages for which the consumers have room."""
+        if self._is_reading:
             return
-        for entry in result.entries:
-            if self._is_due(entry.offset) and entry.offset not in self._loaded:
-                self._load(entry)
-        missing = 0
-        end = min(result.end, self._on_disk)
-        while result.first <= self._cursor < end and self._cursor not in self._loaded:
-            if self._is_due(self._cursor):
-                self._forget(self._cursor)
-                missing += self.backlog.remove(self._cursor)
-            self._cursor += 1
-        if missing:
-            self.losses.add(missing, f"{missing:,} messages of durable subscription {self.saved.name} were damaged")
+        offsets: list[int] = []
+        size = 0
+        offset = self._following
+        count = min(_READ_MESSAGES, self.consumers.room)
+        while len(offsets) < count and size < _READ_BYTES and self._is_on_disk(offset):
+            if self._is_due(offset):
+                offsets.append(offset)
+                size += self.cursor.size(offset)
+            offset += 1
+        self._is_reading = True
+        self._log.read([*map(self.cursor.position, offsets)], partial(self._read, offsets))
+
+    def _read(self, offsets: Iterable[int], entries: Mapping[int, Entry], now: float) -> None:
+        """Handle messages that were read."""
+        self._is_reading = False
+        if len(self.consumers):
+            due = [offset for offset in offsets if self._is_due(offset)]
+            self._loaded.update((offset, entries.get(self.cursor.position(offset))) for offset in due)
+            self.deliver(now)
 
     # --- acknowledging
 
@@ -212,32 +202,17 @@ class DurableSubscription:
         consumer = self.consumers.get(link, id)
         held = () if consumer is None else consumer.held
         chosen = {offset for offset in offsets if offset in self._deliveries}
-        self._remove(sorted(chosen.union(offset for offset in held if offset <= up_to)))
+        for offset in sorted(chosen.union(offset for offset in held if offset <= up_to)):
+            self._forget(offset)
+            self.cursor.remove(offset)
         if losses and consumer is not None:
             self.losses.acknowledge(min(losses, consumer.reported))
-
-    def _remove(self, offsets: Iterable[int]) -> None:
-        """Remove messages, in the order of offsets."""
-        first = end = 0
-        for offset in offsets:
-            self._forget(offset)
-            if not self.backlog.remove(offset):
-                continue
-            if offset != end:
-                self._discard(first, end)
-                first = offset
-            end = offset + 1
-        self._discard(first, end)
 
     def _forget(self, offset: int) -> None:
         """Forget the deliveries of a message that is removed."""
         self.consumers.release(offset)
         self._deliveries.pop(offset, None)
-        self._unload(offset)
-
-    def _discard(self, first: int, end: int) -> None:
-        if end:
-            self._queue.add(Discard(self.id, first, end))
+        self._loaded.pop(offset, None)
 
     # --- status
 
@@ -248,9 +223,9 @@ class DurableSubscription:
             account=self.saved.account,
             predicate=self.saved.predicate,
             limits=self.saved.limits,
-            messages=self.backlog.messages,
-            bytes=self.backlog.bytes,
-            next=self.backlog.next,
+            messages=self.cursor.messages,
+            bytes=self.cursor.bytes,
+            next=self.cursor.next,
             unacknowledged=self.consumers.held,
             clients=len(self.consumers),
             lost=self.losses.lost,

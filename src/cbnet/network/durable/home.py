@@ -10,8 +10,8 @@ messages of a publisher are stored in the order of their numbers, even if the ne
 stored are saved in the same transaction, so a message that is sent again is stored once. A message that was refused is
 refused again, as its publisher has received the refusal; refusals are in memory only, until the home is restarted.
 
-Plain messages are stored in the order in which they arrive, without an answer. The history of the router is stored like
-a durable subscription; answers do not count it.
+A message is in the log of the home once, with the subscriptions that it matches. Plain messages are stored in the order
+in which they arrive, without an answer. The history of the router is one of the subscriptions; answers do not count it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ import msgspec
 
 from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
-from cbnet.network.durable.backlog import Backlog
-from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.journal import HISTORY_ID, Entry, ReadResult, RecoveredState
+from cbnet.network.durable.journal import HISTORY_ID, Entry, SaveWindow
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.log import Log
 from cbnet.network.durable.publisher_windows import PublisherWindow, PublisherWindows, RefusedMessages
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
@@ -45,10 +44,8 @@ Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message
 AnswerKey: TypeAlias = tuple[str, int, int]  # that router, publisher and number
 
 
-class MessageLog(Protocol):
-    """Messages with offsets in the journal: of a durable subscription, or of the history of the router."""
-
-    backlog: Backlog
+class LogReader(Protocol):
+    """A subscription of the log: a durable one, or the history of the router."""
 
     @property
     def id(self) -> int:
@@ -57,20 +54,14 @@ class MessageLog(Protocol):
     def refusal(self, size: int, /) -> str:
         """Return why a message cannot be stored; empty if it can."""
 
-    def append(self, source: str, incarnation: int, number: int, content: bytes, time: float) -> int:
-        """Store a message; return the number of older ones dropped for it."""
+    def append(self, entry: Entry) -> int:
+        """Take a message that was added to the log; return the number of older ones dropped for it."""
 
     def refuse(self) -> None:
         """Count a message that is not stored and whose publisher is not notified."""
 
-    def written(self, end: int) -> None:
-        """Record that all messages before an offset are on disk."""
-
-    def read(self, result: ReadResult) -> None:
-        """Handle messages that were read."""
-
     def deliver(self, now: float, /) -> None:
-        """Send messages while clients have room."""
+        """Send messages that are on disk while clients have room."""
 
     def expire(self, now: float) -> None:
         """Drop messages that are too old by the wall clock."""
@@ -97,19 +88,25 @@ class Home:
     """The stored messages of one router."""
 
     def __init__(
-        self, context: RouterContext, queue: JournalQueue, state: RecoveredState, answer: Callable[[Stored], None]
+        self,
+        context: RouterContext,
+        queue: JournalQueue,
+        log: Log,
+        windows: Iterable[SaveWindow],
+        answer: Callable[[Stored], None],
     ) -> None:
+        """Initialise; windows: those found on disk."""
         self._context = context
         self._queue = queue
+        self._log = log
         self._answer = answer
-        self.subscriptions: dict[int, MessageLog] = {}
-        self._windows = PublisherWindows(context, queue, state.windows.values())
+        self.subscriptions: dict[int, LogReader] = {}
+        self._windows = PublisherWindows(context, queue, windows)
         self._refused = RefusedMessages()
         self._held: dict[int, dict[int, _HeldPacket]] = {}  # by publisher and number
         self._held_bytes = 0
         self._pending: set[AnswerKey] = set()  # answers that wait for the disk
         # of this turn:
-        self._touched: dict[int, MessageLog] = {}
         self._answers: dict[AnswerKey, StoredEntry] = {}
         self._refusals: list[Answer] = []
 
@@ -130,13 +127,14 @@ class Home:
         self._take(window, _HeldPacket(packet, ids, content, self._context.now))
 
     def _take_plain(self, packet: Packet, ids: Iterable[int], content: bytes) -> None:
-        time = self._queue.time()
+        taking: list[LogReader] = []
         for subscription in self._known(ids):
             if self._queue.refusal or subscription.refusal(len(content)):
                 subscription.refuse()
                 self._context.drop(DropReason.JOURNAL_FULL)
             else:
-                self._append(subscription, packet, content, time)
+                taking.append(subscription)
+        self._append(taking, packet, content)
 
     def lose(self, ids: Iterable[int]) -> None:
         """Count a message as lost for subscriptions: it is undecided whether it matches."""
@@ -182,8 +180,7 @@ class Home:
             self._refused.add(packet.incarnation, packet.number, problem)
             self._refuse(packet, problem)
             return
-        time = self._queue.time()
-        dropped = sum(self._append(each, packet, content, time) for each in subscriptions)
+        dropped = self._append(subscriptions, packet, content)
         window.add(packet.number)
         if subscriptions:
             self._windows.keep(window)
@@ -199,11 +196,6 @@ class Home:
     def _refuse(self, packet: Packet, problem: str) -> None:
         self._refusals.append((packet.source, StoredEntry(packet.incarnation, packet.number, 0, 0, problem)))
 
-    def copy(self, subscription: DurableSubscription, entry: Entry) -> None:
-        """Store a message of the history for a subscription."""
-        self._touched[subscription.id] = subscription
-        subscription.append(entry.source, entry.incarnation, entry.number, entry.content, entry.time)
-
     def join(self, id: int, predicate: Predicate) -> None:
         """Add a subscription to the held messages that match it: it did not exist when they arrived."""
         for held in self._held.values():
@@ -214,12 +206,16 @@ class Home:
                 except UndecidedError:
                     self.lose([id])
 
-    def _append(self, subscription: MessageLog, packet: Packet, content: bytes, time: float) -> int:
-        self._context.counters[Event.STORED] += 1
-        self._touched[subscription.id] = subscription
-        return subscription.append(packet.origin or packet.source, packet.incarnation, packet.number, content, time)
+    def _append(self, subscriptions: Sequence[LogReader], packet: Packet, content: bytes) -> int:
+        """Add a message to the log, if a subscription takes it; return the number of older ones dropped for it."""
+        if not subscriptions:
+            return 0
+        self._context.counters[Event.STORED] += len(subscriptions)
+        ids = [each.id for each in subscriptions]
+        entry = self._log.append(ids, packet.origin or packet.source, packet.incarnation, packet.number, content)
+        return sum(each.append(entry) for each in subscriptions)
 
-    def _known(self, ids: Iterable[int]) -> list[MessageLog]:
+    def _known(self, ids: Iterable[int]) -> list[LogReader]:
         return [self.subscriptions[id] for id in ids if id in self.subscriptions]
 
     # --- messages held back
@@ -263,16 +259,16 @@ class Home:
         if self._refusals:
             refusals, self._refusals = self._refusals, []
             self._send(refusals)
-        if not self._answers and not self._touched:
+        subscriptions = self._log.finish_turn()
+        if not self._answers and not subscriptions:
             return
         self._windows.finish_turn()
-        ends = [(each, each.backlog.next) for each in self._touched.values()]
-        self._queue.after(partial(self._written, ends, self._answers))
-        self._touched, self._answers = {}, {}
+        self._queue.after(partial(self._written, self._log.next, subscriptions, self._answers))
+        self._answers = {}
 
-    def _written(self, ends: Iterable[tuple[MessageLog, int]], answers: Mapping[AnswerKey, StoredEntry]) -> None:
-        for subscription, end in ends:
-            subscription.written(end)
+    def _written(self, end: int, ids: Iterable[int], answers: Mapping[AnswerKey, StoredEntry]) -> None:
+        self._log.written(end)
+        for subscription in self._known(ids):
             subscription.deliver(self._context.now)
         self._pending.difference_update(answers)
         self._send((router, entry) for (router, _, _), entry in answers.items())

@@ -7,19 +7,28 @@
 
 The state machine sees nothing else, so a simulated disk replaces SQLite in tests. The operations of one `submit` are
 atomic, and do not take effect before those submitted earlier. Messages are read once the operations submitted earlier
-are on disk, and perhaps later ones; in order, for each subscription.
+are on disk, and perhaps later ones.
+
+A journal has one log: a message is there once, at a *position*, with the *set* of subscriptions that it matches. What a
+subscription still needs of it is its *cursor*:
+
+    position           7    8    9   10   11   12   13        Stretch(8, offset=3, messages=2)   the floor: offset 3
+    in its set              x         x         x    x        Stretch(13, offset=6, messages=0)  and all that follow
+    offset                  3         4         5    6        between them offset 5 is acknowledged
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from cbnet.network.protocol.durable_frames import DurableLimits
 from cbnet.network.protocol.fields import Part
 
-HISTORY_ID: Final = 0  # the history of a router is stored like a durable subscription with this id
+HISTORY_ID: Final = 0  # the history of a router reads the log like a durable subscription with this id
 
 
 class SavedSubscription(Part):
@@ -30,7 +39,7 @@ class SavedSubscription(Part):
     name: str
     predicate: str
     limits: DurableLimits
-    start: int = 0  # offset in the history from which messages are still to be copied; 0: none
+    start: int = 0  # offset in the history from which messages are still to be searched for it; 0: none
     since: float = 0.0  # of the history: time since which all messages are kept
 
 
@@ -43,23 +52,23 @@ class Loss(Part):
 
 
 class Entry(NamedTuple):
-    """A message of a durable subscription."""
+    """A message in the log, or a note of the history."""
 
-    subscription: int
-    offset: int
-    time: float  # by the wall clock
+    position: int
+    set_id: int  # the subscriptions that it matches
+    time: float  # by the wall clock; never less than that of an earlier message
     source: str
     incarnation: int
     number: int
     content: bytes  # attributes, tags and payload, as an array in MessagePack
 
 
-class StockItem(NamedTuple):
-    """Offset, size and time of a message on disk."""
+class Stretch(NamedTuple):
+    """Messages of a subscription one after another that are not acknowledged."""
 
-    offset: int
-    size: int
-    time: float
+    position: int  # the first one is the first message of the subscription at this position or above
+    offset: int  # of the first one
+    messages: int  # 0, in the last stretch: all that follow
 
 
 # --- operations
@@ -72,21 +81,47 @@ class SaveSubscription(NamedTuple):
 
 
 class DropSubscription(NamedTuple):
-    """Remove a durable subscription and its messages."""
+    """Remove a durable subscription, with its cursor and its losses."""
+
+    id: int
+
+
+class SaveCursor(NamedTuple):
+    """Save which messages of a subscription are not acknowledged."""
+
+    subscription: int
+    stretches: tuple[Stretch, ...]  # at least one
+
+
+class SaveSet(NamedTuple):
+    """Add a set of subscriptions, which messages of the log refer to."""
+
+    id: int
+    members: tuple[int, ...]  # sorted
+
+
+class DropSet(NamedTuple):
+    """Remove a set that no message refers to."""
 
     id: int
 
 
 class Append(NamedTuple):
-    """Store a message."""
+    """Add a message to the log."""
 
     entry: Entry
 
 
-class Discard(NamedTuple):
-    """Remove the messages of a subscription at offsets `first` to `end` - 1."""
+class Assign(NamedTuple):
+    """Change the set of subscriptions of a message."""
 
-    subscription: int
+    position: int
+    set_id: int
+
+
+class Discard(NamedTuple):
+    """Remove the messages at positions `first` to `end` - 1."""
+
     first: int
     end: int
 
@@ -127,16 +162,26 @@ class DropHome(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Read messages of a subscription, starting at an offset."""
+    """Read messages of the log."""
 
-    subscription: int
-    first: int
-    max_messages: int
-    max_bytes: int
+    id: int  # of this read
+    positions: Sequence[int]
 
 
 Write: TypeAlias = (
-    SaveSubscription | DropSubscription | Append | Discard | SaveLosses | SaveWindow | DropWindow | SaveHome | DropHome
+    SaveSubscription
+    | DropSubscription
+    | SaveCursor
+    | SaveSet
+    | DropSet
+    | Append
+    | Assign
+    | Discard
+    | SaveLosses
+    | SaveWindow
+    | DropWindow
+    | SaveHome
+    | DropHome
 )
 Operation: TypeAlias = Write | Read
 
@@ -145,11 +190,9 @@ Operation: TypeAlias = Write | Read
 
 
 class ReadResult(NamedTuple):
-    """The messages of a subscription on disk at offsets `first` to `end` - 1, without damaged ones."""
+    """The requested messages that are on disk, without damaged ones."""
 
-    subscription: int
-    first: int
-    end: int
+    id: int  # of the read
     entries: Sequence[Entry]
 
 
@@ -169,16 +212,46 @@ JournalEvent: TypeAlias = Committed | ReadResult | Stalled
 
 
 @dataclass
+class LogRows:
+    """The log without contents: the columns of its messages, in the order of positions."""
+
+    positions: array[int] = field(default_factory=lambda: array("q"))
+    sets: array[int] = field(default_factory=lambda: array("I"))
+    sizes: array[int] = field(default_factory=lambda: array("I"))
+    times: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, position: int, set_id: int, size: int, time: float) -> None:
+        """Add a message."""
+        self.positions.append(position)
+        self.sets.append(set_id)
+        self.sizes.append(size)
+        self.times.append(time)
+
+
+@dataclass
 class RecoveredState:
     """The content of a journal when a router starts."""
 
     id: int  # a random number, drawn when the journal was created
     subscriptions: list[SavedSubscription] = field(default_factory=list)
-    next_offsets: dict[int, int] = field(default_factory=dict)  # by subscription
-    stock: dict[int, list[StockItem]] = field(default_factory=dict)  # by subscription, in the order of offsets
+    cursors: dict[int, SaveCursor] = field(default_factory=dict)  # by subscription
+    sets: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by id
+    rows: LogRows = field(default_factory=LogRows)
     losses: dict[int, SaveLosses] = field(default_factory=dict)  # by subscription
     windows: dict[int, SaveWindow] = field(default_factory=dict)  # by publisher
     homes: dict[str, bytes] = field(default_factory=dict)
+
+    def positions(self) -> dict[int, array[int]]:
+        """Return the positions of the messages of each subscription, also of those that it has acknowledged."""
+        by_set: dict[int, array[int]] = {id: array("q") for id in self.sets}
+        for position, set_id in zip(self.rows.positions, self.rows.sets, strict=True):
+            by_set[set_id].append(position)
+        found: dict[int, list[array[int]]] = {id: [] for id in self.cursors}
+        for set_id, members in self.sets.items():
+            for id in members:
+                if id in found:
+                    found[id].append(by_set[set_id])
+        return {id: array("q", sorted(chain.from_iterable(arrays))) for id, arrays in found.items()}
 
 
 class Journal(Protocol):

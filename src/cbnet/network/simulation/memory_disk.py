@@ -12,25 +12,30 @@ from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from cbnet.network.durable.cursor import spans
 from cbnet.network.durable.journal import (
     Append,
+    Assign,
     Committed,
     Discard,
     DropHome,
+    DropSet,
     DropSubscription,
     DropWindow,
     Entry,
     JournalEvent,
+    LogRows,
     Operation,
     Read,
     ReadResult,
     RecoveredState,
+    SaveCursor,
     SaveHome,
     SaveLosses,
+    SaveSet,
     SaveSubscription,
     SaveWindow,
     Stalled,
-    StockItem,
     Write,
 )
 
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
     from cbnet.network.simulation.memory_network import MemoryNetwork
 
 _RETRY = 1.0  # seconds before a write to a full disk is retried
-_END = 1 << 40  # above all offsets
 
 
 class DiskContent:
@@ -46,18 +50,29 @@ class DiskContent:
 
     def __init__(self, id: int) -> None:
         self.state = RecoveredState(id)
-        self.entries: dict[int, dict[int, Entry]] = {}  # by subscription and offset
+        self.entries: dict[int, Entry] = {}  # by position, in that order
+        self.damaged: set[int] = set()  # positions
 
     def recover(self) -> RecoveredState:
         """Return a copy of the state, as a journal does at startup."""
-        stock = {
-            id: [StockItem(offset, len(entry.content), entry.time) for offset, entry in sorted(entries.items())]
-            for id, entries in self.entries.items()
-        }
         state = deepcopy(self.state)
         state.subscriptions.sort(key=lambda saved: saved.id)
-        state.stock = stock
+        state.rows = LogRows()
+        for entry in self.entries.values():
+            state.rows.add(entry.position, entry.set_id, len(entry.content), entry.time)
         return state
+
+    def unacknowledged(self, subscription: int) -> dict[int, Entry]:
+        """Return the messages that a subscription has not acknowledged, by offset."""
+        state = self.recover()
+        if subscription not in state.cursors:
+            return {}
+        positions = state.positions()[subscription]
+        return {
+            stretch.offset + index - start: self.entries[positions[index]]
+            for stretch, start, end in spans(state.cursors[subscription], positions)
+            for index in range(start, end)
+        }
 
     def perform(self, operation: Write) -> None:
         """Perform an operation."""
@@ -65,23 +80,26 @@ class DiskContent:
         match operation:
             case SaveSubscription(saved):
                 state.subscriptions = [*(each for each in state.subscriptions if each.id != saved.id), saved]
-                state.next_offsets.setdefault(saved.id, 1)
                 state.losses.setdefault(saved.id, SaveLosses(saved.id))
-                self.entries.setdefault(saved.id, {})
             case DropSubscription(id):
                 state.subscriptions = [each for each in state.subscriptions if each.id != id]
-                state.next_offsets.pop(id, None)
+                state.cursors.pop(id, None)
                 state.losses.pop(id, None)
-                self.entries.pop(id, None)
+            case SaveCursor(id):
+                state.cursors[id] = operation
+            case SaveSet(id, members):
+                state.sets[id] = members
+            case DropSet(id):
+                state.sets.pop(id, None)
             case Append(entry):
-                self.entries[entry.subscription][entry.offset] = entry
-                state.next_offsets[entry.subscription] = entry.offset + 1
-            case Discard(id, first, end):
-                entries = self.entries.get(id, {})
-                known = range(first, end) if end - first <= len(entries) else list(entries)
-                for offset in known:
-                    if first <= offset < end:
-                        entries.pop(offset, None)
+                self.entries[entry.position] = entry
+            case Assign(position, set_id):
+                self.entries[position] = self.entries[position]._replace(set_id=set_id)
+            case Discard(first, end):
+                known = range(first, end) if end - first <= len(self.entries) else list(self.entries)
+                for position in known:
+                    if first <= position < end:
+                        self.entries.pop(position, None)
             case SaveLosses(id):
                 if id in state.losses:
                     state.losses[id] = operation
@@ -96,16 +114,8 @@ class DiskContent:
 
     def read(self, read: Read) -> ReadResult:
         """Return the requested messages."""
-        chosen: list[Entry] = []
-        size, end = 0, _END
-        for offset, entry in sorted(self.entries.get(read.subscription, {}).items()):
-            if offset >= read.first:
-                chosen.append(entry)
-                size += len(entry.content)
-                if size >= read.max_bytes or len(chosen) == read.max_messages:
-                    end = offset + 1
-                    break
-        return ReadResult(read.subscription, read.first, end, chosen)
+        present = [each for each in read.positions if each in self.entries and each not in self.damaged]
+        return ReadResult(read.id, [self.entries[each] for each in present])
 
 
 class MemoryDisk:
@@ -143,9 +153,9 @@ class MemoryDisk:
         """Return the time of the simulation, by the wall clock of this host."""
         return self._memory.now + self.clock_offset
 
-    def entries(self, subscription: int) -> list[Entry]:
-        """Return the messages of a subscription on the disk, in the order of offsets."""
-        return [entry for _, entry in sorted(self._written.entries.get(subscription, {}).items())]
+    def entries(self, subscription: int) -> dict[int, Entry]:
+        """Return the messages on the disk that a subscription has not acknowledged, by offset."""
+        return self._written.unacknowledged(subscription)
 
     # --- faults
 
@@ -159,7 +169,7 @@ class MemoryDisk:
 
     def damage(self, subscription: int, offset: int) -> None:
         """Make a message unreadable."""
-        del self._written.entries[subscription][offset]
+        self._written.damaged.add(self.entries(subscription)[offset].position)
 
     def sync(self) -> None:
         """Sync a lying disk: everything reported as written is now safe."""

@@ -1,15 +1,17 @@
 """SQLite tables of a journal: the changes that each operation makes to them, recovery, and detection of damage.
 
-    entries         key = subscription · 2⁴⁰ + offset; the messages of one subscription are adjacent, in order
+    log             position, set of subscriptions · 2²⁴ + check, message; one row for each message
+    sets            id, members: ids of subscriptions
     subscriptions   id, definition
-    offsets         id of the subscription, next offset
+    cursors         id of the subscription, stretches of messages that it has not acknowledged
     losses          id of the subscription, if it has any: messages lost in total, and losses that no client knows of
     windows         publisher, floor, bitmap of the messages stored above it
     homes           owner, record
 
-Each row ends with a checksum: of its table and its other columns; for a message, of the `Entry`. SQLite detects damage
-to the structure that holds the rows. A temporary disk failure, such as a full or unreachable disk, is not damage: its
-content may become available again.
+Each row ends with a checksum: of its table and its other columns; for a message, of all but its set. The set has a
+check of its own, of the position and the set, as it is used without reading the message, and changes. SQLite detects
+damage to the structure that holds the rows. A temporary disk failure, such as a full or unreachable disk, is not
+damage: its content may become available again.
 
 At startup everything is checked except the content of messages, whose check takes as long as all the rest: it is
 checked when it is read.
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -28,21 +30,26 @@ from zlib import crc32
 import msgspec
 
 from cbnet.errors import InputError
+from cbnet.network.durable.cursor import spans
 from cbnet.network.durable.journal import (
     Append,
+    Assign,
     Discard,
     DropHome,
+    DropSet,
     DropSubscription,
     DropWindow,
     Entry,
     Loss,
     RecoveredState,
+    SaveCursor,
     SavedSubscription,
     SaveHome,
     SaveLosses,
+    SaveSet,
     SaveSubscription,
     SaveWindow,
-    StockItem,
+    Stretch,
     Write,
 )
 from cbnet.network.logs import log
@@ -51,19 +58,20 @@ from cbnet.network.protocol.frames import HomeRecord
 Row: TypeAlias = tuple[Any, ...]
 _Decoded = TypeVar("_Decoded")
 
-OFFSETS: Final = 1 << 40  # of one subscription
 SCHEMA: Final = (
     "CREATE TABLE meta (router TEXT, id INTEGER, checksum INTEGER)",
     "CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB, checksum INTEGER)",
-    "CREATE TABLE offsets (id INTEGER PRIMARY KEY, next INTEGER, checksum INTEGER)",
     "CREATE TABLE losses (id INTEGER PRIMARY KEY, lost INTEGER, pending BLOB, checksum INTEGER)",
-    "CREATE TABLE entries (key INTEGER PRIMARY KEY, time REAL, source TEXT, life INTEGER, number INTEGER, "
-    "content BLOB, checksum INTEGER)",
     "CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB, checksum INTEGER)",
     "CREATE TABLE homes (owner TEXT PRIMARY KEY, record BLOB, checksum INTEGER) WITHOUT ROWID",
+    "CREATE TABLE cursors (id INTEGER PRIMARY KEY, stretches BLOB, checksum INTEGER)",
+    "CREATE TABLE sets (id INTEGER PRIMARY KEY, members BLOB, checksum INTEGER)",
+    "CREATE TABLE log (position INTEGER PRIMARY KEY, set_id INTEGER, time REAL, source TEXT, incarnation INTEGER, "
+    "number INTEGER, content BLOB, checksum INTEGER)",
 )
 REMEDY: Final = "restore the journal from a backup, or move its folder away: the messages in it are lost then"
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_ERROR)
+_CHECK: Final = 1 << 24  # of the set of a message
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -75,8 +83,25 @@ class JournalDamageError(Exception):
 
 
 def checksum(row: Row) -> int:
-    """Return the checksum of a message, or of a table's name and a row."""
+    """Return the checksum of a message without its set, or of a table's name and a row."""
     return crc32(_encode(row))
+
+
+def checked_set(position: int, set_id: int) -> int:
+    """Return the set of a message as it is stored."""
+    return set_id * _CHECK + crc32(b"%d %d" % (position, set_id)) % _CHECK
+
+
+def entry_row(entry: Entry) -> Row:
+    """Return a message as it is stored."""
+    position, set_id, *rest = entry
+    return position, checked_set(position, set_id), *rest, checksum((position, *rest))
+
+
+def stored_entry(row: Row) -> Entry | None:
+    """Return a stored message; None if it is damaged."""
+    position, stored, *rest, found = row
+    return Entry(position, stored // _CHECK, *rest) if checksum((position, *rest)) == found else None
 
 
 def with_checksum(table: str, *row: Any) -> Row:
@@ -108,56 +133,51 @@ def log_damage(path: Path, what: str, **members: Any) -> None:
 # --- writing
 
 
-def key_of(subscription: int, offset: int) -> int:
-    """Return the key of a message."""
-    return subscription * OFFSETS + offset
-
-
-def write(file: sqlite3.Connection, kind: type[Write], group: Sequence[Write]) -> None:
+def write(file: sqlite3.Connection, kind: type[Write], group: Sequence[Any]) -> None:
     """Perform operations of one kind."""
-    many = file.executemany
-    if kind is Append:
-        _append(file, [each.entry for each in group if isinstance(each, Append)])
-    elif kind is Discard:
-        spans = [each for each in group if isinstance(each, Discard)]
-        keys = ((key_of(of, first), key_of(of, end)) for of, first, end in spans)
-        many("DELETE FROM entries WHERE key >= ? AND key < ?", keys)
-    elif kind is SaveWindow:
-        many("REPLACE INTO windows VALUES (?, ?, ?, ?)", (with_checksum("windows", *each) for each in group))
-    elif kind is DropWindow:
-        many("DELETE FROM windows WHERE publisher = ?", group)
-    elif kind is SaveHome:
-        many("REPLACE INTO homes VALUES (?, ?, ?)", (with_checksum("homes", *each) for each in group))
-    elif kind is DropHome:
-        many("DELETE FROM homes WHERE owner = ?", group)
-    elif kind is SaveSubscription:
-        saved = [each.saved for each in group if isinstance(each, SaveSubscription)]
-        definitions = (with_checksum("subscriptions", each.id, _encode(each)) for each in saved)
-        many("REPLACE INTO subscriptions VALUES (?, ?, ?)", definitions)
-        many("INSERT OR IGNORE INTO offsets VALUES (?, ?, ?)", (with_checksum("offsets", each.id, 1) for each in saved))
-    elif kind is SaveLosses:
-        losses = [each for each in group if isinstance(each, SaveLosses)]
-        rows = ((*with_checksum("losses", id, lost, _encode(pending)), id) for id, lost, pending in losses)
-        many("REPLACE INTO losses SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)", rows)
-    else:
-        for each in group:
-            assert isinstance(each, DropSubscription)
-            _drop(file, each.id)
+    statement, rows = _STATEMENTS[kind]
+    file.executemany(statement, map(rows, group))
+    if kind is DropSubscription:
+        for table in ("cursors", "losses"):
+            file.executemany(f"DELETE FROM {table} WHERE id = ?", group)
 
 
-def _append(file: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    rows = ((key_of(each.subscription, each.offset), *each[2:], checksum(each)) for each in entries)
-    file.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    following = {each.subscription: each.offset + 1 for each in entries}  # offsets grow
-    offsets = (with_checksum("offsets", *each) for each in following.items())
-    file.executemany("REPLACE INTO offsets VALUES (?, ?, ?)", offsets)
+def _loss_row(each: SaveLosses) -> Row:
+    id, lost, pending = each
+    return *with_checksum("losses", id, lost, _encode(pending)), id
 
 
-def _drop(file: sqlite3.Connection, subscription: int) -> None:
-    for table in ("subscriptions", "offsets", "losses"):
-        file.execute(f"DELETE FROM {table} WHERE id = ?", (subscription,))
-    keys = key_of(subscription, 0), key_of(subscription + 1, 0)
-    file.execute("DELETE FROM entries WHERE key >= ? AND key < ?", keys)
+# By kind of operation: a statement, and its parameters.
+_STATEMENTS: Final[dict[type[Write], tuple[str, Callable[[Any], Row]]]] = {
+    SaveSubscription: (
+        "REPLACE INTO subscriptions VALUES (?, ?, ?)",
+        lambda each: with_checksum("subscriptions", each.saved.id, _encode(each.saved)),
+    ),
+    DropSubscription: ("DELETE FROM subscriptions WHERE id = ?", tuple),
+    SaveCursor: (
+        "REPLACE INTO cursors VALUES (?, ?, ?)",
+        lambda each: with_checksum("cursors", each.subscription, _encode(each.stretches)),
+    ),
+    SaveSet: (
+        "REPLACE INTO sets VALUES (?, ?, ?)",
+        lambda each: with_checksum("sets", each.id, _encode(each.members)),
+    ),
+    DropSet: ("DELETE FROM sets WHERE id = ?", tuple),
+    Append: ("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)", lambda each: entry_row(each.entry)),
+    Assign: (
+        "UPDATE log SET set_id = ? WHERE position = ?",
+        lambda each: (checked_set(*each), each.position),
+    ),
+    Discard: ("DELETE FROM log WHERE position >= ? AND position < ?", tuple),
+    SaveLosses: (
+        "REPLACE INTO losses SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)",
+        _loss_row,
+    ),
+    SaveWindow: ("REPLACE INTO windows VALUES (?, ?, ?, ?)", lambda each: with_checksum("windows", *each)),
+    DropWindow: ("DELETE FROM windows WHERE publisher = ?", tuple),
+    SaveHome: ("REPLACE INTO homes VALUES (?, ?, ?)", lambda each: with_checksum("homes", *each)),
+    DropHome: ("DELETE FROM homes WHERE owner = ?", tuple),
+}
 
 
 # --- recovery
@@ -166,16 +186,15 @@ def _drop(file: sqlite3.Connection, subscription: int) -> None:
 def recover(file: sqlite3.Connection) -> RecoveredState:
     """Return the content of a journal; raise `JournalDamageError`, or a `sqlite3.Error`, if it is damaged."""
     state = RecoveredState(owner(file)[1])
-    state.next_offsets.update(_rows(file, "offsets"))
     for id, definition in _rows(file, "subscriptions"):
-        if id not in state.next_offsets:
-            raise JournalDamageError(f"table offsets has no row {id}")
         state.subscriptions.append(_decoded(definition, SavedSubscription, "subscriptions", id))
         state.losses[id] = SaveLosses(id)
-        state.stock[id] = []
     for id, lost, pending in _rows(file, "losses"):
         state.losses[id] = SaveLosses(id, lost, _decoded(pending, tuple[Loss, ...], "losses", id))
-    _recover_stock(file, state)
+    for id, members in _rows(file, "sets"):
+        state.sets[id] = _decoded(members, tuple[int, ...], "sets", id)
+    _recover_log(file, state)
+    _recover_cursors(file, state)
     for publisher, floor, seen in _rows(file, "windows"):
         state.windows[publisher] = SaveWindow(publisher, floor, seen)
     for name, record in _rows(file, "homes"):
@@ -193,14 +212,30 @@ def owner(file: sqlite3.Connection) -> tuple[str, int]:
     return router, id
 
 
-def _recover_stock(file: sqlite3.Connection, state: RecoveredState) -> None:
+def _recover_log(file: sqlite3.Connection, state: RecoveredState) -> None:
     time = 0.0
-    for key, size, at in file.execute("SELECT key, length(content), time FROM entries ORDER BY key"):
-        id, offset = divmod(key, OFFSETS)
-        if id not in state.stock or offset >= state.next_offsets[id]:
-            raise JournalDamageError(f"table entries has a row {key} that nobody stored")
+    for position, stored, size, at in file.execute("SELECT position, set_id, length(content), time FROM log"):
+        set_id = stored // _CHECK if isinstance(stored, int) else -1
+        if set_id not in state.sets or checked_set(position, set_id) != stored:
+            raise JournalDamageError(f"row {position} of table log has a damaged set")
         time = at if isinstance(at, float) and isfinite(at) else time  # else damaged: detected when it is read
-        state.stock[id].append(StockItem(offset, size if isinstance(size, int) else 0, time))
+        state.rows.add(position, set_id, size if isinstance(size, int) else 0, time)
+
+
+def _recover_cursors(file: sqlite3.Connection, state: RecoveredState) -> None:
+    """Read the cursors, and check that the log has the messages that they count."""
+    for id, stretches in _rows(file, "cursors"):
+        if id not in state.losses:
+            raise JournalDamageError(f"table cursors has a row {id} of no subscription")
+        state.cursors[id] = SaveCursor(id, _decoded(stretches, tuple[Stretch, ...], "cursors", id))
+    for each in state.subscriptions:
+        if each.id not in state.cursors:
+            raise JournalDamageError(f"table cursors has no row {each.id}")
+    for id, positions in state.positions().items():
+        following = (stretch.position for stretch in state.cursors[id].stretches[1:])
+        for (_, _, end), limit in zip(spans(state.cursors[id], positions), following, strict=False):
+            if end > len(positions) or positions[end - 1] >= limit:
+                raise JournalDamageError(f"messages of subscription {id} are missing in table log")
 
 
 def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:

@@ -118,19 +118,15 @@ class JournalThread:
                 return
 
     def _read(self) -> None:
-        """Read the requested messages; where the disk fails, retry later, in order for each subscription."""
+        """Read the requested messages; where the disk fails, retry later."""
         reads, self._reads = self._reads, []
-        failed: set[int] = set()  # subscriptions
         for read in reads:
-            if read.subscription not in failed:
-                try:
-                    self._report(self._file.read(read))
-                    continue
-                except sqlite3.Error as error:
-                    failed.add(read.subscription)
-                    self._log_unreadable(str(error))
-            self._reads.append(read)
-        if reads and not failed:
+            try:
+                self._report(self._file.read(read))
+            except sqlite3.Error as error:
+                self._reads.append(read)
+                self._log_unreadable(str(error))
+        if reads and not self._reads:
             self._log_unreadable("")
 
     def _log_unreadable(self, reason: str) -> None:

@@ -5,7 +5,7 @@ transaction has; a torn write at its end fails the checksum and is ignored when 
 the file, exclusively.
 
 Each row has a checksum. When the file is opened, SQLite checks the structure that holds the rows, which takes a sixth
-of the time of reading them. A damaged message is removed when it is read, and counts as lost.
+of the time of reading them. A damaged message is not returned when it is read, and counts as lost.
 
 Pages of removed messages are reused. When they are most of the file, `shrink` releases them, some at a time: SQLite
 moves the last pages into free ones, and truncates the file at the next checkpoint.
@@ -16,33 +16,30 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 from cbnet.errors import InputError
-from cbnet.network.durable.journal import Discard, Entry, Read, ReadResult, RecoveredState, Write
+from cbnet.network.durable.journal import Entry, Read, ReadResult, RecoveredState, Write
 from cbnet.network.transport.journal_tables import (
-    OFFSETS,
     REMEDY,
     SCHEMA,
     JournalDamageError,
-    Row,
-    checksum,
     damage_error,
     is_damage,
-    key_of,
     log_damage,
     owner,
     recover,
+    stored_entry,
     with_checksum,
     write,
 )
 
 FILE: Final = "journal.sqlite"
-_VERSION = 4
+_VERSION = 5
 _SPARE = 1_024  # free pages of 4 KiB kept for new messages, in addition to as many as there are pages in use
 _STEP = 256  # pages released at a time: about 2 ms
 _PRAGMAS = (
@@ -144,58 +141,22 @@ class SqliteJournal:
 
     def read(self, read: Read) -> ReadResult:
         """Return the undamaged messages of a read; raise a `sqlite3.Error` if the disk fails temporarily."""
-        of, _, max_messages, max_bytes = read
-        entries: list[Entry] = []
-        damaged: list[int] = []
-        size, end = 0, OFFSETS
-        for rows, (offset, row) in enumerate(self._rows(read), start=1):
-            if row is not None:
-                entry = Entry(of, offset, *row[1:-1])
-                if checksum(entry) == row[-1]:
-                    entries.append(entry)
-                    size += len(entry.content)
-                else:
-                    damaged.append(offset)
-            if size >= max_bytes or rows == max_messages:
-                end = offset + 1
-                break
-        if damaged:
-            self._remove(of, damaged)
-        return ReadResult(of, read.first, end, entries)
+        found = map(self._entry, read.positions)
+        return ReadResult(read.id, [entry for entry in found if entry is not None])
 
-    def _remove(self, subscription: int, offsets: Sequence[int]) -> None:
-        """Remove damaged messages; if that fails, they are found again after a restart."""
-        for offset in offsets:
-            log_damage(self.path, "wrong checksum", subscription=subscription, offset=offset)
-        with suppress(sqlite3.Error):
-            self.perform([Discard(subscription, offset, offset + 1) for offset in offsets])
-
-    def _rows(self, read: Read) -> Iterator[tuple[int, Row | None]]:
-        """Yield offsets and rows; if a row cannot be reached in order, all offsets from there on, None for no row."""
-        of, following = read.subscription, read.first
+    def _entry(self, position: int) -> Entry | None:
+        """Return a message; None if it is damaged, or was removed."""
         try:
-            for row in self._file.execute(
-                "SELECT * FROM entries WHERE key >= ? AND key < ? ORDER BY key LIMIT ?",
-                (key_of(of, following), key_of(of + 1, 0), read.max_messages),
-            ):
-                following = row[0] % OFFSETS + 1
-                yield following - 1, row
+            row = self._file.execute("SELECT * FROM log WHERE position = ?", (position,)).fetchone()
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            end = following + read.max_messages
-            log_damage(self.path, str(error), subscription=of, offsets=f"{following} to {end - 1}")
-            for offset in range(following, end):
-                yield offset, self._row(key_of(of, offset))
-
-    def _row(self, key: int) -> Row | None:
-        try:
-            row: Row | None = self._file.execute("SELECT * FROM entries WHERE key = ?", (key,)).fetchone()
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
+            log_damage(self.path, str(error), position=position)
             return None
-        return row
+        entry = None if row is None else stored_entry(row)
+        if row is not None and entry is None:
+            log_damage(self.path, "wrong checksum", position=position)
+        return entry
 
     def shrink(self) -> bool:
         """Release some free space if it is most of the file; return whether more can be released."""

@@ -2,6 +2,7 @@
 
 from support.durable_networks import DurableLab, answers, billing_lab, numbers, payloads, publish, report
 
+from cbnet.network.durable import log
 from cbnet.network.protocol.frames import (
     DurableLimits,
     DurableLost,
@@ -117,7 +118,8 @@ def test_a_consumer_has_at_most_a_window_of_messages():
     assert payloads(bob) == numbers(5)
 
 
-def test_a_backlog_that_is_not_in_memory_is_read_from_disk():
+def test_a_backlog_that_is_not_in_memory_is_read_from_disk(monkeypatch):
+    monkeypatch.setattr(log, "_TAIL_BYTES", 50_000)
     net, alice, bob = billing_lab(window=7)
     bob.disconnect()
     for payload in numbers(1_000):
@@ -131,7 +133,8 @@ def test_a_backlog_that_is_not_in_memory_is_read_from_disk():
     assert payloads(bob) == numbers(1_000) + numbers(500)
 
 
-def test_a_client_that_follows_another_receives_what_waits_in_order():
+def test_a_client_that_follows_another_receives_what_waits_in_order(monkeypatch):
+    monkeypatch.setattr(log, "_TAIL_BYTES", 0)  # messages are read from the disk
     net, alice, bob = billing_lab(acknowledges=lambda _: False, window=10)
     carol = net.client("a")
     bob.disconnect()

@@ -37,7 +37,7 @@ class Disk:
 def test_a_journal_that_does_not_answer_is_a_problem_until_it_does(caplog):
     disk = Disk()
     disk.wait(100)  # there is nothing to answer
-    disk.add(Discard(1, 1, 2))
+    disk.add(Discard(1, 2))
     disk.wait(MAX_SILENCE)
     assert disk.queue.refusal == disk.queue.problem == ""
     disk.wait(1)
@@ -52,7 +52,7 @@ def test_a_journal_that_does_not_answer_is_a_problem_until_it_does(caplog):
 def test_a_slow_journal_that_answers_is_no_problem():
     disk = Disk()
     for _ in range(10):
-        disk.add(Discard(1, 1, 2))
+        disk.add(Discard(1, 2))
     for _ in range(5):
         disk.wait(MAX_SILENCE)
         assert disk.queue.problem == ""
@@ -61,7 +61,7 @@ def test_a_slow_journal_that_answers_is_no_problem():
 
 def test_the_reason_of_a_journal_that_cannot_be_written_is_kept(caplog):
     disk = Disk()
-    disk.add(Discard(1, 1, 2))
+    disk.add(Discard(1, 2))
     disk.queue.stalled("the disk is full")
     disk.wait(2 * MAX_SILENCE)  # it tries again, and says nothing
     assert disk.queue.problem == "the journal cannot be written: the disk is full"
@@ -73,9 +73,9 @@ def test_small_operations_count_with_what_they_take_themselves(monkeypatch, cont
     monkeypatch.setattr(journal_queue, "MAX_UNWRITTEN", 10 * (OVERHEAD + len(content)))
     disk = Disk()
     for offset in range(10):
-        disk.add(Append(Entry(1, offset, 0.0, "a", 1, 1, content)) if content else Discard(1, 1, 2))
+        disk.add(Append(Entry(offset, 1, 0.0, "a", 1, 1, content)) if content else Discard(1, 2))
     assert disk.queue.refusal == ""
-    disk.add(Discard(1, 1, 2))
+    disk.add(Discard(1, 2))
     assert disk.queue.refusal == "the journal is too slow"
     disk.answer(1)
     assert disk.queue.refusal == ""

@@ -2,10 +2,20 @@
 
 from support.durable_networks import DurableLab, answers, billing_lab, history_lab, numbers, publish, report
 
-from cbnet.network.durable.backlog import Backlog
+from cbnet.network.durable import log as log_module
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.journal import Append, Committed, Discard, Loss, SavedSubscription, SaveLosses
+from cbnet.network.durable.journal import (
+    Committed,
+    Discard,
+    Loss,
+    RecoveredState,
+    SaveCursor,
+    SavedSubscription,
+    SaveLosses,
+    Stretch,
+)
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.log import Log
 from cbnet.network.durable.losses import Losses
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
@@ -171,7 +181,8 @@ def test_causes_of_losses_of_unknown_size_wait_for_a_client():
     assert watched.received == ["a was restarted: messages that were published meanwhile may be missing", b"0"]
 
 
-def test_messages_that_cannot_be_read_are_reported_and_the_others_delivered():
+def test_messages_that_cannot_be_read_are_reported_and_the_others_delivered(monkeypatch):
+    monkeypatch.setattr(log_module, "_TAIL_BYTES", 0)  # messages are read from the disk
     net, alice, bob = billing_lab(window=4)
     bob.disconnect()
     publish(net, alice, numbers(10))
@@ -226,12 +237,16 @@ def test_the_losses_of_a_turn_are_one_operation():
 def test_messages_and_their_loss_are_one_transaction():
     losses, queue, records = new_losses()
     saved = SavedSubscription(7, "", "s", "x > 0", OLDEST)
-    subscription = DurableSubscription(saved, Backlog(), losses, queue, lambda *_: None)
+    log = Log(queue, RecoveredState(1))
+    log.open(7, 1)
+    subscription = DurableSubscription(saved, losses, log, lambda *_: None)
     for number in range(1, 6):
-        subscription.append("a", 1, number, b"", 0.0)
+        subscription.append(log.append([7], "a", 1, number, b""))
+    log.finish_turn()
     queue.finish_turn()
-    removed = [Discard(7, 1, 3), SaveLosses(7, 2, (Loss(1, 2, ""),))]
-    assert [each for each in records.operations if not isinstance(each, Append)] == removed
+    expected = [Discard(1, 3), SaveCursor(7, (Stretch(3, 3, 0),)), SaveLosses(7, 2, (Loss(1, 2, ""),))]
+    removed = (Discard, SaveCursor, SaveLosses)
+    assert [each for each in records.operations[1:] if isinstance(each, removed)] == expected  # without `open`
 
 
 def test_what_was_reported_does_not_change_any_more():

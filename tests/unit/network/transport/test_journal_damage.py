@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 import pytest
 from support.durable_networks import DurableLab, answers, payloads
-from support.journal_files import FileDisk, damaged
+from support.journal_files import FileDisk, damaged, opened, read
 from support.seeds import seeds
 
 from cbnet.errors import InputError
@@ -17,28 +17,29 @@ from cbnet.network.durable.journal import (
     Discard,
     Entry,
     Loss,
-    Read,
-    SavedSubscription,
+    SaveCursor,
     SaveHome,
     SaveLosses,
-    SaveSubscription,
+    SaveSet,
     SaveWindow,
+    Stretch,
 )
 from cbnet.network.link.settings import Settings
-from cbnet.network.protocol.frames import DurableLimits, DurableLost, HistoryStart, HomeRecord
+from cbnet.network.protocol.frames import DurableLost, HistoryStart, HomeRecord
 from cbnet.network.simulation.memory_network import MemoryNetwork
 from cbnet.network.transport.journal_thread import JournalThread
 from cbnet.network.transport.sqlite_journal import FILE, SqliteJournal
 
 IDS = range(4)
+BOTH = 9  # the set of all subscriptions
 
 
 def entries(random):
     """Return messages of all sizes: some in one page, some in several."""
     return [
-        Entry(id, offset, 1_000.0 + offset, "añ", 2**61 + id, offset, random.randbytes(random.choice([5, 300, 6_000])))
-        for id in IDS
-        for offset in range(1, 40)
+        Entry(at, random.choice([1, 2, BOTH]), 1_000.0 + at, "añ", 2**61 + at, at, random.randbytes(size))
+        for at in range(1, 160)
+        for size in [random.choice([5, 300, 6_000])]
     ]
 
 
@@ -49,17 +50,20 @@ def fill(folder):
     all = entries(random)
     journal.perform(
         [
-            *(SaveSubscription(SavedSubscription(id, "", f"s{id}", "x > 0", DurableLimits())) for id in IDS),
+            *(each for id in IDS for each in opened(id)),
+            SaveSet(BOTH, (*IDS,)),
             *map(Append, all),
             *(SaveWindow(random.getrandbits(61), 5, random.randbytes(20)) for _ in range(20)),
             *(SaveHome(name, msgspec.msgpack.encode(HomeRecord(name, 1, 1, "", [], []))) for name in "ab"),
             SaveLosses(1, 7, (Loss(1, 7, "because"),)),
-            *(Discard(id, 10, 20) for id in IDS),
+            SaveCursor(0, (Stretch(1, 1, 1), Stretch(60, 20, 0))),
+            *(SaveCursor(id, (Stretch(20, 7, 0),)) for id in IDS[1:]),
+            Discard(10, 20),
         ]
     )
     state = journal.recover()
     journal.close()
-    return {(each.subscription, each.offset): each for each in all if not 10 <= each.offset < 20}, state
+    return {each.position: each for each in all if not 10 <= each.position < 20}, state
 
 
 def change(folder, statement, *values):
@@ -78,20 +82,20 @@ def change(folder, statement, *values):
             "UPDATE subscriptions SET definition = replace(definition, 's', 't') WHERE id = 2",
             "row 2 of table subscriptions has a wrong checksum",
         ),
-        ("UPDATE offsets SET next = next + 1 WHERE id = 3", "row 3 of table offsets has a wrong checksum"),
-        ("DELETE FROM offsets WHERE id = 3", "table offsets has no row 3"),
+        ("UPDATE cursors SET id = 7 WHERE id = 3", "row 7 of table cursors has a wrong checksum"),
+        ("DELETE FROM cursors WHERE id = 3", "table cursors has no row 3"),
         ("UPDATE losses SET lost = 0", "row 1 of table losses has a wrong checksum"),
         ("UPDATE homes SET record = x'00' WHERE owner = 'b'", "row 'b' of table homes has a wrong checksum"),
-        ("DELETE FROM subscriptions WHERE id = 3", "table entries has a row 3298534883329 that nobody stored"),
+        ("DELETE FROM subscriptions WHERE id = 3", "table cursors has a row 3 of no subscription"),
+        ("UPDATE sets SET members = x'9101' WHERE id = 2", "row 2 of table sets has a wrong checksum"),
+        ("DELETE FROM sets WHERE id = 9", "row 1 of table log has a damaged set"),
+        ("UPDATE log SET set_id = set_id + (1 << 24) WHERE position = 3", "row 3 of table log has a damaged set"),
+        ("UPDATE log SET set_id = 'none' WHERE position = 3", "row 3 of table log has a damaged set"),
+        ("UPDATE log SET position = position + 1000 WHERE position = 39", "row 1039 of table log has a damaged set"),
         (
-            "UPDATE entries SET key = key + (9 << 40) WHERE key = 1",
-            "table entries has a row 9895604649985 that nobody stored",
-        ),
-        (
-            "REPLACE INTO subscriptions SELECT * FROM offsets WHERE id = 2",
+            "REPLACE INTO subscriptions SELECT * FROM cursors WHERE id = 2",
             "row 2 of table subscriptions has a wrong checksum",
         ),
-        ("UPDATE entries SET key = key + 60 WHERE key = 39", "table entries has a row 99 that nobody stored"),
         ("DELETE FROM meta", "table meta has 0 rows"),
     ],
 )
@@ -129,22 +133,32 @@ def test_other_tables_are_damage(tmp_path):
         SqliteJournal(tmp_path, "a")
 
 
+def test_a_message_that_a_cursor_counts_and_the_log_lacks_is_damage(tmp_path):
+    journal = SqliteJournal(tmp_path, "a")
+    journal.perform([*opened(1), *(Append(each._replace(set_id=1)) for each in entries(Random(1)))])
+    journal.perform([SaveCursor(1, (Stretch(1, 1, 2), Stretch(30, 30, 0)))])
+    assert len(journal.recover().rows.positions) == 159  # 3 to 29 are acknowledged
+    journal.perform([Discard(3, 30)])
+    journal.recover()
+    journal.close()
+    change(tmp_path, "DELETE FROM log WHERE position = 2")
+    with pytest.raises(InputError, match="messages of subscription 1 are missing in table log"):
+        start(tmp_path)
+
+
 @pytest.mark.parametrize(
     "column",
-    ["content = x'00'", "content = NULL", "source = 7", "life = life + 1", "time = 5.0", "number = -1"],
+    ["content = x'00'", "content = NULL", "source = 7", "incarnation = incarnation + 1", "time = 5.0", "number = -1"],
 )
-def test_a_damaged_message_is_skipped_removed_and_logged(tmp_path, caplog, column):
+def test_a_damaged_message_is_not_returned_and_logged(tmp_path, caplog, column):
     fill(tmp_path)
-    change(tmp_path, f"UPDATE entries SET {column} WHERE key = 3")
+    change(tmp_path, f"UPDATE log SET {column} WHERE position = 3")
     journal = SqliteJournal(tmp_path, "a")
-    assert [item.offset for item in journal.recover().stock[0]][:4] == [1, 2, 3, 4]
-    result = journal.read(Read(0, 2, 3, 100_000))
-    assert ([each.offset for each in result.entries], result.end) == ([2, 4], 5)
+    assert [*journal.recover().rows.positions][:4] == [1, 2, 3, 4]
+    assert [each.position for each in read(journal, 2, 3, 4)] == [2, 4]
     (record,) = caplog.records
     assert record.getMessage() == "journal damaged"
-    expected = {"file": str(journal.path), "reason": "wrong checksum", "subscription": 0, "offset": 3}
-    assert record.members == expected
-    assert [item.offset for item in journal.recover().stock[0]][:3] == [1, 2, 4]
+    assert record.members == {"file": str(journal.path), "reason": "wrong checksum", "position": 3}
     journal.close()
 
 
@@ -172,13 +186,12 @@ def outcome(folder, data, stored, expected):
         return "error"
     try:
         state = journal.recover()
-        for id, items in expected.stock.items():
-            assert [each.offset for each in state.stock[id]] == [each.offset for each in items]
-        state.stock = expected.stock  # sizes and times are checked with the messages
+        assert (state.rows.positions, state.rows.sets) == (expected.rows.positions, expected.rows.sets)
+        state.rows = expected.rows  # sizes and times are checked with the messages
         assert state == expected
-        read = {(id, each.offset): each for id in IDS for each in journal.read(Read(id, 1, 100, 1 << 30)).entries}
-        assert read.items() <= stored.items()
-        return "nothing" if read == stored else "losses"
+        found = {each.position: each for each in read(journal, *stored)}
+        assert found.items() <= stored.items()
+        return "nothing" if found == stored else "losses"
     except InputError as error:
         assert error.file == str(folder / FILE)
         return "error"

@@ -3,35 +3,24 @@
 import asyncio
 import sqlite3
 
-from support.journal_files import overwrite_page
+from support.journal_files import opened, overwrite_page, stored
 
-from cbnet.network.durable.journal import (
-    Append,
-    Committed,
-    Discard,
-    Entry,
-    Read,
-    ReadResult,
-    SavedSubscription,
-    SaveSubscription,
-    Stalled,
-)
-from cbnet.network.protocol.frames import DurableLimits
+from cbnet.network.durable.journal import Committed, Discard, Read, ReadResult, Stalled
 from cbnet.network.transport import journal_thread
 from cbnet.network.transport.journal_thread import JournalThread
 from cbnet.network.transport.sqlite_journal import SqliteJournal
 
-SUBSCRIPTION = SaveSubscription(SavedSubscription(1, "", "s", "x > 0", DurableLimits()))
+SUBSCRIPTION = opened(1)
 
 
-def entry(offset, size=10):
-    return Append(Entry(1, offset, 1.0, "a", 1, offset, bytes(size)))
+def entry(position, size=10):
+    return stored(position, bytes(size))
 
 
-def offsets(folder):
+def positions(folder):
     file = SqliteJournal(folder, "a")
     try:
-        return [item.offset for item in file.recover().stock.get(1, ())]
+        return [*file.recover().rows.positions]
     finally:
         file.close()
 
@@ -42,43 +31,43 @@ def test_operations_are_reported_when_they_are_on_disk_and_collect_meanwhile(tmp
     async def run():
         thread = JournalThread(SqliteJournal(tmp_path, "a"))
         thread.start(events.append)
-        thread.submit([SUBSCRIPTION])
-        for offset in range(1, 201):
-            thread.submit([entry(offset)])
+        thread.submit(SUBSCRIPTION)
+        for position in range(1, 201):
+            thread.submit([entry(position)])
         while sum(event.submits for event in events) < 201:
             await asyncio.sleep(0.01)
         await thread.close()
 
     asyncio.run(run())
     assert len(events) < 100  # several in one transaction
-    assert offsets(tmp_path) == list(range(1, 201))
+    assert positions(tmp_path) == list(range(1, 201))
 
 
 def test_what_was_submitted_before_the_end_is_written(tmp_path):
     async def run():
         thread = JournalThread(SqliteJournal(tmp_path, "a"))
         thread.start(lambda _: None)
-        thread.submit([SUBSCRIPTION, *(entry(offset) for offset in range(1, 1_001))])
+        thread.submit([*SUBSCRIPTION, *(entry(position) for position in range(1, 1_001))])
         await thread.close()
 
     asyncio.run(run())
-    assert offsets(tmp_path) == list(range(1, 1_001))
+    assert positions(tmp_path) == list(range(1, 1_001))
 
 
 def test_the_file_shrinks_while_there_is_nothing_to_write(tmp_path):
     async def run():
         file = SqliteJournal(tmp_path, "a")
-        file.perform([SUBSCRIPTION, *(entry(offset, 250) for offset in range(1, 40_001))])
+        file.perform([*SUBSCRIPTION, *(entry(position, 250) for position in range(1, 40_001))])
         assert file.path.stat().st_size > 40_000 * 250
         thread = JournalThread(file)
         thread.start(lambda _: None)
-        thread.submit([Discard(1, 1, 40_000)])
+        thread.submit([Discard(1, 40_000)])
         while file.path.stat().st_size > 4_400_000:
             await asyncio.sleep(0.01)
         await thread.close()
 
     asyncio.run(asyncio.wait_for(run(), 30))
-    assert offsets(tmp_path) == [40_000]
+    assert positions(tmp_path) == [40_000]
 
 
 def test_a_full_disk_stalls_the_journal_until_there_is_room(tmp_path, monkeypatch):
@@ -87,7 +76,7 @@ def test_a_full_disk_stalls_the_journal_until_there_is_room(tmp_path, monkeypatc
 
     async def run():
         file = SqliteJournal(tmp_path, "a")
-        file.perform([SUBSCRIPTION])
+        file.perform(SUBSCRIPTION)
         (pages,) = file._file.execute("PRAGMA page_count").fetchone()
         file._file.execute(f"PRAGMA max_page_count = {pages + 1}")
         thread = JournalThread(file)
@@ -103,16 +92,16 @@ def test_a_full_disk_stalls_the_journal_until_there_is_room(tmp_path, monkeypatc
 
     asyncio.run(run())
     assert events[1] == Committed(1)
-    assert offsets(tmp_path) == [1]
+    assert positions(tmp_path) == [1]
 
 
 class FailingJournal(SqliteJournal):
-    """A journal on a disk that does not let some subscriptions be read."""
+    """A journal on a disk that does not let some messages be read."""
 
     failing = frozenset()
 
     def read(self, read):
-        if read.subscription in self.failing:
+        if not self.failing.isdisjoint(read.positions):
             error = sqlite3.OperationalError("disk I/O error")
             error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
             raise error
@@ -129,28 +118,29 @@ def test_what_cannot_be_read_for_now_is_read_later_and_hinders_nobody(tmp_path, 
 
     async def run():
         file = FailingJournal(tmp_path, "a")
-        file.failing = {1}
+        file.failing = {1, 2}
         thread = JournalThread(file)
         thread.start(events.append)
-        other = SaveSubscription(SavedSubscription(2, "", "t", "x > 0", DurableLimits()))
-        thread.submit([SUBSCRIPTION, other, entry(1), entry(2), Append(Entry(2, 1, 1.0, "a", 1, 1, b"other"))])
-        thread.submit([Read(1, 1, 1, 100), Read(1, 2, 1, 100), Read(2, 1, 1, 100)])
+        thread.submit([*SUBSCRIPTION, entry(1), entry(2), entry(3)])
+        thread.submit([Read(1, [1]), Read(2, [2, 3]), Read(3, [3])])
         await until(2)
-        thread.submit([entry(3)])
+        thread.submit([entry(4)])
         while sum(event.submits for event in events if isinstance(event, Committed)) < 3:
             await asyncio.sleep(0.01)
-        assert [event.subscription for event in events if isinstance(event, ReadResult)] == [2]
+        assert [event.id for event in events if isinstance(event, ReadResult)] == [3]
         file.failing = frozenset()
         await until(len(events) + 2)
         await thread.close()
 
     asyncio.run(asyncio.wait_for(run(), 30))
     results = [event for event in events if isinstance(event, ReadResult)]
-    assert [[each.offset for each in result.entries] for result in results] == [[1], [1], [2]]
+    assert [(each.id, [entry.position for entry in each.entries]) for each in results] == [
+        (3, [3]), (1, [1]), (2, [2, 3]),
+    ]  # fmt: skip
     assert [(record.getMessage(), record.members.get("reason")) for record in caplog.records] == [
         ("journal unreadable", "disk I/O error"), ("journal readable again", None),
     ]  # fmt: skip
-    assert offsets(tmp_path) == [1, 2, 3]
+    assert positions(tmp_path) == [1, 2, 3, 4]
 
 
 def test_a_damaged_file_stalls_the_journal_with_the_remedy(tmp_path, monkeypatch, caplog):
@@ -159,11 +149,11 @@ def test_a_damaged_file_stalls_the_journal_with_the_remedy(tmp_path, monkeypatch
 
     async def run():
         file = SqliteJournal(tmp_path, "a")
-        file.perform([SUBSCRIPTION, *(entry(offset, 1_000) for offset in range(1, 101))])
+        file.perform([*SUBSCRIPTION, *(entry(position, 1_000) for position in range(1, 101))])
         thread = JournalThread(file)
         thread.start(events.append)
         overwrite_page(file, -1)
-        thread.submit([entry(offset, 1_000) for offset in range(101, 201)])
+        thread.submit([entry(position, 1_000) for position in range(101, 201)])
         while not events:
             await asyncio.sleep(0.01)
         await thread.close()

@@ -7,41 +7,39 @@ from random import Random
 
 import msgspec
 import pytest
-from support.journal_files import overwrite_page
+from support.journal_files import opened, overwrite_page, read, stored
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import (
     Append,
+    Assign,
     Discard,
     DropHome,
+    DropSet,
     DropSubscription,
     DropWindow,
-    Entry,
     Loss,
     Read,
-    SavedSubscription,
+    SaveCursor,
     SaveHome,
     SaveLosses,
-    SaveSubscription,
+    SaveSet,
     SaveWindow,
+    Stretch,
 )
-from cbnet.network.protocol.frames import DurableLimits, HomeRecord
+from cbnet.network.protocol.frames import HomeRecord
 from cbnet.network.simulation.memory_disk import DiskContent
 from cbnet.network.transport import sqlite_journal
 from cbnet.network.transport.journal_tables import write
 from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 
-def subscription(id, **limits):
-    return SaveSubscription(SavedSubscription(id, "", f"s{id}", "x > 0", DurableLimits(**limits)))
-
-
-def entry(id, offset, content=b"content"):
-    return Append(Entry(id, offset, 1.5, "a", 2**61, offset, content))
-
-
 def home(name, sequence=1):
     return SaveHome(name, msgspec.msgpack.encode(HomeRecord(name, 1, sequence, "", [], [])))
+
+
+def positions(journal):
+    return [*journal.recover().rows.positions]
 
 
 @pytest.fixture
@@ -57,10 +55,9 @@ def test_random_operations_have_the_same_effect_in_sqlite_and_in_memory(tmp_path
         random = Random(seed)
         journal = SqliteJournal(tmp_path / str(seed), "a")
         memory = DiskContent(journal.recover().id)
-        offsets = {}
+        router = Scripted(random)
         for _ in range(30):
-            operations = [operation(random, offsets) for _ in range(random.randrange(1, 8))]
-            perform(journal, memory, operations)
+            perform(journal, memory, [each for _ in range(random.randrange(1, 8)) for each in router.operations()])
             journal.shrink()
             if random.random() < 0.2:
                 journal.close()
@@ -74,54 +71,80 @@ def perform(journal, memory, operations):
     journal.perform(writes)
     for each in writes:
         memory.perform(each)
-    for read in (each for each in operations if isinstance(each, Read)):
-        assert journal.read(read) == memory.read(read)
+    for each in operations:
+        if isinstance(each, Read):
+            assert journal.read(each) == memory.read(each)
 
 
-def operation(random, offsets):
-    """Return an operation that a router might perform; offsets: the next one of each subscription."""
-    kind = random.randrange(10)
-    id = random.choice([*offsets, 0])
-    if kind == 0 or not id:
-        id = random.randrange(1, 5)
-        offsets.setdefault(id, 1)
-        return subscription(id, messages=random.randrange(5))
-    if kind == 1 and random.random() < 0.3:
-        del offsets[id]
-        return DropSubscription(id)
-    if kind <= 4:
-        offsets[id] += 1
-        return entry(id, offsets[id] - 1, bytes(random.randrange(40)))
-    first = random.randrange(offsets[id] + 1)
-    if kind == 5:
-        return Discard(id, first, first + random.randrange(4))
-    if kind == 6:
-        return random.choice([DropWindow(3), SaveWindow(3, random.randrange(9), b"\x05")])
-    if kind == 7:
-        return random.choice([home("b", random.randrange(9)), DropHome("b")])
-    if kind == 8:
-        pending = tuple(Loss(number, random.randrange(3), "x" * number) for number in range(random.randrange(3)))
-        return SaveLosses(random.choice([id, 9]), random.randrange(99), pending)
-    return Read(id, first, random.randrange(1, 5), random.randrange(100))
+class Scripted:
+    """Operations that a router might perform."""
+
+    def __init__(self, random):
+        self._random = random
+        self._subscriptions = []
+        self._sets = {0: ()}
+        self._messages = {}  # set by position
+        self._next = 1
+
+    def operations(self):
+        random = self._random
+        kind = random.randrange(11)
+        if kind == 0 or not self._subscriptions:
+            id = random.randrange(1, 5)
+            self._subscriptions = [*{*self._subscriptions, id}]
+            self._sets[id] = (id,)
+            return opened(id, position=self._next, messages=random.randrange(5))
+        id = random.choice(self._subscriptions)
+        if kind == 1 and random.random() < 0.3:
+            self._subscriptions.remove(id)
+            return [DropSubscription(id)]
+        if kind <= 4:
+            set_id = self._messages[self._next] = random.choice([*self._sets][1:])
+            self._next += 1
+            return [stored(self._next - 1, bytes(random.randrange(40)), set_id=set_id)]
+        first = random.randrange(self._next + 1)
+        if kind == 5:
+            end = first + random.randrange(4)
+            self._messages = {position: of for position, of in self._messages.items() if not first <= position < end}
+            return [SaveCursor(each, (Stretch(max(end, 1), 9, 0),)) for each in self._subscriptions] + [
+                Discard(first, end)
+            ]
+        if kind == 6:
+            return [random.choice([DropWindow(3), SaveWindow(3, random.randrange(9), b"\x05")])]
+        if kind == 7:
+            return [random.choice([home("b", random.randrange(9)), DropHome("b")])]
+        if kind == 8:
+            pending = tuple(Loss(number, random.randrange(3), "x" * number) for number in range(random.randrange(3)))
+            return [SaveLosses(random.choice([id, 9]), random.randrange(99), pending)]
+        if kind == 9 and self._messages:
+            position, set_id = random.choice([*self._messages]), max(self._sets) + 1
+            self._sets[set_id] = self._sets[self._messages[position]]
+            before, self._messages[position] = self._messages[position], set_id
+            unused = before > 4 and before not in self._messages.values()
+            if unused:
+                del self._sets[before]
+            dropped = [DropSet(before)] if unused else []
+            return [SaveSet(set_id, self._sets[set_id]), Assign(position, set_id), *dropped]
+        return [Read(random.randrange(9), random.sample(range(self._next + 1), min(3, self._next)))]
 
 
 def test_a_transaction_that_was_not_committed_is_gone(journal, tmp_path):
-    journal.perform([subscription(1), entry(1, 1)])
+    journal.perform([*opened(1), stored(1)])
     journal._file.execute("BEGIN IMMEDIATE")
-    write(journal._file, Append, [entry(1, 2)])
+    write(journal._file, Append, [stored(2)])
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "journal", copy)  # as after a crash
     journal._file.execute("ROLLBACK")
     after = SqliteJournal(copy, "a")
-    assert [item.offset for item in after.recover().stock[1]] == [1]
+    assert positions(after) == [1]
     after.close()
 
 
 @pytest.mark.parametrize("lost", [1, 100, 5_000])
 def test_torn_writes_at_the_end_lose_only_the_last_transactions(journal, tmp_path, lost):
-    journal.perform([subscription(1)])
-    for offset in range(1, 20):
-        journal.perform([entry(1, offset, bytes(500))])
+    journal.perform(opened(1))
+    for position in range(1, 20):
+        journal.perform([stored(position, bytes(500))])
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "journal", copy)
     log = copy / "journal.sqlite-wal"
@@ -129,15 +152,15 @@ def test_torn_writes_at_the_end_lose_only_the_last_transactions(journal, tmp_pat
     data[-lost:] = bytes(255 - byte for byte in data[-lost:])
     log.write_bytes(data)
     after = SqliteJournal(copy, "a")
-    kept = [item.offset for item in after.recover().stock[1]]
+    kept = positions(after)
     assert kept == list(range(1, len(kept) + 1))
     assert 15 <= len(kept) < 19
     after.close()
 
 
 def fill(journal, first, end, size=250):
-    for offset in range(first, end, 500):
-        journal.perform([entry(1, each, bytes(size)) for each in range(offset, min(offset + 500, end))])
+    for start in range(first, end, 500):
+        journal.perform([stored(each, bytes(size)) for each in range(start, min(start + 500, end))])
 
 
 def pages(journal):
@@ -145,11 +168,11 @@ def pages(journal):
 
 
 def test_the_file_shrinks_in_steps_when_most_messages_are_gone(journal):
-    journal.perform([subscription(1)])
+    journal.perform(opened(1))
     fill(journal, 1, 40_001)
     assert journal.path.stat().st_size > 40_000 * 250
     kept = [7, 20_000, 39_999]
-    journal.perform([Discard(1, after + 1, before) for after, before in pairwise([0, *kept, 40_001])])
+    journal.perform([Discard(after + 1, before) for after, before in pairwise([0, *kept, 40_001])])
     sizes = []
     while journal.shrink():
         sizes.append(pages(journal))
@@ -157,50 +180,44 @@ def test_the_file_shrinks_in_steps_when_most_messages_are_gone(journal):
     assert len(sizes) > 5
     assert journal.path.stat().st_size < 4_400_000  # 1,024 free pages, and some
     assert not journal.shrink()
-    assert [each.offset for each in journal.read(Read(1, 0, 10, 10_000)).entries] == kept
+    assert [each.position for each in read(journal, 6, *kept)] == kept
     assert journal._file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_the_space_of_messages_that_are_gone_is_used_again(journal):
-    journal.perform([subscription(1)])
+    journal.perform(opened(1))
     fill(journal, 1, 5_001)
-    journal.perform([Discard(1, 0, 5_001)])
+    journal.perform([Discard(0, 5_001)])
     before = pages(journal)
     assert before > 5_000 * 250 // 4_096
     for first in range(5_001, 50_001, 5_000):
         fill(journal, first, first + 5_000)
-        journal.perform([Discard(1, first, first + 5_000)])
+        journal.perform([Discard(first, first + 5_000)])
         assert not journal.shrink()  # so little is kept for further messages
     assert pages(journal) <= before + 5
 
 
 def test_a_full_disk_fails_the_transaction_as_a_whole(journal):
-    journal.perform([subscription(1), entry(1, 1)])
+    journal.perform([*opened(1), stored(1)])
     (pages,) = journal._file.execute("PRAGMA page_count").fetchone()
     journal._file.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(sqlite3.OperationalError, match="database or disk is full"):
-        journal.perform([Discard(1, 1, 2), entry(1, 2, bytes(100_000))])
-    assert [item.offset for item in journal.recover().stock[1]] == [1]
+        journal.perform([Discard(1, 2), stored(2, bytes(100_000))])
+    assert positions(journal) == [1]
     journal._file.execute("PRAGMA max_page_count = 1000000")
-    journal.perform([Discard(1, 1, 2), entry(1, 2, bytes(100_000))])
-    assert [item.offset for item in journal.recover().stock[1]] == [2]
+    journal.perform([Discard(1, 2), stored(2, bytes(100_000))])
+    assert positions(journal) == [2]
 
 
 @pytest.mark.parametrize("page", [-2, -10, -20])
 def test_a_read_returns_what_can_be_read(journal, caplog, page):
-    journal.perform([subscription(1), subscription(2), entry(2, 1)])
+    journal.perform(opened(1))
     fill(journal, 1, 201, 700)
     overwrite_page(journal, page)
-    read, first = {}, 1
-    while first <= 200:
-        result = journal.read(Read(1, first, 50, 100_000))
-        assert result.end > first
-        read.update({each.offset: each for each in result.entries})
-        first = result.end
-    assert 190 <= len(read) < 200  # a page has at most five of them
-    assert all(each == entry(1, offset, bytes(700)).entry for offset, each in read.items())
+    found = read(journal, *range(1, 201))
+    assert 190 <= len(found) < 200  # a page has at most five of them
+    assert all(each == stored(each.position, bytes(700)).entry for each in found)
     assert caplog.records[0].members["reason"] == "database disk image is malformed"
-    assert [each.offset for each in journal.read(Read(2, 1, 10, 1_000)).entries] == [1]
     journal.perform([home("b")])  # writing goes on
 
 

@@ -3,7 +3,7 @@
     history   120 … 300 … 480 ─► 481 482
                ▲     ▲      ▲
                │     │      └── at the end: gets each message when it is on disk, from memory
-               └─────┴───────── behind: reads slices from the journal, one at a time
+               └─────┴───────── behind: reads slices of the log, one at a time
 
 A reader receives the messages that match its predicate, in the order of offsets, each once: there is no gap or overlap
 between stored and new messages. A reader without room stays at its cursor, and no message waits in memory for it.
@@ -12,9 +12,9 @@ Messages that are dropped from the history before it reads them are reported to 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from msgspec.msgpack import Decoder
 from msgspec.structs import replace
@@ -24,10 +24,10 @@ from cbnet.language.values import RESERVED_NAME
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.durable.durable_subscription import DurableSubscription
-from cbnet.network.durable.history.history import History, is_note
-from cbnet.network.durable.home import Home
-from cbnet.network.durable.journal import HISTORY_ID, Entry, Read, ReadResult, SaveSubscription
+from cbnet.network.durable.history import History, is_note
+from cbnet.network.durable.journal import Entry, SaveSubscription
 from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.log import Log
 from cbnet.network.forwarding.search_credit import UNDECIDED, FilterCredit
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.link.context import RouterContext
@@ -52,7 +52,7 @@ class HistoryReader(Protocol):
     def room(self) -> int:
         """The maximum number of messages to read now."""
 
-    def take(self, entry: Entry) -> bool:
+    def take(self, offset: int, entry: Entry) -> bool:
         """Handle a message that matches; return False if there is no room for it."""
 
     def missed(self, text: str, messages: int, /) -> None:
@@ -61,36 +61,42 @@ class HistoryReader(Protocol):
     def advanced(self) -> None:
         """Handle a move of the cursor."""
 
-    def reached_end(self, unwritten: Iterable[Entry], /) -> None:
+    def reached_end(self, unwritten: Iterable[tuple[int, Entry]], /) -> None:
         """Handle the end of the messages on disk; unwritten: those that are not on disk yet."""
+
+
+class _Slice(NamedTuple):
+    """Messages of the history one after another."""
+
+    end: int  # offset after the last one
+    positions: dict[int, int]  # by offset, of those that are not dropped
 
 
 class Replays:
     """The readers of one router's history, by key: positive for clients, negative for durable subscriptions."""
 
-    def __init__(self, context: RouterContext, history: History, queue: JournalQueue) -> None:
+    def __init__(self, context: RouterContext, history: History, log: Log) -> None:
         self._context = context
         self._credit = FilterCredit(context, lambda key: self._readers[key].payer)
         self.history = history
-        self._queue = queue
+        self._log = log
         self._readers: dict[int, HistoryReader] = {}
         self._filters: dict[int, Collection[bytes]] = {}
         self._table: LiveTable[int] = LiveTable(empty_table())
-        self._reading: deque[tuple[int, HistoryReader]] = deque()  # whose slices are being read, in order
+        self._reads = 0  # slices that are being read
         self._waiting: dict[int, None] = {}  # readers that wait to read a slice, in order
         history.on_written = self._written
-        history.on_read = self._read
         history.replays = lambda: len(self._readers)
 
     def __len__(self) -> int:
         return len(self._readers)
 
-    def offer(self, key: int, reader: HistoryReader, entry: Entry) -> bool:
+    def offer(self, key: int, reader: HistoryReader, offset: int, entry: Entry) -> bool:
         """Pass a message to a reader if its predicate matches; return whether the reader accepts more."""
         matching, undecided = self._matching(entry)
         if key in undecided:
             self._undecided(reader)
-        return key not in matching or reader.take(entry)
+        return key not in matching or reader.take(offset, entry)
 
     # --- changes
 
@@ -120,75 +126,87 @@ class Replays:
         reader = self._readers.get(key)
         if reader is None or reader.is_reading:
             return
-        first = self.history.backlog.first
+        first = self.history.cursor.first
         if reader.cursor < first:
             self._skip(reader, first)
             reader.advanced()
         if reader.cursor >= self.history.on_disk:
             reader.reached_end(self.history.unwritten)
-        elif len(self._reading) >= _MAX_READS:
+        elif self._reads >= _MAX_READS:
             self._waiting[key] = None
         elif room := reader.room:
-            size = min(max(_MIN_SLICE, 2 * room), _MAX_SLICE)
             reader.is_reading = True
-            self._reading.append((key, reader))
-            self._queue.add(Read(HISTORY_ID, reader.cursor, size, _SLICE_BYTES))
+            self._reads += 1
+            slice = self._slice(reader.cursor, min(max(_MIN_SLICE, 2 * room), _MAX_SLICE))
+            self._log.read([*slice.positions.values()], partial(self._read, key, reader, slice))
 
-    def _read(self, result: ReadResult) -> None:
-        """Handle a slice of the journal; slices arrive in the order in which they were requested."""
-        key, reader = self._reading.popleft()
+    def _slice(self, first: int, count: int) -> _Slice:
+        """Return the messages on disk to read from an offset on."""
+        cursor, size, end = self.history.cursor, 0, first
+        positions: dict[int, int] = {}
+        while end < min(first + count, self.history.on_disk) and size < _SLICE_BYTES:
+            if end in cursor:
+                positions[end] = cursor.position(end)
+                size += cursor.size(end)
+            end += 1
+        return _Slice(end, positions)
+
+    def _read(self, key: int, reader: HistoryReader, slice: _Slice, found: Mapping[int, Entry], _: float) -> None:
+        """Handle a slice of the log."""
+        self._reads -= 1
         reader.is_reading = False
         if self._readers.get(key) is reader:  # else it was removed meanwhile
-            end = min(result.end, self.history.on_disk)
-            if self._pass(key, reader, [entry for entry in result.entries if entry.offset < end]):
-                self._skip(reader, end)
+            if self._pass(key, reader, [(each, found[at]) for each, at in slice.positions.items() if at in found]):
+                self._skip(reader, slice.end)
             reader.advanced()
             self._waiting[key] = None
-        while self._waiting and len(self._reading) < _MAX_READS:
+        while self._waiting and self._reads < _MAX_READS:
             following = next(iter(self._waiting))
             del self._waiting[following]
             self.run(following)
 
-    def _pass(self, key: int, reader: HistoryReader, entries: Iterable[Entry]) -> bool:
+    def _pass(self, key: int, reader: HistoryReader, entries: Iterable[tuple[int, Entry]]) -> bool:
         """Pass messages to a reader that is behind; return whether it has accepted all."""
-        for entry in entries:
-            self._skip(reader, entry.offset)
+        for offset, entry in entries:
+            if offset not in self.history.cursor:
+                continue  # it was dropped after it was requested
+            self._skip(reader, offset)
             if is_note(entry):
                 reader.missed(entry.source, entry.number)
-            elif not self.offer(key, reader, entry):
+            elif not self.offer(key, reader, offset, entry):
                 return False
-            reader.cursor = entry.offset + 1
+            reader.cursor = offset + 1
         return True
 
     def _skip(self, reader: HistoryReader, offset: int) -> None:
         """Move a reader to an offset; the messages skipped were dropped after they were requested, or are damaged."""
-        dropped = min(offset, self.history.backlog.first) - reader.cursor
+        dropped = min(offset, self.history.cursor.first) - reader.cursor
         if dropped > 0:
-            reader.missed(f"{dropped:,} messages were dropped from the history before they were read", dropped)
+            reader.missed(_dropped(dropped), dropped)
             reader.cursor += dropped
         if reader.cursor < offset:
             damaged, reader.cursor = offset - reader.cursor, offset
             reader.missed(f"{damaged:,} messages of the history were damaged", damaged)
 
-    def _written(self, entries: Sequence[Entry]) -> None:
+    def _written(self, entries: Sequence[tuple[int, Entry]]) -> None:
         """Pass messages that are on disk now to the readers at the end."""
-        first, end = entries[0].offset, entries[-1].offset + 1
+        first, end = entries[0][0], entries[-1][0] + 1
         at_end = {
             key: reader for key, reader in self._readers.items() if reader.cursor >= first and not reader.is_reading
         }
-        for entry in entries if at_end else ():
+        for offset, entry in entries if at_end else ():
             matching, undecided = ((), ()) if is_note(entry) else self._matching(entry)
             wanted = list(at_end) if is_note(entry) else [key for key in (*matching, *undecided) if key in at_end]
             for key in wanted:
                 reader = at_end[key]
-                if entry.offset < reader.cursor:
+                if offset < reader.cursor:
                     continue
                 if is_note(entry):
                     reader.missed(entry.source, entry.number)
                 elif key in undecided:
                     self._undecided(reader)
-                elif not reader.take(entry):
-                    reader.cursor = entry.offset
+                elif not reader.take(offset, entry):
+                    reader.cursor = offset
                     reader.advanced()
                     del at_end[key]
         for reader in at_end.values():
@@ -208,36 +226,41 @@ class Replays:
             return error.rules, error.undecided
 
 
+def _dropped(messages: int) -> str:
+    return f"{messages:,} messages were dropped from the history before they were read"
+
+
 _ROOM = 256  # messages; the limits of the subscription are checked for each
 
 
-def copy_key(subscription: int) -> int:
+def scan_key(subscription: int) -> int:
     """Return the number of a durable subscription among the readers of the history."""
     return -subscription
 
 
-class HistoryCopy:
-    """The copy of a history into a durable subscription that begins in the past, and then receives messages directly.
+class HistoryScan:
+    """The search of a history for the messages of a durable subscription that begins in the past.
 
-    The position of the copy is saved in the same transaction as the messages, so it resumes after a restart without
-    gaps or duplicates. While the subscription is full and refuses further messages, the copy waits.
+    The subscription is added to the sets of these messages, in the order of offsets; once the search reaches the end,
+    it gets messages directly. The place of the search is saved in the same transaction, so it resumes after a restart
+    without gaps or duplicates. While the subscription is full and refuses further messages, the search waits.
     """
 
     def __init__(
         self,
         subscription: DurableSubscription,
-        home: Home,
+        context: RouterContext,
         queue: JournalQueue,
         replays: Replays,
         on_end: Callable[[DurableSubscription], None],
     ) -> None:
-        """Initialise; on_end: called when all messages are copied, in the turn in which the last one is."""
+        """Initialise; on_end: called when the end is reached, in the turn in which the last message is added."""
         self._subscription = subscription
-        self._home = home
+        self._context = context
         self._queue = queue
         self._replays = replays
         self._on_end = on_end
-        self.key = copy_key(subscription.id)
+        self.key = scan_key(subscription.id)
         self.payer = subscription.saved.account or "durable subscriptions"
         self.cursor = subscription.saved.start
         self.is_reading = False
@@ -247,39 +270,49 @@ class HistoryCopy:
         """The number of messages to read now."""
         return 0 if self._subscription.refusal(1) else _ROOM
 
-    def take(self, entry: Entry) -> bool:
-        """Store a message, unless the subscription is full and refuses it; return whether it was stored."""
+    def take(self, offset: int, entry: Entry) -> bool:
+        """Add a message to the subscription, unless it is full and refuses it; return whether it was added."""
         if self._subscription.refusal(len(entry.content)):
             return False
-        self._home.copy(self._subscription, entry)
+        if offset in self._replays.history.cursor:
+            self._subscription.assign(entry)
+        else:
+            self.missed(_dropped(1), 1)  # the log may have no such message any more
         return True
 
     def missed(self, text: str, messages: int) -> None:
-        """Count missing messages; the loss is saved together with the position of the copy."""
+        """Count missing messages; the loss is saved together with the place of the search."""
         self._subscription.losses.add(messages, text)
 
     def advanced(self) -> None:
-        """Save the position of the copy."""
+        """Save the place of the search."""
         saved = self._subscription.saved
         if saved.start and saved.start != self.cursor:
             self._save(self.cursor)
 
-    def reached_end(self, unwritten: Iterable[Entry]) -> None:
-        """Copy also the messages that are not on disk yet, and end: the subscription now receives messages directly."""
-        for entry in unwritten:
-            if entry.offset < self.cursor:
+    def reached_end(self, unwritten: Iterable[tuple[int, Entry]]) -> None:
+        """Add also the messages that are not on disk yet, and end: the subscription now receives messages directly."""
+        for offset, entry in unwritten:
+            if offset < self.cursor:
                 continue
             if is_note(entry):
                 self.missed(entry.source, entry.number)
-            elif not self._replays.offer(self.key, self, entry):
-                self.cursor = entry.offset
+            elif not self._replays.offer(self.key, self, offset, entry):
+                self.cursor = offset
                 self.advanced()
                 return
-            self.cursor = entry.offset + 1
+            self.cursor = offset + 1
         self._replays.remove(self.key)
         self._save(0)
         self._on_end(self._subscription)
 
     def _save(self, start: int) -> None:
-        self._subscription.saved = replace(self._subscription.saved, start=start)
-        self._queue.add(SaveSubscription(self._subscription.saved))
+        subscription = self._subscription
+        subscription.saved = replace(subscription.saved, start=start)
+        self._queue.add(SaveSubscription(subscription.saved))
+        self._queue.after(partial(self._assigned, subscription.cursor.next))
+
+    def _assigned(self, end: int) -> None:
+        """Deliver messages that were added: that is on disk."""
+        self._subscription.assigned(end)
+        self._subscription.deliver(self._context.now)

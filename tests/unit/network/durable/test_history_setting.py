@@ -57,7 +57,7 @@ def test_an_empty_setting_removes_the_messages(caplog):
     restart(net, history="")
     (line,) = [record for record in caplog.records if record.getMessage() == "history removed"]
     assert (line.levelname, line.members) == ("WARNING", {"messages": 3, "predicate": "x > 0"})
-    assert net.disks["a"].entries(HISTORY_ID) == []
+    assert net.disks["a"].entries(HISTORY_ID) == {}
     caplog.clear()
     restart(net)
     assert "history" not in caplog.text

@@ -12,9 +12,9 @@ from itertools import count
 from cbnet.errors import LimitError
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.durable.consumers import Consumer
-from cbnet.network.durable.history.history import History
-from cbnet.network.durable.history.replays import Replays
+from cbnet.network.durable.history import History
 from cbnet.network.durable.journal import Entry
+from cbnet.network.durable.replays import Replays
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
@@ -47,12 +47,12 @@ class Follower:
         free = self._consumer.window - len(self._consumer.held)
         return free if self._consumer.has_room and 2 * free >= self._consumer.window else 0
 
-    def take(self, entry: Entry) -> bool:
+    def take(self, offset: int, entry: Entry) -> bool:
         """Send a message if the client has room; return whether it was sent."""
         if not self._consumer.has_room:
             return False
-        self._consumer.add(entry.offset, len(entry.content), 0.0)
-        self._outbox.send(self._consumer.link, self._consumer.delivery(entry, 1))
+        self._consumer.add(offset, len(entry.content), 0.0)
+        self._outbox.send(self._consumer.link, self._consumer.delivery(offset, entry, 1))
         return True
 
     def missed(self, text: str, messages: int) -> None:
@@ -63,7 +63,7 @@ class Follower:
     def advanced(self) -> None:
         """Do nothing: the client keeps its own position."""
 
-    def reached_end(self, _: Iterable[Entry]) -> None:
+    def reached_end(self, _: Iterable[tuple[int, Entry]]) -> None:
         """Do nothing: further messages are delivered once they are on disk."""
 
     def acknowledge(self, offsets: Iterable[int], up_to: int) -> None:

@@ -1,0 +1,195 @@
+"""Cursor of a subscription in the log of its home: which messages it has not acknowledged, by offset.
+
+    offset       7    8    9   10   11      the floor is 7, the lowest offset that is not acknowledged
+    position    40  −41   43  −44  −47      those below 0 are acknowledged: gaps 8 and 10 to 11; the next offset is 12
+
+Offsets are 1, 2, 3 … in each subscription. Saved are only stretches between gaps, each with the position and the offset
+where it begins: offsets are counted from there over the messages of which the subscription is in the set. A gap is no
+longer than what was sent and acknowledged since an older message, so there are few of them.
+
+A message takes eight bytes of memory here, until those before it are acknowledged, too.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from cbnet.network.durable.journal import SaveCursor, Stretch
+from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.log_rows import LogRows
+from cbnet.network.protocol.durable_frames import DurableLimits
+
+_TRIM = 4_096  # acknowledged offsets at the beginning, beyond which the array is compacted
+
+
+def spans(cursor: SaveCursor, positions: Sequence[int]) -> Iterator[tuple[Stretch, int, int]]:
+    """Yield each stretch of a cursor, and where its messages begin and end among those of the subscription."""
+    for stretch in cursor.stretches:
+        start = bisect_left(positions, stretch.position)
+        yield stretch, start, start + stretch.messages if stretch.messages else len(positions)
+
+
+class Cursor:
+    """The messages of one subscription that are not acknowledged."""
+
+    def __init__(self, rows: LogRows, queue: JournalQueue, saved: SaveCursor, positions: Sequence[int] = ()) -> None:
+        """Initialise with the state on disk; positions: those of its messages, with acknowledged ones."""
+        self._rows = rows
+        self._queue = queue
+        self._id = saved.subscription
+        floor = saved.stretches[0]
+        self._base = floor.offset  # offset of the first element of the array
+        self._anchor = floor.position  # position at which the messages from there on begin
+        self._start = 0  # elements before are acknowledged
+        self._positions = array("q")  # below 0: acknowledged
+        self._gaps = array("q")  # offsets at which a gap begins, or ends, in turn: those acknowledged beyond the floor
+        self._is_closed = False
+        self.messages = self.bytes = 0
+        for stretch, start, end in spans(saved, positions):
+            acknowledged = stretch.offset - self.next
+            if acknowledged:
+                self._gaps.extend((self.next, stretch.offset))
+                self._positions.extend([1 - stretch.position] * acknowledged)
+            self._positions.extend(positions[start:end])
+            self.messages += end - start
+            self.bytes += rows.need(positions[start:end])
+
+    # --- lookup
+
+    @property
+    def next(self) -> int:
+        """The offset of the next message."""
+        return self._base + len(self._positions)
+
+    @property
+    def first(self) -> int:
+        """The floor: the lowest offset that is not acknowledged; the next one if all are."""
+        return self._base + self._start
+
+    def __contains__(self, offset: int) -> bool:
+        index = offset - self._base
+        return self._start <= index < len(self._positions) and self._positions[index] > 0
+
+    def __iter__(self) -> Iterator[int]:
+        return (offset for offset in range(self.first, self.next) if offset in self)
+
+    def position(self, offset: int) -> int:
+        """Return the position of a message that is not acknowledged."""
+        return self._positions[offset - self._base]
+
+    def time(self, offset: int) -> float:
+        """Return the time of a message that is not acknowledged."""
+        return self._rows.time(self.position(offset))
+
+    def size(self, offset: int) -> int:
+        """Return the size of the content of a message that is not acknowledged."""
+        return self._rows.size(self.position(offset))
+
+    def since(self, time: float) -> int:
+        """Return the first offset with this time or a later one."""
+        return self.first + bisect_left(range(self.first, self.next), time, key=self._time_from)
+
+    def _time_from(self, offset: int) -> float:
+        """Return the time of the first message from an offset on that is not acknowledged."""
+        following = next((each for each in range(offset, self.next) if each in self), None)
+        return inf if following is None else self.time(following)
+
+    def anchor(self, offset: int) -> int:
+        """Return a position at which the messages from an offset on begin: behind the one before."""
+        index = offset - self._base
+        return abs(self._positions[index - 1]) + 1 if index else self._anchor
+
+    def is_over(self, limits: DurableLimits, size: int) -> bool:
+        """Return whether another message would exceed a limit."""
+        is_over_count = bool(limits.messages) and self.messages + 1 > limits.messages
+        return is_over_count or (bool(limits.bytes) and self.bytes + size > limits.bytes)
+
+    # --- changes
+
+    def append(self, position: int, size: int) -> int:
+        """Add a message that was added to the log for this subscription; return its offset."""
+        self._positions.append(position)
+        self.messages += 1
+        self.bytes += size
+        return self.next - 1
+
+    def remove(self, offset: int) -> bool:
+        """Remove a message, which is acknowledged or lost; return whether it was there."""
+        if offset not in self:
+            return False
+        index = offset - self._base
+        position = self._positions[index]
+        self._positions[index] = -position
+        self.messages -= 1
+        self.bytes -= self._rows.release(position)
+        if index == self._start:
+            self._advance(offset + 1)
+        else:
+            self._widen(offset)
+        self._queue.before_submit(self._save)
+        return True
+
+    def surplus(self, limits: DurableLimits, size: int) -> Iterator[int]:
+        """Yield the oldest message, which the caller removes, until another one fits the limits."""
+        while self.messages and self.is_over(limits, size):
+            yield self.first
+
+    def outdated(self, limits: DurableLimits, now: float) -> Iterator[int]:
+        """Yield the oldest message, which the caller removes, while it is too old by the wall clock."""
+        while limits.age and self.messages and self.time(self.first) < now - limits.age:
+            yield self.first
+
+    def close(self) -> None:
+        """Remove all messages; the subscription ends."""
+        self._is_closed = True
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all messages."""
+        for position in self._positions[self._start :]:
+            if position > 0:
+                self._rows.release(position)
+        self.messages = self.bytes = 0
+        self._start = len(self._positions)
+        del self._gaps[:]
+        self._queue.before_submit(self._save)
+
+    def _advance(self, floor: int) -> None:
+        """Move the floor, over the first gap if it begins there."""
+        if self._gaps and self._gaps[0] == floor:
+            floor = self._gaps[1]
+            del self._gaps[:2]
+        self._start = start = floor - self._base
+        if start > _TRIM and start > len(self._positions) // 2:
+            self._anchor = self.anchor(floor)
+            del self._positions[:start]
+            self._base, self._start = floor, 0
+
+    def _widen(self, offset: int) -> None:
+        """Add an offset to the gaps."""
+        gaps = self._gaps
+        at = bisect_right(gaps, offset)  # even: between two gaps
+        if at and gaps[at - 1] == offset:  # it follows a gap
+            gaps[at - 1] = offset + 1
+            if at < len(gaps) and gaps[at] == offset + 1:
+                del gaps[at - 1 : at + 1]
+        elif at < len(gaps) and gaps[at] == offset + 1:
+            gaps[at] = offset
+        else:
+            gaps[at:at] = array("q", (offset, offset + 1))
+
+    # --- saving
+
+    def saved(self) -> SaveCursor:
+        """Return the cursor as saved in a journal."""
+        begins = [self.first, *self._gaps[1::2]]
+        messages = [end - begin for begin, end in zip(begins, self._gaps[::2], strict=False)]
+        stretches = zip(map(self.anchor, begins), begins, [*messages, 0], strict=True)
+        return SaveCursor(self._id, tuple(Stretch(*each) for each in stretches))
+
+    def _save(self) -> None:
+        if not self._is_closed:
+            self._queue.add(self.saved())

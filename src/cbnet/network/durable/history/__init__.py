@@ -1,1 +1,0 @@
-"""History of a router: the messages that it keeps, and the subscriptions that replay them."""
