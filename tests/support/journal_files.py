@@ -1,6 +1,9 @@
-"""Journals in files: their damage, and a disk of a network in memory that has one."""
+"""Journals in files: their damage, those of version 0.2, and a disk of a network in memory that has one."""
 
 import sqlite3
+from zlib import crc32
+
+import msgspec
 
 from cbnet.network.durable.journal import (
     Append,
@@ -34,6 +37,60 @@ def stored(position, content=b"content", *, set_id=1):
 def read(journal, *positions):
     """Return the messages at these positions of a journal."""
     return [*journal.read(Read(1, positions)).entries]
+
+
+OLD_TABLES = """
+CREATE TABLE meta (router TEXT, id INTEGER, checksum INTEGER);
+CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB, checksum INTEGER);
+CREATE TABLE offsets (id INTEGER PRIMARY KEY, next INTEGER, checksum INTEGER);
+CREATE TABLE losses (id INTEGER PRIMARY KEY, lost INTEGER, pending BLOB, checksum INTEGER);
+CREATE TABLE entries (key INTEGER PRIMARY KEY, time REAL, source TEXT, life INTEGER, number INTEGER, content BLOB, \
+checksum INTEGER);
+CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB, checksum INTEGER);
+CREATE TABLE homes (owner TEXT PRIMARY KEY, record BLOB, checksum INTEGER) WITHOUT ROWID;
+PRAGMA user_version = 4;
+"""
+
+
+class OldJournal:
+    """A journal as version 0.2 writes it: each message once for each subscription."""
+
+    def __init__(self, folder, router="a", id=77):
+        folder.mkdir(exist_ok=True)
+        self.path = folder / "journal.sqlite"
+        self._file = sqlite3.connect(self.path, isolation_level=None)
+        self._file.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        self._file.execute("PRAGMA journal_mode = WAL")
+        self._file.executescript(OLD_TABLES.replace("\\\n", ""))
+        self.row("meta", router, id)
+
+    def row(self, table, *row):
+        """Add a row with its checksum."""
+        marks = ", ".join("?" * (len(row) + 1))
+        checksum = crc32(msgspec.msgpack.encode((table, *row)))
+        self._file.execute(f"INSERT INTO {table} VALUES ({marks})", (*row, checksum))
+
+    def subscription(self, id, following, **members):
+        """Add a subscription; following: its next offset."""
+        limits = members.pop("limits", {})
+        definition = {"account": "", "name": f"s{id}", "predicate": "x > 0", "start": 0, "since": 0.0, **members}
+        saved = SavedSubscription(id, limits=DurableLimits(**limits), **definition)
+        self.row("subscriptions", id, msgspec.msgpack.encode(saved))
+        self.row("offsets", id, following)
+
+    def entry(self, id, offset, time, number, content, source="b", life=9):
+        """Add a message of a subscription."""
+        row = (time, source, life, number, content)
+        checksum = crc32(msgspec.msgpack.encode((id, offset, *row)))
+        self._file.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", ((id << 40) + offset, *row, checksum))
+
+    def change(self, statement):
+        """Change a row, but not its checksum."""
+        assert self._file.execute(statement).rowcount == 1
+
+    def close(self):
+        """Close the file, so that a router can open it."""
+        self._file.close()
 
 
 def overwrite_page(journal, page):

@@ -274,7 +274,8 @@ class HistoryScan:
         """Add a message to the subscription, unless it is full and refuses it; return whether it was added."""
         if self._subscription.refusal(len(entry.content)):
             return False
-        if offset in self._replays.history.cursor:
+        own = self._subscription.cursor
+        if offset in self._replays.history.cursor and entry.position >= own.anchor(own.next):
             self._subscription.assign(entry)
         else:
             self.missed(_dropped(1), 1)  # the log may have no such message any more

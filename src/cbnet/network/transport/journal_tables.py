@@ -186,18 +186,18 @@ _STATEMENTS: Final[dict[type[Write], tuple[str, Callable[[Any], Row]]]] = {
 def recover(file: sqlite3.Connection) -> RecoveredState:
     """Return the content of a journal; raise `JournalDamageError`, or a `sqlite3.Error`, if it is damaged."""
     state = RecoveredState(owner(file)[1])
-    for id, definition in _rows(file, "subscriptions"):
+    for id, definition in table_rows(file, "subscriptions"):
         state.subscriptions.append(_decoded(definition, SavedSubscription, "subscriptions", id))
         state.losses[id] = SaveLosses(id)
-    for id, lost, pending in _rows(file, "losses"):
+    for id, lost, pending in table_rows(file, "losses"):
         state.losses[id] = SaveLosses(id, lost, _decoded(pending, tuple[Loss, ...], "losses", id))
-    for id, members in _rows(file, "sets"):
+    for id, members in table_rows(file, "sets"):
         state.sets[id] = _decoded(members, tuple[int, ...], "sets", id)
     _recover_log(file, state)
     _recover_cursors(file, state)
-    for publisher, floor, seen in _rows(file, "windows"):
+    for publisher, floor, seen in table_rows(file, "windows"):
         state.windows[publisher] = SaveWindow(publisher, floor, seen)
-    for name, record in _rows(file, "homes"):
+    for name, record in table_rows(file, "homes"):
         _decoded(record, HomeRecord, "homes", name)
         state.homes[name] = record
     return state
@@ -205,7 +205,7 @@ def recover(file: sqlite3.Connection) -> RecoveredState:
 
 def owner(file: sqlite3.Connection) -> tuple[str, int]:
     """Return the router that a journal belongs to, and the id of the journal."""
-    rows = list(_rows(file, "meta"))
+    rows = list(table_rows(file, "meta"))
     if len(rows) != 1:
         raise JournalDamageError(f"table meta has {len(rows)} rows")
     router, id = rows[0]
@@ -224,7 +224,7 @@ def _recover_log(file: sqlite3.Connection, state: RecoveredState) -> None:
 
 def _recover_cursors(file: sqlite3.Connection, state: RecoveredState) -> None:
     """Read the cursors, and check that the log has the messages that they count."""
-    for id, stretches in _rows(file, "cursors"):
+    for id, stretches in table_rows(file, "cursors"):
         if id not in state.losses:
             raise JournalDamageError(f"table cursors has a row {id} of no subscription")
         state.cursors[id] = SaveCursor(id, _decoded(stretches, tuple[Stretch, ...], "cursors", id))
@@ -238,7 +238,7 @@ def _recover_cursors(file: sqlite3.Connection, state: RecoveredState) -> None:
                 raise JournalDamageError(f"messages of subscription {id} are missing in table log")
 
 
-def _rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
+def table_rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
     """Yield the rows of a table, in the order of their keys."""
     for stored in file.execute(f"SELECT * FROM {table}"):
         row = without_checksum(table, *stored)

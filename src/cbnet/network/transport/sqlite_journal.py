@@ -13,10 +13,11 @@ moves the last pages into free ones, and truncates the file at the next checkpoi
 
 from __future__ import annotations
 
+import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +25,8 @@ from typing import Final
 
 from cbnet.errors import InputError
 from cbnet.network.durable.journal import Entry, Read, ReadResult, RecoveredState, Write
+from cbnet.network.logs import log
+from cbnet.network.transport.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
 from cbnet.network.transport.journal_tables import (
     REMEDY,
     SCHEMA,
@@ -94,18 +97,37 @@ class SqliteJournal:
         (version,) = self._file.execute("PRAGMA user_version").fetchone()
         if version == 0:
             self._create(router)
-        elif version != _VERSION:
+            return
+        if version not in (_VERSION, OLD_VERSION):
             hint = f"use the cbnet that made it, or {REMEDY}"
             text = f"the journal has version {version}; this cbnet uses version {_VERSION}"
             raise InputError(text, hint=hint, file=str(self.path))
-        else:
-            self._file.execute("BEGIN IMMEDIATE")  # takes the lock
-            self._file.execute("COMMIT")
-            self._check()
+        self._file.execute("BEGIN IMMEDIATE")  # takes the lock
+        self._file.execute("COMMIT")
+        self._check(SCHEMA if version == _VERSION else OLD_SCHEMA)
         name, _ = owner(self._file)
         if name != router:
             hint = "give each router a folder of its own"
             raise InputError(f"the journal belongs to router {name}, not {router}", hint=hint, file=str(self.path))
+        if version == OLD_VERSION:
+            self._convert()
+
+    def _convert(self) -> None:
+        """Convert a journal of an older version in one transaction; if that fails, it is left as it is."""
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            converted = convert(self._file)
+            self._file.execute(f"PRAGMA user_version = {_VERSION}")
+            self._file.execute("COMMIT")
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise
+            hint = "it is left as it is; it needs as much free space on its disk as it takes now"
+            raise InputError(f"cannot convert the journal: {error}", hint=hint, file=str(self.path)) from None
+        finally:
+            if self._file.in_transaction:
+                self._file.execute("ROLLBACK")
+        log(logging.INFO, "journal converted", file=str(self.path), **converted._asdict())
 
     def _create(self, router: str) -> None:
         self._file.execute("BEGIN IMMEDIATE")
@@ -114,9 +136,9 @@ class SqliteJournal:
         self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum("meta", router, secrets.randbits(62)))
         self._file.execute("COMMIT")
 
-    def _check(self) -> None:
+    def _check(self, schema: Sequence[str]) -> None:
         """Raise `JournalDamageError` if the tables are not those of a journal, or rows may be missing."""
-        if [each for (each,) in self._file.execute("SELECT sql FROM sqlite_schema ORDER BY rowid")] != [*SCHEMA]:
+        if [each for (each,) in self._file.execute("SELECT sql FROM sqlite_schema ORDER BY rowid")] != [*schema]:
             raise JournalDamageError("it has other tables")
         (found,) = self._file.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
