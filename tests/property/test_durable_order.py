@@ -82,6 +82,7 @@ class Bench:
     def wait(self, seconds):
         self.now += seconds
         self.subscription.check(self.now)
+        self.log.free()
 
     def commit(self, _):
         submits, self.submits = self.submits, []

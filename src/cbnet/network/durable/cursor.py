@@ -185,6 +185,8 @@ class Cursor:
 
     def saved(self) -> SaveCursor:
         """Return the cursor as saved in a journal."""
+        if not self._gaps:
+            return SaveCursor(self._id, (Stretch(self.anchor(self.first), self.first, 0),))
         begins = [self.first, *self._gaps[1::2]]
         messages = [end - begin for begin, end in zip(begins, self._gaps[::2], strict=False)]
         stretches = zip(map(self.anchor, begins), begins, [*messages, 0], strict=True)

@@ -10,6 +10,7 @@ matching messages reach it through the history, which stores them, too.
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -73,7 +74,8 @@ class DurableRegistry:
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
         self._loads: dict[str, FilterLoad] = {}  # by account
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
-        self._next_id = max((saved.id for saved in state.subscriptions), default=0) + 1
+        # No number is used again while messages of the log still name it.
+        self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
         if replays is not None:
             self._add_history(replays.history)
         for saved in state.subscriptions:

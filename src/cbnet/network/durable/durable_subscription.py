@@ -200,7 +200,7 @@ class DurableSubscription:
     def acknowledge(self, link: int, id: int, offsets: Iterable[int], up_to: int, losses: int = 0) -> None:
         """Remove acknowledged messages: those at `offsets`, and all that the client holds up to `up_to`; and losses."""
         consumer = self.consumers.get(link, id)
-        held = () if consumer is None else consumer.held
+        held = () if consumer is None or not up_to else consumer.held
         chosen = {offset for offset in offsets if offset in self._deliveries}
         for offset in sorted(chosen.union(offset for offset in held if offset <= up_to)):
             self._forget(offset)

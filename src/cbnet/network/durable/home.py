@@ -282,11 +282,12 @@ class Home:
                 self._answer(Stored(router, 0, self._context.name, entries[first : first + MAX_ENTRIES]))
 
     def check(self) -> None:
-        """Drop messages that are too old, send unacknowledged ones again, and forget inactive publishers."""
+        """Drop messages that are too old, send unacknowledged ones again, and forget what is not needed any more."""
         now, time = self._context.now, self._queue.time()
         for subscription in self.subscriptions.values():
             subscription.expire(time)
             subscription.check(now)
+        self._log.free()
         self._windows.expire()
         for publisher, held in list(self._held.items()):
             self._drop_held(publisher, [number for number, each in held.items() if now - each.time > _HELD_AGE])

@@ -212,7 +212,7 @@ JournalEvent: TypeAlias = Committed | ReadResult | Stalled
 
 
 @dataclass
-class LogRows:
+class RecoveredRows:
     """The log without contents: the columns of its messages, in the order of positions."""
 
     positions: array[int] = field(default_factory=lambda: array("q"))
@@ -236,7 +236,7 @@ class RecoveredState:
     subscriptions: list[SavedSubscription] = field(default_factory=list)
     cursors: dict[int, SaveCursor] = field(default_factory=dict)  # by subscription
     sets: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by id
-    rows: LogRows = field(default_factory=LogRows)
+    rows: RecoveredRows = field(default_factory=RecoveredRows)
     losses: dict[int, SaveLosses] = field(default_factory=dict)  # by subscription
     windows: dict[int, SaveWindow] = field(default_factory=dict)  # by publisher
     homes: dict[str, bytes] = field(default_factory=dict)

@@ -69,7 +69,7 @@ class SubscriptionSets:
 
     def release(self, ids: Iterable[int]) -> None:
         """Count that messages with these sets are gone; remove sets without messages, the oldest first."""
-        self._uses.subtract(ids)
+        self._uses.subtract(Counter(ids))
         for id in [id for id in {*ids} if not self._uses[id]]:
             del self._uses[id]
             self._unused[id] = None
@@ -147,16 +147,22 @@ class Log:
         self._queue.add(Assign(position, after))
 
     def finish_turn(self) -> list[int]:
-        """Remove messages that nobody needs; return the subscriptions for which this turn has added some."""
+        """Return the subscriptions for which messages were added in this turn."""
+        if not self._appended:
+            return []
         subscriptions = dict.fromkeys(id for set_id in self._appended for id in self._sets.members(set_id))
         self._appended.clear()
         self._trim_tail()
-        self._discard(*self._rows.free())
         return list(subscriptions)
 
     def written(self, end: int) -> None:
         """Record that all messages below a position are on disk."""
         self.on_disk = end
+
+    def free(self) -> None:
+        """Remove messages that nobody needs any more; periodically, as many at once take less time."""
+        self._trim_tail()
+        self._discard(*self._rows.free())
 
     def _discard(self, spans: Iterable[tuple[int, int]], sets: Sequence[int]) -> None:
         for first, end in spans:

@@ -6,9 +6,9 @@
     times       5.0  5.0  6.5  6.5  7.0
     needs         2    0    0    1    1         41 and 43 are dead: no subscription needs them
 
-A dead row is freed, on disk, too, at once at the beginning of the log, and elsewhere when the dead rows of its chunk
-have at least as many bytes as the others. So less than half of the log is dead, and each row is freed once. A row takes
-18 bytes of memory; eight more where rows between are freed.
+A dead row is freed, also on disk, at the beginning of the log, and elsewhere when the dead rows of its chunk have at
+least as many bytes as the others. So less than half of the log is dead, and each row is freed once. A row takes 18
+bytes of memory; eight more where rows between are freed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress
 from typing import Final, NamedTuple
 
-from cbnet.network.durable.journal import LogRows as RecoveredRows
+from cbnet.network.durable.journal import RecoveredRows
 
 _CHUNK = 1_024  # rows
 _ROW_BYTES: Final = 100  # of a message on disk without its content
@@ -158,6 +158,8 @@ class LogRows:
     def free(self) -> Freed:
         """Remove the dead rows at the beginning, and those of chunks of which they are half."""
         freed = Freed([], [])
+        if not self._touched:
+            return freed
         touched, self._touched = self._touched, {}
         for first in sorted(touched):
             at = bisect_right(self._firsts, first) - 1
@@ -174,13 +176,15 @@ class LogRows:
 
     def _trim(self, freed: Freed) -> None:
         """Remove the dead rows at the beginning of the first chunk."""
-        chunk = self._remove(0)
+        chunk = self._chunks[0]
         end = next((index for index, needs in enumerate(chunk.needs) if needs), len(chunk))
         _join(freed.spans, chunk.first, chunk.position(end - 1) + 1)
         freed.sets.extend(chunk.sets[:end])
         if end < len(chunk):
             chunk.trim(end)
-            self._insert(0, chunk)
+            self._firsts[0] = chunk.first
+        else:
+            self._remove(0)
 
     def _compact(self, at: int, freed: Freed) -> None:
         """Remove all dead rows of a chunk, and unite it with the one before if both are small."""

@@ -24,10 +24,10 @@ from cbnet.network.durable.journal import (
     DropWindow,
     Entry,
     JournalEvent,
-    LogRows,
     Operation,
     Read,
     ReadResult,
+    RecoveredRows,
     RecoveredState,
     SaveCursor,
     SaveHome,
@@ -57,7 +57,7 @@ class DiskContent:
         """Return a copy of the state, as a journal does at startup."""
         state = deepcopy(self.state)
         state.subscriptions.sort(key=lambda saved: saved.id)
-        state.rows = LogRows()
+        state.rows = RecoveredRows()
         for entry in self.entries.values():
             state.rows.add(entry.position, entry.set_id, len(entry.content), entry.time)
         return state

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -140,6 +140,20 @@ def write(file: sqlite3.Connection, kind: type[Write], group: Sequence[Any]) -> 
     if kind is DropSubscription:
         for table in ("cursors", "losses"):
             file.executemany(f"DELETE FROM {table} WHERE id = ?", group)
+
+
+def latest(operations: Iterable[Write]) -> list[Write]:
+    """Return operations without those that a later one replaces: a turn has few, a transaction those of many turns."""
+    kept: list[Write] = []
+    replaced: set[tuple[bool, int]] = set()
+    for each in reversed([*operations]):
+        if isinstance(each, SaveCursor | SaveWindow | DropWindow):
+            row = isinstance(each, SaveCursor), each[0]
+            if row in replaced:
+                continue
+            replaced.add(row)
+        kept.append(each)
+    return kept[::-1]
 
 
 def _loss_row(each: SaveLosses) -> Row:

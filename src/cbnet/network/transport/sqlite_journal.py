@@ -33,6 +33,7 @@ from cbnet.network.transport.journal_tables import (
     JournalDamageError,
     damage_error,
     is_damage,
+    latest,
     log_damage,
     owner,
     recover,
@@ -153,7 +154,7 @@ class SqliteJournal:
         """Perform operations in one transaction, synced to disk on return; raise a `sqlite3.Error` if it fails."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
-            for kind, group in groupby(operations, type):
+            for kind, group in groupby(latest(operations), type):
                 write(self._file, kind, [*group])
             self._file.execute("COMMIT")
         except BaseException:

@@ -6,8 +6,7 @@ import pytest
 
 from cbnet.network.durable import cursor as module
 from cbnet.network.durable.cursor import Cursor, spans
-from cbnet.network.durable.journal import LogRows as RecoveredRows
-from cbnet.network.durable.journal import SaveCursor, Stretch
+from cbnet.network.durable.journal import RecoveredRows, SaveCursor, Stretch
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.log_rows import LogRows
 from cbnet.network.link.context import RouterContext

@@ -121,7 +121,7 @@ def test_acknowledgements_of_a_turn_are_one_row_and_free_one_span():
     disk.submit = lambda operations: (submitted.extend(operations), submit(operations))
     bob.acknowledge(1, up_to=30)
     net.run(0.5)
-    assert submitted == [Discard(1, 31), SaveCursor(1, (Stretch(31, 31, 0),))]
+    assert submitted == [SaveCursor(1, (Stretch(31, 31, 0),)), Discard(1, 31)]
 
 
 # --- freeing
@@ -253,3 +253,22 @@ def test_what_the_history_drops_stays_for_a_subscription_from_the_past(is_killed
     bob.reconnect()
     net.run(2)
     assert [(each.offset, each.payload) for each in bob.stored] == [(n + 1, b"%d" % n) for n in range(30)]
+
+
+def test_the_number_of_a_removed_subscription_is_not_used_again_while_messages_name_it():
+    net, alice, bob = history_lab()
+    bob.subscribe_durable(1, "first", "x > 0")
+    net.run(1)
+    bob.disconnect()
+    publish(net, alice, numbers(3))
+    alice.send(DurableRemove(1, "first"))
+    net.run(1)
+    restart(net)
+    bob.durable.clear()
+    bob.reconnect()
+    net.run(1)
+    bob.subscribe_durable(1, "second", "x > 0 and y = 1", start=HistoryStart())  # matches none
+    net.run(1)
+    restart(net)
+    publish(net, alice, [b"3"], y=1)
+    assert [(each.offset, each.payload) for each in bob.stored] == [(1, b"3")]

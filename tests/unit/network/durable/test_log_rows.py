@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from cbnet.network.durable import log_rows as module
-from cbnet.network.durable.journal import LogRows as RecoveredRows
+from cbnet.network.durable.journal import RecoveredRows
 from cbnet.network.durable.log_rows import LogRows
 
 

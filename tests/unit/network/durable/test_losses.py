@@ -242,7 +242,7 @@ def test_messages_and_their_loss_are_one_transaction():
     subscription = DurableSubscription(saved, losses, log, lambda *_: None)
     for number in range(1, 6):
         subscription.append(log.append([7], "a", 1, number, b""))
-    log.finish_turn()
+    log.free()
     queue.finish_turn()
     expected = [Discard(1, 3), SaveCursor(7, (Stretch(3, 3, 0),)), SaveLosses(7, 2, (Loss(1, 2, ""),))]
     removed = (Discard, SaveCursor, SaveLosses)
