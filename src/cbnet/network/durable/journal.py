@@ -22,6 +22,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -241,17 +242,22 @@ class RecoveredState:
     windows: dict[int, SaveWindow] = field(default_factory=dict)  # by publisher
     homes: dict[str, bytes] = field(default_factory=dict)
 
-    def positions(self) -> dict[int, array[int]]:
-        """Return the positions of the messages of each subscription, also of those that it has acknowledged."""
+    def positions(self, subscription: int) -> array[int]:
+        """Return the positions of the messages of a subscription, also of those that it has acknowledged."""
+        arrays = self._positions_by_subscription.get(subscription, [])
+        return arrays[0][:] if len(arrays) == 1 else array("q", sorted(chain.from_iterable(arrays)))
+
+    @cached_property
+    def _positions_by_subscription(self) -> dict[int, list[array[int]]]:
+        """The positions of each set of which a subscription is a member, shared by all its members."""
         by_set: dict[int, array[int]] = {id: array("q") for id in self.sets}
         for position, set_id in zip(self.rows.positions, self.rows.sets, strict=True):
             by_set[set_id].append(position)
-        found: dict[int, list[array[int]]] = {id: [] for id in self.cursors}
+        found: dict[int, list[array[int]]] = {}
         for set_id, members in self.sets.items():
             for id in members:
-                if id in found:
-                    found[id].append(by_set[set_id])
-        return {id: array("q", sorted(chain.from_iterable(arrays))) for id, arrays in found.items()}
+                found.setdefault(id, []).append(by_set[set_id])
+        return found
 
 
 class Journal(Protocol):

@@ -86,9 +86,8 @@ class Log:
         self._queue = queue
         self._rows = LogRows(state.rows)
         self._sets = SubscriptionSets(queue, state.sets, state.rows.sets)
-        positions = state.positions()
         self.cursors = {
-            id: Cursor(self._rows, queue, saved, positions[id]) for id, saved in state.cursors.items()
+            id: Cursor(self._rows, queue, saved, state.positions(id)) for id, saved in state.cursors.items()
         }  # by subscription
         above = (saved.stretches[-1].position for saved in state.cursors.values())
         self.next = max([1, *above, *(last + 1 for last in state.rows.positions[-1:])])

@@ -67,7 +67,7 @@ class DiskContent:
         state = self.recover()
         if subscription not in state.cursors:
             return {}
-        positions = state.positions()[subscription]
+        positions = state.positions(subscription)
         return {
             stretch.offset + index - start: self.entries[positions[index]]
             for stretch, start, end in spans(state.cursors[subscription], positions)

@@ -245,9 +245,10 @@ def _recover_cursors(file: sqlite3.Connection, state: RecoveredState) -> None:
     for each in state.subscriptions:
         if each.id not in state.cursors:
             raise JournalDamageError(f"table cursors has no row {each.id}")
-    for id, positions in state.positions().items():
-        following = (stretch.position for stretch in state.cursors[id].stretches[1:])
-        for (_, _, end), limit in zip(spans(state.cursors[id], positions), following, strict=False):
+    for id, cursor in state.cursors.items():
+        positions = state.positions(id) if len(cursor.stretches) > 1 else ()
+        following = (stretch.position for stretch in cursor.stretches[1:])
+        for (_, _, end), limit in zip(spans(cursor, positions), following, strict=False):
             if end > len(positions) or positions[end - 1] >= limit:
                 raise JournalDamageError(f"messages of subscription {id} are missing in table log")
 

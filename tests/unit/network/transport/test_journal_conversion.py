@@ -24,7 +24,8 @@ def kept(journal):
     """Return the contents of all messages that are not acknowledged, by subscription and offset."""
     state = journal.recover()
     found = {}
-    for id, positions in state.positions().items():
+    for id in state.cursors:
+        positions = state.positions(id)
         contents = {entry.position: entry.content for entry in read(journal, *positions)}
         found[id] = {
             stretch.offset + index - start: contents.get(positions[index])
@@ -39,8 +40,8 @@ def followings(journal):
     state = journal.recover()
     return {
         id: stretch.offset + end - start
-        for id, positions in state.positions().items()
-        for stretch, start, end in [[*spans(state.cursors[id], positions)][-1]]
+        for id in state.cursors
+        for stretch, start, end in [[*spans(state.cursors[id], state.positions(id))][-1]]
     }
 
 
