@@ -6,16 +6,19 @@ import pytest
 from support.seeds import seeds
 
 from cbnet.network.durable import publications, publisher_windows
+from cbnet.network.durable.cursor import Cursor
+from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.followers import Follower
 from cbnet.network.durable.home import Home
 from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.journal import Discard
 from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.publications import Publications
 from cbnet.network.durable.publisher_windows import PublisherWindow
 from cbnet.network.durable.replays import HistoryScan, Replays
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.router.loss_notices import LossNotices
-from cbnet.network.simulation.memory_disk import MemoryDisk
+from cbnet.network.simulation.memory_disk import DiskContent, MemoryDisk
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults.check.checker import check_record
 from cbnet_lab.faults.memory_history import MemoryHistory
@@ -102,6 +105,27 @@ def test_a_build_that_shows_subscribers_the_numbers_of_publishers_is_found(monke
     assert is_found("lost", first=2)
 
 
+def test_a_log_that_frees_a_message_too_many_is_found(monkeypatch):
+    perform = DiskContent.perform
+
+    def perform_more(self, operation):
+        perform(self, operation._replace(end=operation.end + 1) if isinstance(operation, Discard) else operation)
+
+    monkeypatch.setattr(DiskContent, "perform", perform_more)
+    assert is_found("lost", first=1)
+
+
+def test_a_cursor_that_counts_offsets_behind_acknowledged_messages_wrongly_is_found(monkeypatch):
+    saved = Cursor.saved
+
+    def saved_wrongly(self):
+        floor, *others = saved(self).stretches
+        return saved(self)._replace(stretches=(floor, *(each._replace(offset=each.offset - 1) for each in others)))
+
+    monkeypatch.setattr(Cursor, "saved", saved_wrongly)
+    assert is_found("stored twice", first=1)
+
+
 # --- subscriptions from the past
 
 
@@ -122,9 +146,9 @@ def test_a_reader_that_gets_messages_twice_is_found(monkeypatch):
     assert is_found("repeated", of="past", first=12)
 
 
-def test_a_search_that_finds_messages_twice_is_found(monkeypatch):
-    take = HistoryScan.take
-    monkeypatch.setattr(HistoryScan, "take", lambda self, *of: take(self, *of) and take(self, *of))
+def test_a_search_that_adds_messages_twice_is_found(monkeypatch):
+    assign = DurableSubscription.assign
+    monkeypatch.setattr(DurableSubscription, "assign", lambda self, entry: [assign(self, entry) for _ in range(2)])
     assert is_found("stored twice", of="past", first=24)
 
 
