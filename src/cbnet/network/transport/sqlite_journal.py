@@ -115,6 +115,7 @@ class SqliteJournal:
 
     def _convert(self) -> None:
         """Convert a journal of an older version in one transaction; if that fails, it is left as it is."""
+        log(logging.INFO, "journal converting", file=str(self.path), bytes=self.path.stat().st_size)
         self._file.execute("BEGIN IMMEDIATE")
         try:
             converted = convert(self._file)

@@ -62,7 +62,8 @@ def test_all_tables_are_converted(tmp_path, caplog):
     old.row("homes", "a", record)
     old.close()
     journal = SqliteJournal(tmp_path, "a")
-    (line,) = caplog.records
+    begun, line = caplog.records
+    assert (begun.getMessage(), begun.members["file"]) == ("journal converting", str(journal.path))
     assert (line.getMessage(), line.members["entries"], line.members["messages"]) == ("journal converted", 5, 4)
     state = journal.recover()
     assert state.id == 77
