@@ -314,6 +314,6 @@ class HistoryScan:
         self._queue.after(partial(self._assigned, subscription.cursor.next))
 
     def _assigned(self, end: int) -> None:
-        """Deliver messages that were added: that is on disk."""
+        """Deliver the messages that were added, which is on disk now."""
         self._subscription.assigned(end)
         self._subscription.deliver(self._context.now)
