@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress
+from itertools import accumulate, chain, compress
 from typing import Final, NamedTuple
 
 from cbnet.network.durable.journal import RecoveredRows
@@ -61,14 +61,6 @@ class _Chunk:
             self.live += size + _ROW_BYTES
         else:
             self.dead += size + _ROW_BYTES
-
-    def trim(self, rows: int) -> None:
-        """Remove dead rows at the beginning, and not all."""
-        self.dead -= sum(self.sizes[:rows]) + rows * _ROW_BYTES
-        self.first = self.position(rows)
-        for column in (self.positions, self.sets, self.sizes, self.times, self.needs):
-            if column is not None:
-                del column[:rows]
 
     def rows(self, is_needed: Sequence[int]) -> Iterator[tuple[int, int, int, float, int]]:
         """Yield the chosen rows."""
@@ -166,25 +158,14 @@ class LogRows:
             if self._chunks[at].dead >= self._chunks[at].live:
                 self._compact(at, freed)
         while self._chunks and not self._chunks[0].needs[0]:
-            self._trim(freed)
+            needed = accumulate(self._chunks[0].needs, max)  # from the first row that is needed on, all
+            self._replace(0, [*needed], freed)
         return freed
 
     def free_all(self) -> Freed:
         """Remove all dead rows that may be freed, once it is known who needs which ones."""
         self._touched = dict.fromkeys(self._firsts)
         return self.free()
-
-    def _trim(self, freed: Freed) -> None:
-        """Remove the dead rows at the beginning of the first chunk."""
-        chunk = self._chunks[0]
-        end = next((index for index, needs in enumerate(chunk.needs) if needs), len(chunk))
-        _join(freed.spans, chunk.first, chunk.position(end - 1) + 1)
-        freed.sets.extend(chunk.sets[:end])
-        if end < len(chunk):
-            chunk.trim(end)
-            self._firsts[0] = chunk.first
-        else:
-            self._remove(0)
 
     def _compact(self, at: int, freed: Freed) -> None:
         """Remove all dead rows of a chunk, and unite it with the one before if both are small."""
