@@ -73,7 +73,8 @@ class WebSockets:
         try:
             token = bearer_token(socket) or await self._hello_token(socket)
             async with self._links.own(socket, token) as client:
-                socket.state.connection.transport.get_protocol().admit()
+                if (protocol := socket.state.connection.transport.get_protocol()) is not None:  # else it is closed
+                    protocol.admit()
                 await _Session(socket, client).run()
         except CbnetError as error:
             await _fail(socket, error)
