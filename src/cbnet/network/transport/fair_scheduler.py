@@ -9,9 +9,9 @@ Processor time belongs to *payers* (`processor_turns`): what one has beyond its 
 
 Frames that change or query the router's state are slow (a subscription takes up to a few tenths of a second), and
 thousands may arrive at once. They are processed one by one. After `TIME_SLICE` seconds the client, or the neighbour
-that forwards inquiries, is paused for as long as its frames took, and nothing is read from it: a client gets at most
-half of the processor time, over all its links. A long predicate is read in a thread before its frame is processed: for
-each payer one at a time, and charged like the frame.
+that forwards inquiries, is paused, and nothing is read from it: for as long as its frames took, divided by the weight
+of a client. So one with weight 1 gets at most half of the processor time, over all its links. A long predicate is read
+in a thread before its frame is processed: for each payer one at a time, and charged like the frame.
 
 A client that feeds a long queue is blocked: its frames wait until the queue is short (`back_pressure`).
 
@@ -240,9 +240,7 @@ class FairScheduler:
             took, now = thread_time() - began, self._loop.time()
             is_late = took > TIME_SLICE or now > end
             if is_late and (is_slow or at < len(data)):
-                if is_slow:
-                    self._pause_payer(link.payer, now, took)
-                self._wait(connection, data, at, took if is_slow else 0.0)
+                self._wait(connection, data, at, self._pause_payer(link, now, took) if is_slow else 0.0)
                 return
 
     def _begin_reading(self, connection: Connection, frames: list[Frame]) -> bool:
@@ -250,16 +248,16 @@ class FairScheduler:
         text = getattr(frames[0], "predicate", "")
         if len(text) < LONG:
             return False
-        link = connection.link
-        self._pause_payer(link.payer, self._loop.time(), _LONGEST_READING)
-        self._read_ahead[connection] = self._loop.create_task(self._read_predicate(connection, link.payer, text))
+        self._pause_payer(connection.link, self._loop.time(), _LONGEST_READING)
+        self._read_ahead[connection] = self._loop.create_task(self._read_predicate(connection, text))
         return True
 
-    async def _read_predicate(self, connection: Connection, payer: str, text: str) -> None:
+    async def _read_predicate(self, connection: Connection, text: str) -> None:
+        link = connection.link
         async with self._reading:
             took = await asyncio.to_thread(read_ahead, text)
-        self._turns.charge(payer, connection.link.processor_weight, took)
-        self._pause_payer(payer, self._loop.time(), took)
+        self._turns.charge(link.payer, link.processor_weight, took)
+        self._pause_payer(link, self._loop.time(), took)
         self.release(connection)
 
     def _pause(self, connection: Connection) -> float:
@@ -270,10 +268,13 @@ class FairScheduler:
             self._paused.pop(payer, None)
         return pause
 
-    def _pause_payer(self, payer: str, now: float, seconds: float) -> None:
+    def _pause_payer(self, link: Link, now: float, took: float) -> float:
+        """Pause the slow frames of the payer of a link, which took some seconds; return the pause, in seconds."""
         if len(self._paused) > _MAX_PAUSED:
             self._paused = {each: end for each, end in self._paused.items() if end > now}
-        self._paused[payer] = now + seconds
+        pause = took if link.is_router else took / link.processor_weight
+        self._paused[link.payer] = now + pause
+        return pause
 
     def _wait(self, connection: Connection, data: Data, start: int, seconds: float | None) -> None:
         """Keep the frames from `start` on for some seconds; None: until `release`."""

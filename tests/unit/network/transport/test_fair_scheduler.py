@@ -44,7 +44,9 @@ class FakeConnection:
 
     def __init__(self, payer="", weight=1):
         payer = payer or f"host {id(self)}"
-        self.link = SimpleNamespace(payer=payer, processor_weight=weight, is_open=True, is_blocked=False)
+        self.link = SimpleNamespace(
+            payer=payer, processor_weight=weight, is_open=True, is_blocked=False, is_router=payer.startswith("router ")
+        )
         self.output = LinkOutput(1, 1)
         self.reader = FrameReader()
         list(self.reader.feed(encode(HELLO)))
@@ -392,6 +394,25 @@ def test_client_gets_at_most_half_of_the_time(router):
         assert asyncio.get_running_loop().time() - began >= 3 * 0.05  # after each but the last it paused as long
 
     router(story, seconds=0.05)
+
+
+@pytest.mark.parametrize(("payer", "weight", "pause"), [("one", 1, 0.2), ("one", 4, 0.05), ("router b", 4, 0.2)])
+def test_an_account_is_paused_for_its_time_divided_by_its_weight_and_a_neighbour_for_all_of_it(
+    router, monkeypatch, payer, weight, pause
+):
+    async def story(router):
+        pauses = []
+        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", lambda seconds, *_: pauses.append(seconds))
+        one, two = FakeConnection(payer, weight), FakeConnection(payer, weight)
+        router.add(one, SLOW)
+        router.add(two, SLOW)  # has to wait for the turn of its payer, and then for the rest of the pause
+        assert pauses == [pytest.approx(pause)]
+        while len(pauses) < 2:
+            await asyncio.sleep(0)
+        assert pauses[1] <= pause
+        assert (router.frames(one), router.frames(two)) == (SLOW[:1], [])
+
+    router(story, seconds=0.2)
 
 
 def test_frames_sent_before_the_close_are_processed(router):
