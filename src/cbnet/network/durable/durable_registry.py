@@ -9,6 +9,7 @@ matching messages reach it through the history, which stores them, too.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from itertools import chain
 
@@ -73,6 +74,7 @@ class DurableRegistry:
         self._confirmations = DurableConfirmations(core, announcements.confirmations, records)
         self._by_name: dict[tuple[str, str], DurableSubscription] = {}
         self._loads: dict[str, FilterLoad] = {}  # by account
+        self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
         # No number is used again while messages of the log still name it.
         self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
@@ -86,6 +88,7 @@ class DurableRegistry:
 
     def _add_history(self, history: History) -> None:
         self._home.subscriptions[HISTORY_ID] = history
+        self._filters.update(history.filters)
         self._own.set(HISTORY_ID, None, history.filters)
         self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
 
@@ -152,6 +155,7 @@ class DurableRegistry:
             self._context.outbox.send(link, refused(frame_number(DurableSubscribe), id, removed))
         del self._home.subscriptions[subscription.id]
         self._loads[account] = self._loads[account].minus(_load(subscription.saved))
+        self._filters -= Counter(filters_of(subscription.saved.predicate))
         messages = subscription.cursor.messages
         self._queue.add(DropSubscription(subscription.id))
         self._log.close(subscription.id)
@@ -216,7 +220,7 @@ class DurableRegistry:
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
-        filters = self._own.all_filters().union(filters_of(frame.predicate))
+        filters = self._filters.keys() | filters_of(frame.predicate)
         for what, count, limit in (
             ("filters of the durable subscriptions of a router", len(filters), MAX_FRAME_FILTERS),
             ("bytes of these filters", sum(map(len, filters)), _MAX_FILTER_BYTES),
@@ -238,6 +242,7 @@ class DurableRegistry:
         subscription = DurableSubscription(saved, Losses(self._queue, losses), self._log, self._context.outbox.send)
         self._by_name[saved.account, saved.name] = self._home.subscriptions[saved.id] = subscription
         self._loads[saved.account] = self.load(saved.account).plus(_load(saved))
+        self._filters.update(filters_of(saved.predicate))
         return subscription
 
     def _created(self, subscription: DurableSubscription) -> None:

@@ -1,14 +1,16 @@
 """Limits of durable subscriptions: set when one is created, and changed for all its clients."""
 
-from support.durable_networks import DurableLab, answers, numbers, payloads, report
+from support.durable_networks import DurableLab, answers, billing_lab, numbers, payloads, report
 from support.guarded_router import GuardedRouter
 from support.memory_networks import sent
 
+from cbnet.network.durable import durable_registry
 from cbnet.network.protocol.frames import (
     DurableLimit,
     DurableLimited,
     DurableLimits,
     DurableLost,
+    DurableRemove,
     DurableSubscribe,
     RefusedFrame,
     Subscribed,
@@ -160,3 +162,51 @@ def test_only_the_account_of_a_subscription_changes_its_limits():
     assert sent(net.say(1, DurableLimit(4, "s", 5, None, None, None)), DurableLimited) == [
         DurableLimited(4, DurableLimits(messages=5))
     ]
+
+
+# --- all durable subscriptions of a router
+
+
+def refused(net, predicates):
+    """Create durable subscriptions, all before the first is on disk; return their number, and the refusals."""
+    bob = net.client("a")
+    for id, predicate in enumerate(predicates):
+        bob.send(DurableSubscribe(id, f"orders {id}", predicate, 0.0, 1, 5.0, None))
+    net.run(2)
+    return len(answers(bob, Subscribed)), [(frame.number, frame.reason) for frame in answers(bob, RefusedFrame)]
+
+
+def test_a_router_has_at_most_4096_durable_subscriptions():
+    reason = "durable subscriptions of a router: 4,097 is over the limit of 4,096"
+    assert refused(DurableLab("a"), ["x > 0"] * 4_097) == (4_096, [(4_096, reason)])
+
+
+def test_durable_subscriptions_of_a_router_have_at_most_4096_filters_also_those_that_are_not_on_disk_yet():
+    net = DurableLab("a-b")
+    predicates = [" or ".join(f"x = {1_000 * n + each}" for each in range(1_000)) for n in range(5)]
+    reason = "filters of the durable subscriptions of a router: 5,000 is over the limit of 4,096"
+    assert refused(net, predicates) == (4, [(4, reason)])
+    assert net.memory.router("b").version.names == {"a", "b"}  # which refuses longer records
+
+
+def test_filters_of_the_durable_subscriptions_of_a_router_have_at_most_2_mib():
+    net = DurableLab("a")
+    predicates = [
+        f'x = "{n:02}{"x" * 65_000}"' for n in range(33)
+    ]  # 32 of 65,002 characters each, and a few bytes more
+    created, [(number, reason)] = refused(net, predicates)
+    assert (created, number) == (32, 32)
+    assert reason.startswith("bytes of these filters: 2,14")
+    assert reason.endswith(" is over the limit of 2,097,152")
+
+
+def test_a_removed_durable_subscription_makes_room_for_filters_that_no_other_has(monkeypatch):
+    monkeypatch.setattr(durable_registry, "MAX_FRAME_FILTERS", 3)
+    net, _, bob = billing_lab()  # x > 0
+    reason = "filters of the durable subscriptions of a router: 4 is over the limit of 3"
+    assert refused(net, ["x > 0 or x = -1 or x = -2 or x = -3"]) == (0, [(0, reason)])
+    assert refused(net, ["x > 0 or x = -1 or x = -2"]) == (1, [])
+    bob.send(DurableRemove(1, "orders 0"))
+    net.run(1)
+    assert refused(net, ["x = -3 or x = -4 or x = -5"]) == (0, [(0, reason)])
+    assert refused(net, ["x = -3 or x = -4"]) == (1, [])
