@@ -1,21 +1,26 @@
 """Return of free memory to the system.
 
 The C library of Linux keeps free memory while anything behind it in the heap is in use, such as 60 MB after a flood of
-1,000 connections that was over within seconds. What has become free is returned within a second: in 20 ms for 150 MB,
-and in a thousandth of the time at most. Free memory can be counted with glibc 2.33 or later only.
+1,000 connections that was over within seconds. It is returned within seconds: in 20 ms for 150 MB, and in a hundredth
+of the time at most. With glibc 2.33 or later only, which can tell how much is in use.
+
+    memory of the process ─┬─ in use, as the C library counts
+                           └─ not in use ─┬─ free, and not returned: what has been added since the last return
+                                          └─ the memory of Python's objects, and what cannot be returned
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable
 from math import inf
 from time import monotonic
 from typing import NamedTuple
 
-_FREED = 1 << 24  # bytes that have become free, which are then returned to the system
-_REST = 1_000  # times the duration of a look at the free memory, until the next one
+_UNUSED = 1 << 24  # bytes not in use that have been added since the last return, until the next one
+_REST = 100  # times the duration of a look, until the next one
 
 
 class HeapReturn:
@@ -24,20 +29,20 @@ class HeapReturn:
     def __init__(self, heap: Heap | None = None, clock: Callable[[], float] = monotonic) -> None:
         self._heap = glibc_heap() if heap is None else heap
         self._clock = clock
-        self._returned = 0 if self._heap is None else self._heap.free_bytes()  # free, of which most was returned
+        self._least = 0 if self._heap is None else self._heap.unused_bytes()  # since the last return
         self._due = -inf  # time of the next look, at the earliest
 
     def look(self) -> bool:
-        """Return free memory if there is much more than after the last time; return whether there was."""
+        """Return free memory if much has been added since the last time; return whether it was."""
         now = self._clock()
         if self._heap is None or now < self._due:
             return False
-        free = self._heap.free_bytes()
-        self._returned = min(self._returned, free)
-        is_due = free >= self._returned + _FREED
+        unused = self._heap.unused_bytes()
+        self._least = min(self._least, unused)
+        is_due = unused >= self._least + _UNUSED
         if is_due:
             self._heap.return_free()
-            self._returned = self._heap.free_bytes()
+            self._least = self._heap.unused_bytes()
         ended = self._clock()
         self._due = ended + _REST * (ended - now)
         return is_due
@@ -46,7 +51,7 @@ class HeapReturn:
 class Heap(NamedTuple):
     """The heap of the C library."""
 
-    free_bytes: Callable[[], int]  # whether or not they were returned to the system
+    unused_bytes: Callable[[], int]  # of the process, that the C library does not count as in use
     return_free: Callable[[], object]
 
 
@@ -58,7 +63,19 @@ def glibc_heap() -> Heap | None:
     except AttributeError:
         return None
     information.restype = _HeapInformation
-    return Heap(lambda: int(information().fordblks), lambda: trim(0))
+
+    def unused_bytes() -> int:
+        found = information()
+        return _resident() - int(found.uordblks) - int(found.hblkhd)
+
+    return Heap(unused_bytes, lambda: trim(0))
+
+
+def _resident() -> int:
+    """Return the memory of this process without that of files, in bytes."""
+    with open("/proc/self/statm", "rb") as file:
+        _, resident, shared, *_ = map(int, file.read().split())
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
 class _HeapInformation(ctypes.Structure):
