@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Callable
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
@@ -73,8 +74,7 @@ def glibc_heap() -> Heap | None:
 
 def _resident() -> int:
     """Return the memory of this process without that of files, in bytes."""
-    with open("/proc/self/statm", "rb") as file:
-        _, resident, shared, *_ = map(int, file.read().split())
+    _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_bytes().split())
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
