@@ -12,6 +12,7 @@ from functools import lru_cache
 from time import thread_time
 from typing import Final
 
+from cbnet._kernels.plain_filter import plain_parts
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
@@ -42,8 +43,10 @@ def predicate_of(text: str) -> Predicate:
     return found
 
 
-def read_ahead(text: str) -> float:
+def read_ahead(text: str, *, is_compared: bool) -> float:
     """Read a long predicate, so that the other functions return its results, or its error, at once.
+
+    is_compared: whether `predicate_of` is needed, too, which takes several times as long for plain filters.
 
     Return the processor time that it takes, also if it was read before: other routers have to decode its filters.
     """
@@ -51,8 +54,10 @@ def read_ahead(text: str) -> float:
     found = _filters_of(text)
     if not isinstance(found, InputError):
         for encoded in found:
-            filter_from_bytes(encoded)  # keeps the last filters
-        _predicate_of(text)
+            if plain_parts(encoded) < 0:
+                filter_from_bytes(encoded)  # keeps the last filters
+        if is_compared:
+            _predicate_of(text)
     cost[0] = max(cost[0], thread_time() - began)
     return cost[0]
 

@@ -27,7 +27,7 @@ a time: the reserve of bytes may become negative, and the pause lasts until it i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from time import thread_time
@@ -248,14 +248,16 @@ class FairScheduler:
         text = getattr(frames[0], "predicate", "")
         if len(text) < LONG:
             return False
+        is_compared = bool(connection.link.account) or not isinstance(frames[0], Subscribe | OfferFrame)  # with rights
         self._pause_payer(connection.link, self._loop.time(), _LONGEST_READING)
-        self._read_ahead[connection] = self._loop.create_task(self._read_predicate(connection, text))
+        reading = self._read_predicate(connection, partial(read_ahead, text, is_compared=is_compared))
+        self._read_ahead[connection] = self._loop.create_task(reading)
         return True
 
-    async def _read_predicate(self, connection: Connection, text: str) -> None:
+    async def _read_predicate(self, connection: Connection, read: Callable[[], float]) -> None:
         link = connection.link
         async with self._reading:
-            took = await asyncio.to_thread(read_ahead, text)
+            took = await asyncio.to_thread(read)
         self._turns.charge(link.payer, link.processor_weight, took)
         self._pause_payer(link, self._loop.time(), took)
         self.release(connection)

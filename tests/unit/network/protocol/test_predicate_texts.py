@@ -32,14 +32,25 @@ def test_errors_are_those_of_the_parser(text):
 
 def test_what_was_read_ahead_is_not_read_again(monkeypatch):
     text, wrong = TEXTS[-1] + " or z = 1", "w = 1 or ".ljust(LONG)
-    times = [read_ahead(each) for each in (text, wrong)]
+    times = [read_ahead(each, is_compared=True) for each in (text, wrong)]
     assert min(times) > 0
     filters, predicate = predicate_to_bytes(text), parse(text)
     for name in ("predicate_to_bytes", "parse"):
         monkeypatch.setattr(predicate_texts, name, None)
-    assert all(read_ahead(each) >= took for each, took in zip((text, wrong), times, strict=True))  # not less
+    assert all(
+        read_ahead(each, is_compared=True) >= took for each, took in zip((text, wrong), times, strict=True)
+    )  # not less
     assert filters_of(text) == filters
     filters_of(text).clear()  # a list of the caller's own
     assert (filters_of(text), predicate_of(text)) == (filters, predicate)
     with pytest.raises(InputError):
         filters_of(wrong)
+
+
+def test_what_nobody_compares_is_not_parsed(monkeypatch):
+    text = " or ".join(f"x = {n}" for n in range(LONG // 5))
+    filters = predicate_to_bytes(text)
+    monkeypatch.setattr(predicate_texts, "parse", None)
+    monkeypatch.setattr(predicate_texts, "filter_from_bytes", None)
+    read_ahead(text, is_compared=False)
+    assert filters_of(text) == filters

@@ -45,7 +45,12 @@ class FakeConnection:
     def __init__(self, payer="", weight=1):
         payer = payer or f"host {id(self)}"
         self.link = SimpleNamespace(
-            payer=payer, processor_weight=weight, is_open=True, is_blocked=False, is_router=payer.startswith("router ")
+            payer=payer,
+            account="",
+            processor_weight=weight,
+            is_open=True,
+            is_blocked=False,
+            is_router=payer.startswith("router "),
         )
         self.output = LinkOutput(1, 1)
         self.reader = FrameReader()
@@ -244,7 +249,8 @@ def long_predicate(name):
 def test_long_predicate_is_read_in_a_thread_while_others_are_served(router, monkeypatch):
     reading, may_end = [], threading.Event()
 
-    def read(text):
+    def read(text, *, is_compared):
+        assert not is_compared  # the client has no account
         reading.append((text, threading.current_thread() is threading.main_thread()))
         may_end.wait()
         return 0.0
@@ -272,7 +278,7 @@ def test_long_predicate_is_read_in_a_thread_while_others_are_served(router, monk
 
 def test_predicates_of_one_payer_are_read_one_at_a_time(router, monkeypatch):
     reading = []
-    monkeypatch.setattr(module, "read_ahead", lambda text: reading.append(text[0]) or 0.0)
+    monkeypatch.setattr(module, "read_ahead", lambda text, **_: reading.append(text[0]) or 0.0)
 
     async def story(router):
         many, other = [FakeConnection("evil") for _ in range(3)], FakeConnection("good")
@@ -287,7 +293,7 @@ def test_predicates_of_one_payer_are_read_one_at_a_time(router, monkeypatch):
 
 def test_predicate_of_a_closed_connection_is_dropped(router, monkeypatch):
     may_end = threading.Event()
-    monkeypatch.setattr(module, "read_ahead", lambda _: may_end.wait() and 0.0)
+    monkeypatch.setattr(module, "read_ahead", lambda *_, **__: may_end.wait() and 0.0)
 
     async def story(router):
         one = FakeConnection()
