@@ -115,8 +115,13 @@ def _hold_some(attacker: Attacker, open_one: Callable[[], socket.socket], held: 
 
 
 def _is_closed(held: socket.socket) -> bool:
-    """Return whether the peer has closed a connection; drop the bytes that it sent before."""
-    raw = socket.socket(fileno=held.fileno())
+    """Return whether a connection is closed, here or by the peer; drop the bytes that the peer sent before."""
+    if (number := held.fileno()) < 0:
+        return True
+    try:
+        raw = socket.socket(fileno=number)
+    except OSError:
+        return True
     try:
         return not raw.recv(1 << 16, socket.MSG_DONTWAIT)
     except BlockingIOError:

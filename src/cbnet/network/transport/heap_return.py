@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-_UNUSED = 1 << 24  # bytes not in use that have been added since the last return, until the next one
+_UNUSED = 1 << 23  # bytes not in use that have been added since the last return, until the next one
 _REST = 100  # times the duration of a look, until the next one
 
 

@@ -2,11 +2,12 @@
 
     socket ──► one buffer of the thread ──► OpenSSL ──► the protocol above
 
-asyncio allocates a buffer of 256 KiB for each connection. Here all connections of a thread read into one, and never
-more at once than the protocol above reads; while that is paused, nothing is read. A closed connection leaves no
+asyncio allocates a buffer of 256 KiB for each connection. Here all connections of a thread read into one, and at most
+twice as much at once as the protocol above; while that is paused, little is read. A closed connection leaves no
 reference cycle: its memory does not wait for a garbage collection.
 
-asyncio's `SSLProtocol` is used like any other protocol; two of its private attributes are set, in CPython 3.11 to 3.14.
+asyncio's `SSLProtocol` is used like any other protocol; the few private attributes that are used here are the same in
+CPython 3.11 to 3.13.
 """
 
 from __future__ import annotations

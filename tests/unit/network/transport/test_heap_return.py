@@ -40,8 +40,8 @@ def look(machine, returning, free, seconds=60):
 
 
 def test_memory_is_returned_when_much_has_become_free(machine, returning):
-    assert not look(machine, returning, 10 * MB)
-    assert look(machine, returning, 17 * MB)
+    assert not look(machine, returning, 8 * MB)
+    assert look(machine, returning, 9 * MB)
     assert machine.returns == 1
 
 
@@ -54,8 +54,8 @@ def test_memory_that_cannot_be_returned_is_tried_once(machine):
     returning = HeapReturn(Heap(lambda: machine.unused, lambda: None), lambda: machine.now)
     assert look(machine, returning, 100 * MB)
     assert not look(machine, returning, 100 * MB)
-    assert not look(machine, returning, 110 * MB)
-    assert look(machine, returning, 117 * MB)
+    assert not look(machine, returning, 108 * MB)
+    assert look(machine, returning, 109 * MB)
 
 
 def test_returns_take_a_hundredth_of_the_time(machine, returning):
