@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from support.waiting import wait_until_async
 
-from cbnet import parse_filter
+from cbnet import parse, parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network import ProcessNetwork, Settings, TcpRouter, TooSlow, connect, connect_async
 from cbnet.network.link.link import session_id
@@ -31,6 +31,9 @@ from cbnet.network.protocol.frames import (
     Subscribed,
 )
 from cbnet.network.protocol.wire import FrameReader, encode
+from cbnet.network.security.access import OPEN_POLICY, Access, Account, SecurityPolicy
+from cbnet.network.security.rights import Rights
+from cbnet.network.security.tokens import new_token
 from cbnet.network.transport import connection
 from cbnet.network.transport import tcp_router as tcp
 from cbnet.network.transport.event_loop import run
@@ -49,8 +52,8 @@ def small_limits(monkeypatch):
 
 
 @asynccontextmanager
-async def router(**settings):
-    running = TcpRouter(Settings("a", **settings), Address("127.0.0.1", 0), {})
+async def router(*, security=OPEN_POLICY, **settings):
+    running = TcpRouter(Settings("a", **settings), Address("127.0.0.1", 0), {}, security)
     await running.start()
     try:
         yield running
@@ -155,6 +158,41 @@ def test_slow_clients_together_stay_within_the_budget_of_the_router():
             for raw in slow:
                 raw.writer.close()
             await wait_until_async(lambda: not any(link.traffic.waiting for link in running.router.links.all()))
+            for task in keeping_alive:
+                task.cancel()
+
+    run(main())
+
+
+def test_slow_clients_of_one_account_together_stay_within_its_budget(monkeypatch):
+    budget = 28 * SMALL  # as above
+    monkeypatch.setattr(tcp, "MAX_QUEUED_FOR_ACCOUNT", budget)
+    tokens = {name: new_token(name) for name in ("slow", "other")}
+    rights = Rights(publish=parse("true"), subscribe=parse("true"))
+    access = Access({name: Account(rights, token.hash) for name, token in tokens.items()})
+
+    def queued(running, account):
+        return [link.traffic.waiting for link in running.router.links.all() if link.account == account]
+
+    async def main():
+        async with (
+            router(security=SecurityPolicy(access)) as running,
+            await connect_async(str(running.address), token=tokens["other"].token) as publisher,
+        ):
+            raws = []
+            for name in ("slow", "slow", "slow", "slow", "other"):
+                own = client_hello(name)
+                own.token = tokens[name].token
+                raws.append(await Raw.dial(running, own, Subscribe(1, "x = 1", 0)))
+            keeping_alive = [asyncio.create_task(pings(raw)) for raw in raws]
+            for raw in raws:
+                await raw.read(lambda got: of(Subscribed, got))
+            await flooded(publisher, 20_000)
+            await wait_until_async(lambda: sum(queued(running, "slow")) <= 14 * SMALL)
+            assert all(queued(running, "slow"))  # alone, each may have 6 * SMALL
+            assert max(queued(running, "other")) > 14 * SMALL / 4
+            for raw in raws:
+                raw.writer.close()
             for task in keeping_alive:
                 task.cancel()
 
