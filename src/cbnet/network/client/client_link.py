@@ -259,7 +259,8 @@ class ClientLink:
 
     def congested(self, connection: Connection, dropped: int) -> None:  # noqa: ARG002
         """Close a connection whose queue is overfull; frames of a client are never dropped."""
-        self.failed(connection, "the router is not reading")
+        if connection.output.is_overfull:
+            self.failed(connection, "the router is not reading")
 
     def relieved(self, _: Connection) -> None:
         """Wake callers that wait to send."""

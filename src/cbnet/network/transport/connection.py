@@ -77,7 +77,7 @@ class ConnectionOwner(Protocol):
         """Handle the end of a connection."""
 
     def congested(self, connection: Connection, dropped: int) -> None:
-        """Handle frames that were dropped because the peer reads too slowly, or a queue that is overfull."""
+        """Handle frames that were queued because the peer does not read, and older ones that were dropped for them."""
 
     def relieved(self, connection: Connection) -> None:
         """Handle an empty queue: the peer reads again."""
@@ -195,7 +195,7 @@ class Connection(asyncio.BufferedProtocol):
         dropped = self.output.take_dropped()
         if not self.output.is_paused:
             self._schedule()
-        if dropped or self.output.is_overfull:
+        if dropped or self.output.is_paused or self.output.is_overfull:
             self._owner.congested(self, dropped)
 
     @property

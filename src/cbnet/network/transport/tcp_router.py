@@ -95,6 +95,8 @@ class TcpRouter:
         self.turns = ProcessorTurns()
         self._scheduler = FairScheduler(self, self._rates, self.turns)
         self._flow = PacketFlow(self._scheduler, MARK)
+        self._slow: set[Connection] = set()  # clients with queued frames
+        self._is_enforcing = False  # their budget, at the end of this iteration of the event loop
         self._budget = QueueBudget(MAX_QUEUED_MESSAGES, MAX_QUEUED_FOR_ACCOUNT, settings.queue_bytes)
         self._kept_alive = 0.0  # time of the last check for keepalives
         self._began = self.ticked = self._view_changed = self._loop.time()
@@ -270,6 +272,17 @@ class TcpRouter:
             connection.link.lost += 0 if is_router else dropped
         if connection.output.is_overfull:
             self._too_slow(connection)
+        elif not connection.link.is_router:
+            self._slow.add(connection)
+            if not self._is_enforcing:
+                self._is_enforcing = True
+                self._loop.call_soon(self._enforce_budget)
+
+    def _enforce_budget(self) -> None:
+        """Keep what is queued within the budgets, at the end of each iteration of the event loop that adds to it."""
+        self._is_enforcing = False
+        self._slow = {connection for connection in self._slow if connection.queued}
+        self._budget.enforce(self._slow)
 
     def relieved(self, connection: Connection) -> None:
         """Notify a client of dropped messages; send queued packets to a neighbour that reads again."""
@@ -378,6 +391,7 @@ class TcpRouter:
     def _forget(self, connection: Connection, reason: str) -> None:
         """Remove a closed connection; the router removes its link."""
         del self._connections[connection.link.id]
+        self._slow.discard(connection)
         self.event_log.link_down(connection.link, reason, self.now)
         for part in (self._scheduler, self._flow):
             part.forget(connection)
