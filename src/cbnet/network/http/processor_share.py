@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from functools import partial
 from time import thread_time
 from types import coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -23,6 +23,7 @@ from cbnet.network.link.link import Link
 from cbnet.network.transport.processor_turns import ProcessorTurns
 
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
 _present: Final[ContextVar[ProcessorShare]] = ContextVar("the share of the client for whom a task runs")
 
 
@@ -90,7 +91,9 @@ class ProcessorShare:
         return turn.__await__()
 
 
-async def in_thread(call: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+async def in_thread(
+    call: Callable[Parameters, Result], *arguments: Parameters.args, **options: Parameters.kwargs
+) -> Result:
     """Call a function in a thread, for the client whose task this is, and charge the time."""
     share, took = _present.get(), 0.0
 

@@ -110,7 +110,7 @@ class RequestOptions:
             return str(await in_thread(parse, source, PREDICATE_LIMITS, dialect=dialect))
         PREDICATE_LIMITS.check_text(source)
         if len(source) >= LONG:
-            await in_thread(read_ahead, source)
+            await in_thread(read_ahead, source, is_compared=True)
         return str(source)
 
 
