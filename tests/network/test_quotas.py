@@ -159,3 +159,41 @@ def test_every_refusal_is_in_the_audit_log(tmp_path):
     ]
     assert all(row["address"].startswith("127.0.0.1:") for row in rows)
     assert "forged" not in path.read_text()
+
+
+class HeldTurns:
+    """Turns in which nobody has time until the test says so."""
+
+    def __init__(self):
+        self.is_held = True
+        self.waiting = []
+        self.charged = set()
+
+    def has_time(self, _):
+        return not self.is_held
+
+    def wait(self, payer, resume):
+        self.waiting.append((payer, resume))
+
+    def charge(self, payer, weight, seconds):
+        assert seconds >= 0
+        self.charged.add((payer, weight))
+
+
+def test_replays_of_an_account_wait_for_its_turns_and_are_charged_to_it(tmp_path):
+    async def story():
+        async with Quotas(tmp_path, weight=3) as quotas, await quotas.connect() as client:
+            await client.publish_durably([{"x": n} for n in range(1, 41)], timeout=60)
+            turns = quotas.router.turns = HeldTurns()  # those of the scheduler stay
+            subscription = await client.subscribe("x > 0", since="first")
+            await wait_until_async(lambda: turns.waiting)
+            await client.status()
+            assert len(subscription) == 0
+            ((payer, resume),) = turns.waiting
+            assert (payer, turns.charged) == ("limited", set())
+            turns.is_held = False
+            resume()
+            await wait_until_async(lambda: len(subscription) == 40)
+            assert turns.charged == {("limited", 3)}
+
+    run(story())

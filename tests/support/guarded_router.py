@@ -20,14 +20,24 @@ class GuardedRouter:
         self._tokens = {name: new_token(name) for name in rights}
         self._access = self._accounts(rights)
         self._disk = MemoryDisk(self.memory)
+        self.holds_replays = False  # until the test calls `replay`
         self.start()
         for link, name in enumerate(rights, 1):
             self.connect(link, name)
 
     def start(self):
         """Start the router, or start it again with what is on disk; clients must connect again."""
-        state = self._disk.start(lambda event: self.done.extend(self.router.journalled(event, self.memory.now)))
+        state = self._disk.start(self._journalled)
         self.router = Router(self._settings, 7, self._access, journal=OpenJournal(self._disk, state))
+
+    def _journalled(self, event):
+        self.done += self.router.journalled(event, self.memory.now)
+        while not self.holds_replays and (payers := self.router.replaying):
+            self.done += [action for payer in payers for action in self.replay(payer)]
+
+    def replay(self, payer):
+        """Let a payer's replays advance; return what the router does then."""
+        return self.router.replay(payer, self.memory.now)
 
     def connect(self, link, name):
         """Connect a client."""

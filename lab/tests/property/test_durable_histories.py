@@ -153,7 +153,7 @@ def test_a_search_that_adds_messages_twice_is_found(monkeypatch):
 
 
 def test_a_log_whose_readers_get_what_does_not_match_is_found(monkeypatch):
-    monkeypatch.setattr(Replays, "_matching", lambda self, _: ([*self._readers], []))
+    monkeypatch.setattr(Replays, "_matching", lambda self, *_: ([*self._readers], []))
     assert is_found("spurious", of="past", first=16)
 
 

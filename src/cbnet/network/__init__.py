@@ -13,6 +13,7 @@ for every event and performs the actions that the call returns.
     router.closed(link, now)            the connection is closed
     router.leave(now)                   the router will stop soon; neighbours route around it
     router.journalled(event, now)       the journal, if it has one, has written something
+    router.replay(payer, now)           messages of a history were read for a payer in `router.replaying`
     router.tick(now)                    call it about 10 times per second
 
 Each call returns a list of actions, to be performed in order:

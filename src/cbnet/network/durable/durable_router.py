@@ -11,7 +11,7 @@ A router without a journal is not a home, but it knows the homes, and its client
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate, takewhile
 
 from cbnet.errors import InputError
@@ -155,6 +155,16 @@ class DurableRouter:
     def replay_load(self, links: Collection[int]) -> FilterLoad:
         """Return the load of the replay subscriptions of these links."""
         return NO_LOAD if self._followers is None else self._followers.load(links)
+
+    @property
+    def replaying(self) -> Mapping[str, int]:
+        """The payers of replays and searches whose messages were read from the journal, with their weights."""
+        return {} if self._replays is None else self._replays.payers
+
+    def replay(self, payer: str) -> None:
+        """Handle some of these messages."""
+        if self._replays is not None:
+            self._replays.advance(payer)
 
     def replays_of(self, link: int) -> list[int]:
         """Return the ids of a client's replay subscriptions, oldest first."""

@@ -34,12 +34,18 @@ class Follower:
     ) -> None:  # fmt: skip
         self.key = key
         self.payer = link.payer
+        self._link = link
         self._outbox = context.outbox
         self._consumer = Consumer(link.id, frame.id, frame.window, 0.0, MAX_REPLAY_BYTES)
         self.predicate = frame.predicate
         self.load = load
         self.cursor = cursor
         self.is_reading = False
+
+    @property
+    def weight(self) -> int:
+        """The share of the payer in the processor time of the router."""
+        return self._link.processor_weight
 
     @property
     def room(self) -> int:

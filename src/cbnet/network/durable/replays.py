@@ -8,10 +8,14 @@
 A reader receives the messages that match its predicate, in the order of offsets, each once: there is no gap or overlap
 between stored and new messages. A reader without room stays at its cursor, and no message waits in memory for it.
 Messages that are dropped from the history before it reads them are reported to it.
+
+A slice that was read waits until its payer has processor time: `Router.replay` passes some of its messages. Only the
+filters of its reader are searched for: nobody pays for those of others.
 """
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -35,6 +39,8 @@ from cbnet.network.link.counters import DropReason
 
 _MIN_SLICE, _MAX_SLICE, _SLICE_BYTES = 16, 256, 1 << 18  # messages and bytes read at once, for one reader
 _MAX_READS = 8  # slices read at once: durable publishers wait for the same disk
+_MAX_SLICES = 2  # of one payer, being read or passed to its readers: they wait in memory
+_STEP = 16  # messages of a slice that are passed at once
 _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
@@ -47,6 +53,10 @@ class HistoryReader(Protocol):
     @property
     def payer(self) -> str:
         """Who pays for the search for its filters."""
+
+    @property
+    def weight(self) -> int:
+        """The share of the payer in the processor time of the router."""
 
     @property
     def room(self) -> int:
@@ -72,6 +82,15 @@ class _Slice(NamedTuple):
     positions: dict[int, int]  # by offset, of those that are not dropped
 
 
+class _ReadSlice(NamedTuple):
+    """A slice that was read for a reader."""
+
+    key: int
+    reader: HistoryReader
+    end: int  # offset after the last message
+    entries: deque[tuple[int, Entry]]  # that are not passed yet
+
+
 class Replays:
     """The readers of one router's history, by key: positive for clients, negative for durable subscriptions."""
 
@@ -82,9 +101,12 @@ class Replays:
         self._log = log
         self._readers: dict[int, HistoryReader] = {}
         self._filters: dict[int, Collection[bytes]] = {}
-        self._table: LiveTable[int] = LiveTable(empty_table())
+        self._table: LiveTable[int] = LiveTable(empty_table())  # of all readers, for new messages
+        self._tables: dict[int, LiveTable[int]] = {}  # of each reader, for those that it reads
         self._reads = 0  # slices that are being read
+        self._slices = Counter[str]()  # that are being read or passed, by payer
         self._waiting: dict[int, None] = {}  # readers that wait to read a slice, in order
+        self._read_slices: dict[str, deque[_ReadSlice]] = {}  # by payer
         history.on_written = self._written
         history.replays = lambda: len(self._readers)
 
@@ -93,7 +115,7 @@ class Replays:
 
     def offer(self, key: int, reader: HistoryReader, offset: int, entry: Entry) -> bool:
         """Pass a message to a reader if its predicate matches; return whether the reader accepts more."""
-        matching, undecided = self._matching(entry)
+        matching, undecided = self._matching(self._tables[key], entry)
         if key in undecided:
             self._undecided(reader)
         return key not in matching or reader.take(offset, entry)
@@ -105,13 +127,17 @@ class Replays:
         self.remove(key)
         self._readers[key] = reader
         self._filters[key] = filters
-        self._table.add_tests(key, [*map(tests_from_bytes, filters)])
+        self._tables[key] = LiveTable(empty_table())
+        for table in (self._table, self._tables[key]):
+            table.add_tests(key, [*map(tests_from_bytes, filters)])
 
     def remove(self, key: int) -> bool:
         """Remove a reader; return whether there was one."""
         if self._readers.pop(key, None) is None:
             return False
         self._table.remove_tests(key, [*map(tests_from_bytes, self._filters.pop(key))])
+        del self._tables[key]
+        self._waiting.pop(key, None)
         return True
 
     # --- reading
@@ -132,11 +158,12 @@ class Replays:
             reader.advanced()
         if reader.cursor >= self.history.on_disk:
             reader.reached_end(self.history.unwritten)
-        elif self._reads >= _MAX_READS:
+        elif not self._may_read(reader):
             self._waiting[key] = None
         elif room := reader.room:
             reader.is_reading = True
             self._reads += 1
+            self._slices[reader.payer] += 1
             slice = self._slice(reader.cursor, min(max(_MIN_SLICE, 2 * room), _MAX_SLICE))
             self._log.read([*slice.positions.values()], partial(self._read, key, reader, slice))
 
@@ -151,17 +178,45 @@ class Replays:
             end += 1
         return _Slice(end, positions)
 
+    def _next_to_read(self) -> int | None:
+        return next((key for key in self._waiting if self._may_read(self._readers[key])), None)
+
+    def _may_read(self, reader: HistoryReader) -> bool:
+        return self._reads < _MAX_READS and self._slices[reader.payer] < _MAX_SLICES
+
     def _read(self, key: int, reader: HistoryReader, slice: _Slice, found: Mapping[int, Entry], _: float) -> None:
-        """Handle a slice of the log."""
+        """Keep a slice of the log until its payer has processor time."""
         self._reads -= 1
-        reader.is_reading = False
+        entries = deque((each, found[at]) for each, at in slice.positions.items() if at in found)
+        self._read_slices.setdefault(reader.payer, deque()).append(_ReadSlice(key, reader, slice.end, entries))
+
+    @property
+    def payers(self) -> Mapping[str, int]:
+        """The payers of readers for whom slices were read that are not passed yet, with their weights."""
+        return {payer: slices[0].reader.weight for payer, slices in self._read_slices.items()}
+
+    def advance(self, payer: str) -> None:
+        """Pass some messages that were read for a payer, at most `_STEP`."""
+        slices = self._read_slices[payer]
+        key, reader, end, entries = slices[0]
         if self._readers.get(key) is reader:  # else it was removed meanwhile
-            if self._pass(key, reader, [(each, found[at]) for each, at in slice.positions.items() if at in found]):
-                self._skip(reader, slice.end)
+            step = [entries.popleft() for _ in range(min(_STEP, len(entries)))]
+            if not self._pass(key, reader, step):
+                entries.clear()
+            elif not entries:
+                self._skip(reader, end)
             reader.advanced()
+            if entries:
+                return
             self._waiting[key] = None
-        while self._waiting and self._reads < _MAX_READS:
-            following = next(iter(self._waiting))
+        reader.is_reading = False
+        slices.popleft()
+        if not slices:
+            del self._read_slices[payer]
+        self._slices[payer] -= 1
+        if not self._slices[payer]:
+            del self._slices[payer]
+        while (following := self._next_to_read()) is not None:
             del self._waiting[following]
             self.run(following)
 
@@ -195,7 +250,7 @@ class Replays:
             key: reader for key, reader in self._readers.items() if reader.cursor >= first and not reader.is_reading
         }
         for offset, entry in entries if at_end else ():
-            matching, undecided = ((), ()) if is_note(entry) else self._matching(entry)
+            matching, undecided = ((), ()) if is_note(entry) else self._matching(self._table, entry)
             wanted = list(at_end) if is_note(entry) else [key for key in (*matching, *undecided) if key in at_end]
             for key in wanted:
                 reader = at_end[key]
@@ -217,11 +272,11 @@ class Replays:
         self._context.drop(DropReason.UNDECIDED)
         reader.missed(UNDECIDED, 1)
 
-    def _matching(self, entry: Entry) -> tuple[Sequence[int], Sequence[int]]:
+    def _matching(self, table: LiveTable[int], entry: Entry) -> tuple[Sequence[int], Sequence[int]]:
         """Return the readers whose predicate a message matches, and those for which it is undecided."""
         members, tags, _ = _decode(entry.content)
         try:
-            return self._table.match({**members, RESERVED_NAME: tags} if tags else members, self._credit.begin()), ()
+            return table.match({**members, RESERVED_NAME: tags} if tags else members, self._credit.begin()), ()
         except UndecidedError as error:
             return error.rules, error.undecided
 
@@ -262,6 +317,7 @@ class HistoryScan:
         self._on_end = on_end
         self.key = scan_key(subscription.id)
         self.payer = subscription.saved.account or "durable subscriptions"
+        self.weight = 1  # its clients may be away
         self.cursor = subscription.saved.start
         self.is_reading = False
 

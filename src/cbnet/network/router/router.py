@@ -9,6 +9,7 @@
     journalled(event, now)       the journal has written something, or cannot write
     reload(settings, access, now)  limits, lengths of links and access rights have changed
     tick(now)                    time has passed; call it several times per second
+    replay(payer, now)           pass some messages of the history; call it while `replaying` has payers, in their turns
     work(now)                    do some of the deferred work; call it while `has_work`, between other events
 
 Each returns the actions to perform, in this order: frames to send, links to close. A link is any number that was not
@@ -18,7 +19,7 @@ used before. An error of a peer closes its link, with the reason; it is never ra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cbnet._kernels.fast_path import PYTHON
@@ -279,6 +280,17 @@ class Router:
         """Handle an event of the journal."""
         self._context.clock.advance(now)
         self.durable.journalled(event)
+        return self._done()
+
+    @property
+    def replaying(self) -> Mapping[str, int]:
+        """The payers for whose replays messages were read from the journal, with their weights."""
+        return self.durable.replaying
+
+    def replay(self, payer: str, now: float) -> list[Action]:
+        """Pass some of these messages."""
+        self._context.clock.advance(now)
+        self.durable.replay(payer)
         return self._done()
 
     def reload(self, settings: Settings, access: Access, now: float) -> list[Action]:

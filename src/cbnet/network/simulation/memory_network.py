@@ -116,6 +116,9 @@ class Host:
         """Pass an event of the disk to the router."""
         if self.router is not None:
             self.perform(self.router.journalled(event, self.now))
+            while payers := self.router.replaying:
+                for payer in payers:
+                    self.perform(self.router.replay(payer, self.now))
 
     def tick(self) -> None:
         """Call the router's `tick`."""

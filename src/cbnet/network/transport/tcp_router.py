@@ -19,9 +19,11 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 from ssl import SSLError
+from time import thread_time
 
 from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, NodeData
@@ -94,6 +96,7 @@ class TcpRouter:
         self._rates = ClientRates()
         self.turns = ProcessorTurns()
         self._scheduler = FairScheduler(self, self._rates, self.turns)
+        self._replaying: set[str] = set()  # payers whose replays have turns, or wait for one
         self._flow = PacketFlow(self._scheduler, MARK)
         self._slow: set[Connection] = set()  # clients with queued frames
         self._is_enforcing = False  # their budget, at the end of this iteration of the event loop
@@ -340,6 +343,20 @@ class TcpRouter:
 
     def _journalled(self, event: JournalEvent) -> None:
         self.perform(self.router.journalled(event, self.now))
+        for payer in self.router.replaying.keys() - self._replaying:
+            self._replaying.add(payer)
+            self._replay(payer)
+
+    def _replay(self, payer: str) -> None:
+        """Pass messages of the history that were read for a payer, in its turns."""
+        while (weight := self.router.replaying.get(payer)) is not None:
+            if not self.turns.has_time(payer):
+                self.turns.wait(payer, partial(self._replay, payer))
+                return
+            began = thread_time()
+            self.perform(self.router.replay(payer, self.now))
+            self.turns.charge(payer, weight, thread_time() - began)
+        self._replaying.remove(payer)
 
     async def _until(self, condition: Callable[[], bool], end: float) -> None:
         """Wait for a condition, at most until the time `end`."""
