@@ -12,18 +12,32 @@ from itertools import count
 from typing import Final
 
 from cbnet.network import NotStored, Refused
+from cbnet.network.durable.followers import MAX_CLIENT_REPLAYS
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import Frame
-from cbnet.network.protocol.frames import DurableSubscribe, Hello, HomeRecord, Ping, Pong, RecordSummary
+from cbnet.network.protocol.frames import (
+    DurableSubscribe,
+    Hello,
+    HistoryStart,
+    HomeRecord,
+    Ping,
+    Pong,
+    Publish,
+    RecordSummary,
+    Replay,
+)
 from cbnet.network.protocol.wire import VERSION, FrameReader, encode
 from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
-from cbnet_lab.faults.attacks.ring import ATTACKED, OUTSIDER
+from cbnet_lab.faults.attacks.ring import ATTACKED, HISTORY, OUTSIDER
 
 _HOME: Final = "d"  # of the victim's second durable subscription
 _NAME: Final = "orders"
 _DISTANT: Final = "invoices"  # routers may not know yet that the first one was removed
 _ORDERS = 20  # messages that the victim has not read yet
 _FILTERS, _TEXT = 70, 900  # filters of a large subscription, and characters of each
+_REPLAYED = 1_000  # messages of a history
+_LINKS: Final = 15  # and the publisher
+_SUBSTRINGS = 20  # of a replay
 _THREADS, _WINDOW = 4, 8  # threads, and large subscriptions of each: 2 MB
 _SMALL = 1_400  # durable subscriptions of one filter
 _TIMEOUT = 1.0  # of a durable publication, in seconds
@@ -74,6 +88,36 @@ class _Told:
         if isinstance(error, Refused):
             self._attacker.tell(str(error))
         return isinstance(error, Refused)
+
+
+def replays(attacker: Attacker) -> Sequence[Work]:
+    """Replay a history from its beginning over many links, again and again, with constraints that take long to test."""
+    texts = (f"{'ab' * (_TEXT // 2)}{n}" for n in range(_REPLAYED))
+    messages = (Publish(n, {"replayed": 1, "text": text}, [], b"", True) for n, text in enumerate(texts, 1))
+    publisher = attacker.link()
+    publisher.link.send(memoryview(b"".join(map(encode, messages))))
+    published = 0
+    while published < _REPLAYED:
+        published += attacker.hear([*publisher.received()])
+    opened = [attacker.link() for _ in range(_LINKS)]
+    frames: list[Frame] = []
+    for id in range(1, MAX_CLIENT_REPLAYS + 1):
+        tests = " and ".join(f'text *= "ab{id}{n}"' for n in range(_SUBSTRINGS)) if id % 2 else "exists text"
+        frames.append(Replay(id, f"{HISTORY} and {tests}", 0.0, _REPLAYED, HistoryStart()))
+    data = b"".join(map(encode, frames))
+
+    def replay() -> None:
+        client = opened.pop() if opened else attacker.link()
+        while not attacker.is_over.is_set():
+            client.link.send(memoryview(data))
+            attacker.did("replays", len(frames))
+            heard = 0
+            while heard < _REPLAYED:
+                received = attacker.hear([*client.received()])
+                attacker.did("messages", received)
+                heard += received
+
+    return [replay] * _LINKS
 
 
 def others(attacker: Attacker) -> Sequence[Work]:

@@ -1,6 +1,6 @@
 """The network that is attacked: a ring of four router processes with TLS, tokens, signed records, journals and HTTP.
 
-All limits are the default ones.
+All limits are the default ones. The attacked router keeps a history of messages that no honest client publishes.
 
 a ──── b       the prober publishes at a, subscribes at b, and pings both
 │      │
@@ -40,6 +40,7 @@ _ACCOUNTS: Final[Mapping[str, Mapping[str, Any]]] = {  # rights of each account,
     "watcher": {**_ORDINARY, "watch": True},
     "operator": {**_ORDINARY, "watch": True, "manage": True},
 }
+HISTORY: Final = "replayed = 1"  # of the attacked router
 _START: Final = 60.0  # timeout for the routers to start, in seconds
 
 
@@ -73,7 +74,7 @@ class SecureRing(ExitStack):
         }  # fmt: skip
         self._log = folder / "stderr"
         self._network = ProcessNetwork(
-            [Settings(name) for name in ROUTERS],
+            [Settings(name, history=HISTORY if name == ATTACKED else None) for name in ROUTERS],
             [*zip(ROUTERS, ROUTERS[1:] + ROUTERS[0], strict=True)],
             journals=folder / "journals",
             http=True,
