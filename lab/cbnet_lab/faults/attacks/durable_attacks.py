@@ -192,6 +192,8 @@ def forged_homes(attacker: Attacker) -> Sequence[Work]:
     victim.subscribe("order >= 0", durable=_DISTANT, wait=True, timeout=ENDED).unsubscribe()
     publisher = attacker.client("victim")
     orders = count()
+    # A router that has just started waits three seconds for others that know further homes.
+    publisher.publish({"order": next(orders)}, durable=True, timeout=ENDED)
 
     def forge() -> None:
         link, reader = _router_link(attacker), FrameReader()
