@@ -60,7 +60,7 @@ class DurableSubscription:
         return f"durable subscription {self.saved.name} is full: {kept}"
 
     def append(self, entry: Entry) -> int:
-        """Take a message that was added to the log; return the number of older ones dropped for it."""
+        """Add a new message of the log to the cursor; return the number of older ones dropped for it."""
         dropped = 0
         for offset in self.cursor.surplus(self.saved.limits, len(entry.content)):
             self._drop(offset)
@@ -69,7 +69,7 @@ class DurableSubscription:
         return dropped
 
     def assign(self, entry: Entry) -> None:
-        """Take a message of the history, which is on disk."""
+        """Add a message of the history, which is on disk, to the cursor."""
         self._log.assign(entry, self.id)
         self._unassigned = min(self._unassigned, self.cursor.next)
         self.append(entry)

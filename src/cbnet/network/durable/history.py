@@ -159,7 +159,7 @@ class History:
         return ""
 
     def append(self, entry: Entry) -> int:
-        """Take a message that was added to the log; return 0, as messages dropped for it are not lost to anybody."""
+        """Add a new message of the log to the cursor; return 0, as messages dropped for it are not lost to anybody."""
         self._drop(self.cursor.surplus(self._limits, len(entry.content)))
         self.unwritten.append((self.cursor.append(entry.position, len(entry.content)), entry))
         return 0

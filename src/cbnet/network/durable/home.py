@@ -55,7 +55,7 @@ class LogReader(Protocol):
         """Return why a message cannot be stored; empty if it can."""
 
     def append(self, entry: Entry) -> int:
-        """Take a message that was added to the log; return the number of older ones dropped for it."""
+        """Add a new message of the log to the cursor; return the number of older ones dropped for it."""
 
     def refuse(self) -> None:
         """Count a message that is not stored and whose publisher is not notified."""
