@@ -14,7 +14,7 @@ from websockets.sync.client import connect as connect_socket
 from cbnet import connect
 from cbnet.network import DurableLimits, Item
 from cbnet.network.http.event_stream import KEEP_ALIVE
-from cbnet.network.transport.sqlite_journal import SqliteJournal
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 BINARY = bytes(range(256))
 

@@ -10,7 +10,7 @@ from support.durable_networks import DurableLab
 
 from cbnet.network.durable.followers import Follower
 from cbnet.network.durable.home import Home
-from cbnet.network.durable.journal import HISTORY_ID
+from cbnet.network.durable.home_log.journal import HISTORY_ID
 from cbnet.network.durable.replays import HistoryScan
 from cbnet.network.protocol.frames import HistoryStart, Replaying
 

@@ -2,7 +2,7 @@
 
 from support.memory_networks import hello
 
-from cbnet.network.durable.journal import OpenJournal
+from cbnet.network.durable.home_log.journal import OpenJournal
 from cbnet.network.link.settings import Settings
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account

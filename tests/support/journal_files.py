@@ -5,7 +5,7 @@ from zlib import crc32
 
 import msgspec
 
-from cbnet.network.durable.journal import (
+from cbnet.network.durable.home_log.journal import (
     Append,
     Committed,
     Entry,
@@ -18,7 +18,7 @@ from cbnet.network.durable.journal import (
     Stretch,
 )
 from cbnet.network.protocol.frames import DurableLimits
-from cbnet.network.transport.sqlite_journal import SqliteJournal
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 PAGE = 4_096  # bytes
 

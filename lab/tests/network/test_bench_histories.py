@@ -2,7 +2,7 @@
 
 import json
 
-from cbnet.network.transport.sqlite_journal import FILE
+from cbnet.network.transport.journals.sqlite_journal import FILE
 from cbnet_lab.bench.plan_options import Routing
 from cbnet_lab.faults import process_history
 from cbnet_lab.faults.check.checker import check_record

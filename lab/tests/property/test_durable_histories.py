@@ -6,13 +6,13 @@ import pytest
 from support.seeds import seeds
 
 from cbnet.network.durable import publications, publisher_windows
-from cbnet.network.durable.cursor import Cursor
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.followers import Follower
 from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_log.cursor import Cursor
+from cbnet.network.durable.home_log.journal import Discard
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.journal import Discard
-from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.durable.publications import Publications
 from cbnet.network.durable.publisher_windows import PublisherWindow
 from cbnet.network.durable.replays import HistoryScan, Replays

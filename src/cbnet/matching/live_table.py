@@ -79,7 +79,7 @@ class _UsedNames:
         return is_used or any(memtable.uses_object(path) for memtable in self._memtables)
 
 
-class Credit(Protocol):
+class MatchingCredit(Protocol):
     """How many combinations of values a router examines for each rule."""
 
     def limit(self, rule: Any) -> int:
@@ -92,7 +92,7 @@ class Credit(Protocol):
 class _TargetCredit:
     """A credit by the numbers of rules, for the kernel."""
 
-    def __init__(self, credit: Credit, labels: Sequence[Any]) -> None:
+    def __init__(self, credit: MatchingCredit, labels: Sequence[Any]) -> None:
         self._credit, self._labels = credit, labels
 
     def limit(self, target: int) -> int:
@@ -137,7 +137,7 @@ class LiveTable(Generic[Key]):
 
     # --- matching
 
-    def match(self, message: Message | Mapping[str, Any], credit: Credit | None = None) -> list[Key]:
+    def match(self, message: Message | Mapping[str, Any], credit: MatchingCredit | None = None) -> list[Key]:
         """Return the rules that the message matches: highest priority first, then in the order of their first use.
 
         Raises UndecidedError if it has too many combinations of values; credit: how many may be examined for each rule,

@@ -75,7 +75,7 @@ class ValueCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class PathStretch:
     """The extra lengths on k trees from some sources, times the graph's `scale`."""
 
     totals: ValueCounts  # of pairs: on all k trees together
@@ -84,7 +84,7 @@ class Stretch:
     means_largest: NDArray[np.float64]  # of sources: of the largest, over destinations
 
     @classmethod
-    def of(cls, extra: ExtraLengths) -> Stretch:
+    def of(cls, extra: ExtraLengths) -> PathStretch:
         """Return the stretch from one source to all other nodes."""
         others = np.arange(len(extra.total)) != extra.source
         return cls(
@@ -95,7 +95,7 @@ class Stretch:
         )
 
     @classmethod
-    def merged(cls, parts: Sequence[Stretch]) -> Stretch:
+    def merged(cls, parts: Sequence[PathStretch]) -> PathStretch:
         """Return the stretch from the sources of all parts."""
         return cls(
             ValueCounts.merged(part.totals for part in parts),
@@ -111,7 +111,7 @@ class TreeStatistics:
 
     ties: Ties
     k: int
-    stretch: Stretch
+    stretch: PathStretch
     interfaces: ValueCounts  # distinct trees of each interface that some tree uses
     most: Lengths  # int64[selections]: the largest number of distinct trees at an interface
     links_used: Lengths  # int64[selections]
@@ -125,7 +125,7 @@ class TreeStatistics:
         return cls(
             parts[0].ties,
             parts[0].k,
-            Stretch.merged([part.stretch for part in parts]),
+            PathStretch.merged([part.stretch for part in parts]),
             ValueCounts.merged(part.interfaces for part in parts),
             *(np.concatenate([getattr(part, column) for part in parts]) for column in columns),
         )
@@ -249,10 +249,10 @@ def survey_stretch(
     ks: Sequence[int],
     sources: Sequence[int],
     done: Callable[[], object] = lambda: None,
-) -> list[Stretch]:
+) -> list[PathStretch]:
     """Return the stretch of the first k trees from these sources, for each k."""
-    parts: list[list[Stretch]] = []
+    parts: list[list[PathStretch]] = []
     for source in sources:
-        parts.append([Stretch.of(extra) for extra in extra_lengths(graph, trees, source, ks)])
+        parts.append([PathStretch.of(extra) for extra in extra_lengths(graph, trees, source, ks)])
         done()
-    return [Stretch.merged(of_k) for of_k in zip(*parts, strict=True)]
+    return [PathStretch.merged(of_k) for of_k in zip(*parts, strict=True)]

@@ -4,7 +4,7 @@ trial ──► name of an attack ──► attacker      it sets up the attack,
       ◄── "ready"
       ◄── ("kill" | "start", router)          for attacks on what is kept for an absent router; answered when done
       ──► "stop"
-      ◄── Outcome                             every work has run at least once; all its connections are closed
+      ◄── AttackOutcome                             every work has run at least once; all its connections are closed
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cbnet.errors import CbnetError
 from cbnet.network import Client, Tls, connect
 from cbnet.network.protocol.frames import Close, Frame, RefusedFrame
 from cbnet_lab.bench.router.router_client import RouterClient
-from cbnet_lab.faults.attacks.ring import ATTACKED, Target
+from cbnet_lab.faults.attacks.ring import ATTACKED, AttackedRing
 
 Work = Callable[[], None]  # one step of an attack
 ENDED: Final = 30.0  # timeout for the last step of every work, in seconds
@@ -38,7 +38,7 @@ LINK_TIMEOUT: Final = 5.0  # seconds
 
 
 @dataclass
-class Outcome:
+class AttackOutcome:
     """What an attacker did, what it was told, and what it achieved."""
 
     did: Counter[str] = field(default_factory=Counter)
@@ -50,9 +50,9 @@ class Outcome:
 class Attacker:
     """One attack, by an account of its own."""
 
-    def __init__(self, pipe: Connection, target: Target, account: str) -> None:
+    def __init__(self, pipe: Connection, target: AttackedRing, account: str) -> None:
         self.target, self.account = target, account
-        self.outcome = Outcome()
+        self.outcome = AttackOutcome()
         self.resources = ExitStack()  # closed at the end of the attack
         self.is_over = threading.Event()
         self._floods: list[socket.socket] = []
@@ -188,7 +188,7 @@ def problem_text(body: bytes) -> str:
         return body[:_MAX_LENGTH].decode(errors="replace")
 
 
-def attack(pipe: Connection, target: Target) -> None:
+def attack(pipe: Connection, target: AttackedRing) -> None:
     """Run the attacks that the trial names, until the pipe closes."""
     from cbnet_lab.faults.attacks.attacks import ATTACKS  # which use this module
 

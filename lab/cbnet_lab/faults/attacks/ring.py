@@ -44,7 +44,7 @@ HISTORY: Final = "replayed = 1"  # of the attacked router
 _START: Final = 60.0  # timeout for the routers to start, in seconds
 
 
-class Target(NamedTuple):
+class AttackedRing(NamedTuple):
     """What an attacker knows of the ring."""
 
     ports: dict[str, int]  # by router
@@ -83,7 +83,7 @@ class SecureRing(ExitStack):
         )  # fmt: skip
         self.enter_context(self._network)
         ports = {name: address.port for name, address in self._network.addresses.items()}
-        self.target = Target(
+        self.target = AttackedRing(
             ports, self._network.http_addresses, certificate, {name: each.token for name, each in tokens.items()}
         )
         self.wait()

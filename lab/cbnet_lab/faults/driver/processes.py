@@ -25,7 +25,7 @@ from random import Random
 
 from cbnet.network import ProcessNetwork
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.transport.sqlite_journal import FILE
+from cbnet.network.transport.journals.sqlite_journal import FILE
 from cbnet_lab.faults.driver.driver import Fault
 
 _HEADER, _FRAME_HEADER = 32, 24  # bytes

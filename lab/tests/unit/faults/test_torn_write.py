@@ -4,7 +4,7 @@ from random import Random
 import pytest
 from support.journal_files import opened, stored
 
-from cbnet.network.transport.sqlite_journal import FILE, SqliteJournal
+from cbnet.network.transport.journals.sqlite_journal import FILE, SqliteJournal
 from cbnet_lab.faults.driver.processes import committed_end, tear
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cbnet.network.durable.journal import Entry
+from cbnet.network.durable.home_log.journal import Entry
 from cbnet.network.protocol.frames import DurableDeliver
 
 MAX_CONSUMER_BYTES = 1 << 22  # sent to one consumer and not acknowledged; a larger message is sent alone

@@ -24,8 +24,7 @@ from cbnet.network.durable.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.history import History, StartPoint, no_history
 from cbnet.network.durable.home import Home
-from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.journal import (
+from cbnet.network.durable.home_log.journal import (
     HISTORY_ID,
     DropSubscription,
     RecoveredState,
@@ -33,9 +32,10 @@ from cbnet.network.durable.journal import (
     SaveLosses,
     SaveSubscription,
 )
-from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.log import Log
-from cbnet.network.durable.losses import Losses
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.home_log.losses import Losses
+from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.replays import HistoryScan, Replays, scan_key
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore

@@ -21,10 +21,10 @@ from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.history import no_history, open_history
 from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_log.journal import HISTORY_ID, JournalEvent, OpenJournal, ReadResult, Stalled
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_records import HomeRecords
-from cbnet.network.durable.journal import HISTORY_ID, JournalEvent, OpenJournal, ReadResult, Stalled
-from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.log import Log
 from cbnet.network.durable.publications import Publications
 from cbnet.network.durable.replays import Replays
 from cbnet.network.forwarding.forwarder import Forwarder

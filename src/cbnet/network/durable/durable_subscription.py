@@ -17,9 +17,9 @@ from math import inf
 from typing import TypeAlias
 
 from cbnet.network.durable.consumers import Consumer, Consumers
-from cbnet.network.durable.journal import Entry, SavedSubscription
-from cbnet.network.durable.log import Log
-from cbnet.network.durable.losses import Losses
+from cbnet.network.durable.home_log.journal import Entry, SavedSubscription
+from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.home_log.losses import Losses
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 
 _READ_MESSAGES, _READ_BYTES = 256, 1 << 20  # read from the journal at once

@@ -22,9 +22,9 @@ from cbnet.language.predicate import Predicate
 from cbnet.language.relations.covering import covers
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
-from cbnet.network.durable.journal import HISTORY_ID, Entry, SavedSubscription, SaveSubscription
-from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.log import Log
+from cbnet.network.durable.home_log.journal import HISTORY_ID, Entry, SavedSubscription, SaveSubscription
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.log import Log
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log as log_event
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits, HistoryField, HistoryStart, Replaying

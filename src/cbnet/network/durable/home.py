@@ -24,9 +24,9 @@ import msgspec
 
 from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
-from cbnet.network.durable.journal import HISTORY_ID, Entry, SaveWindow
-from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.log import Log
+from cbnet.network.durable.home_log.journal import HISTORY_ID, Entry, SaveWindow
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.publisher_windows import PublisherWindow, PublisherWindows, RefusedMessages
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event

@@ -20,8 +20,8 @@ from functools import partial
 import msgspec
 
 from cbnet.errors import InputError
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_table import HomeTable, is_empty
-from cbnet.network.durable.journal_queue import JournalQueue
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link

@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from cbnet.network.durable.journal import DropWindow, SaveWindow
-from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.journal import DropWindow, SaveWindow
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 from cbnet.network.protocol.fields import MAX_SECONDS

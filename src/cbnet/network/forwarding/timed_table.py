@@ -20,7 +20,7 @@ from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet.language.filter import Filter
 from cbnet.language.message import Message
 from cbnet.matching import LiveTable, Table
-from cbnet.matching.live_table import Credit
+from cbnet.matching.live_table import MatchingCredit
 from cbnet.matching.storage.filter_encoding import EncodedFilter
 from cbnet.network.link.counters import Event
 
@@ -52,7 +52,7 @@ class TimedTable(LiveTable[int]):
         self._within = [0] * (len(BOUNDS_NS) + 1)  # timed matches per bucket; the last one is unbounded
         self.matcher = LiveMatcher(self, BOUNDS_NS)  # of messages in frames
 
-    def match(self, message: Message | Mapping[str, Any], credit: Credit | None = None) -> list[int]:
+    def match(self, message: Message | Mapping[str, Any], credit: MatchingCredit | None = None) -> list[int]:
         """Return the interfaces that match a message."""
         if self._untimed < _SAMPLE_INTERVAL:
             self._untimed += 1

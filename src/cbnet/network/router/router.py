@@ -26,7 +26,7 @@ from cbnet._kernels.fast_path import PYTHON
 from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.durable.journal import JournalEvent, OpenJournal
+from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore

@@ -12,8 +12,8 @@ from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from cbnet.network.durable.cursor import spans
-from cbnet.network.durable.journal import (
+from cbnet.network.durable.home_log.cursor import spans
+from cbnet.network.durable.home_log.journal import (
     Append,
     Assign,
     Committed,

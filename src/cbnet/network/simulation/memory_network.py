@@ -17,7 +17,7 @@ from typing import Protocol
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
-from cbnet.network.durable.journal import JournalEvent, OpenJournal
+from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal
 from cbnet.network.link.context import Action
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import FRAMES, Frame, frame_number

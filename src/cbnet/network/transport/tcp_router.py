@@ -27,7 +27,7 @@ from time import thread_time
 
 from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, NodeData
-from cbnet.network.durable.journal import JournalEvent, OpenJournal
+from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal
 from cbnet.network.errors import NotTrusted, Refused
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.link.context import Action, Send
@@ -48,11 +48,11 @@ from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import ClientRates, FairScheduler
-from cbnet.network.transport.journal_thread import JournalThread
+from cbnet.network.transport.journals.journal_thread import JournalThread
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
 from cbnet.network.transport.processor_turns import ProcessorTurns
 from cbnet.network.transport.queue_budget import QueueBudget
-from cbnet.network.transport.sqlite_journal import SqliteJournal
 
 _TICK = 0.1  # seconds
 _RETRY = 0.5  # seconds between checks whether a neighbour must be dialled

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from cbnet.network.durable import cursor as module
-from cbnet.network.durable.cursor import Cursor, spans
-from cbnet.network.durable.journal import RecoveredRows, SaveCursor, Stretch
-from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.log_rows import LogRows
+from cbnet.network.durable.home_log import cursor as module
+from cbnet.network.durable.home_log.cursor import Cursor, spans
+from cbnet.network.durable.home_log.journal import RecoveredRows, SaveCursor, Stretch
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.log_rows import LogRows
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLimits

@@ -2,7 +2,7 @@
 
 from support.durable_networks import DurableLab, answers, billing_lab, numbers, payloads, publish, report
 
-from cbnet.network.durable import log
+from cbnet.network.durable.home_log import log
 from cbnet.network.protocol.frames import (
     DurableLimits,
     DurableLost,

@@ -4,7 +4,7 @@ import pytest
 from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish, report
 
 from cbnet.errors import InputError
-from cbnet.network.durable.journal import HISTORY_ID
+from cbnet.network.durable.home_log.journal import HISTORY_ID
 from cbnet.network.forwarding.search_credit import UNDECIDED
 from cbnet.network.link.counters import DropReason
 from cbnet.network.link.settings import Settings

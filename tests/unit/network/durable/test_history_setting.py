@@ -2,7 +2,7 @@
 
 from tests.support.durable_networks import answers, history_lab, numbers, payloads, publish
 
-from cbnet.network.durable.journal import HISTORY_ID
+from cbnet.network.durable.home_log.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLost, DurableQuery, DurableReport, HistoryStart
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.support.durable_networks import DurableLab, answers, payloads
 
 from cbnet.network.announce.announcements import NO_DATA
-from cbnet.network.durable.journal import SaveHome
+from cbnet.network.durable.home_log.journal import SaveHome
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.fields import MAX_SEQUENCE
 from cbnet.network.protocol.frames import DurableRemove, ForgetHome, HomeAck, HomeRecord, Subscribed

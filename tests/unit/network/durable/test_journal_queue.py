@@ -3,9 +3,9 @@
 import pytest
 from support.durable_networks import DurableLab, answers, payloads
 
-from cbnet.network.durable import journal_queue
-from cbnet.network.durable.journal import Append, Committed, Discard, Entry
-from cbnet.network.durable.journal_queue import MAX_SILENCE, OVERHEAD, JournalQueue
+from cbnet.network.durable.home_log import journal_queue
+from cbnet.network.durable.home_log.journal import Append, Committed, Discard, Entry
+from cbnet.network.durable.home_log.journal_queue import MAX_SILENCE, OVERHEAD, JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableQuery, DurableReport

@@ -4,8 +4,8 @@ import pytest
 from support.durable_networks import DurableLab, answers, history_lab, numbers, payloads, publish
 from support.journal_files import FileDisk
 
-from cbnet.network.durable import log as module
-from cbnet.network.durable.journal import HISTORY_ID, Assign, Discard, DropSet, SaveCursor, SaveSet, Stretch
+from cbnet.network.durable.home_log import log as module
+from cbnet.network.durable.home_log.journal import HISTORY_ID, Assign, Discard, DropSet, SaveCursor, SaveSet, Stretch
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableRemove, DurableRemoved, HistoryStart
 from cbnet.network.simulation.memory_network import MemoryNetwork

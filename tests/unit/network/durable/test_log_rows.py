@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from cbnet.network.durable import log_rows as module
-from cbnet.network.durable.journal import RecoveredRows
-from cbnet.network.durable.log_rows import LogRows
+from cbnet.network.durable.home_log import log_rows as module
+from cbnet.network.durable.home_log.journal import RecoveredRows
+from cbnet.network.durable.home_log.log_rows import LogRows
 
 
 @pytest.mark.parametrize("chunk", [1, 4, 16, 1_024])

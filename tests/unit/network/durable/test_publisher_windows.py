@@ -5,7 +5,7 @@ from support.durable_networks import DurableLab, payloads
 
 from cbnet.network.client.durable_publishing import DurablePublisher
 from cbnet.network.durable import publisher_windows
-from cbnet.network.durable.journal import DropWindow, SaveWindow
+from cbnet.network.durable.home_log.journal import DropWindow, SaveWindow
 from cbnet.network.durable.publisher_windows import PUBLISHER_AGE, PublisherWindow, PublisherWindows
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.settings import Settings

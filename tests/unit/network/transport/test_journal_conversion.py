@@ -10,14 +10,14 @@ from support.durable_networks import DurableLab, answers, payloads
 from support.journal_files import FileDisk, OldJournal, read
 
 from cbnet.errors import InputError
-from cbnet.network.durable.cursor import spans
-from cbnet.network.durable.journal import Loss, SaveCursor, SaveLosses, SaveWindow, Stretch
+from cbnet.network.durable.home_log.cursor import spans
+from cbnet.network.durable.home_log.journal import Loss, SaveCursor, SaveLosses, SaveWindow, Stretch
 from cbnet.network.durable.publications import publisher_incarnation
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLost, DurablePublish, DurablePublished, HistoryStart, HomeRecord
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet.network.transport import sqlite_journal
-from cbnet.network.transport.sqlite_journal import SqliteJournal
+from cbnet.network.transport.journals import sqlite_journal
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 
 def kept(journal):

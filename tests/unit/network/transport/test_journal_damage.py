@@ -12,7 +12,7 @@ from support.journal_files import FileDisk, damaged, opened, read
 from support.seeds import seeds
 
 from cbnet.errors import InputError
-from cbnet.network.durable.journal import (
+from cbnet.network.durable.home_log.journal import (
     Append,
     Discard,
     Entry,
@@ -27,8 +27,8 @@ from cbnet.network.durable.journal import (
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import DurableLost, HistoryStart, HomeRecord
 from cbnet.network.simulation.memory_network import MemoryNetwork
-from cbnet.network.transport.journal_thread import JournalThread
-from cbnet.network.transport.sqlite_journal import FILE, SqliteJournal
+from cbnet.network.transport.journals.journal_thread import JournalThread
+from cbnet.network.transport.journals.sqlite_journal import FILE, SqliteJournal
 
 IDS = range(4)
 BOTH = 9  # the set of all subscriptions

@@ -5,10 +5,10 @@ import sqlite3
 
 from support.journal_files import opened, overwrite_page, stored
 
-from cbnet.network.durable.journal import Committed, Discard, Read, ReadResult, Stalled
-from cbnet.network.transport import journal_thread
-from cbnet.network.transport.journal_thread import JournalThread
-from cbnet.network.transport.sqlite_journal import SqliteJournal
+from cbnet.network.durable.home_log.journal import Committed, Discard, Read, ReadResult, Stalled
+from cbnet.network.transport.journals import journal_thread
+from cbnet.network.transport.journals.journal_thread import JournalThread
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 SUBSCRIPTION = opened(1)
 

@@ -10,7 +10,7 @@ import pytest
 from support.journal_files import opened, overwrite_page, read, stored
 
 from cbnet.errors import InputError
-from cbnet.network.durable.journal import (
+from cbnet.network.durable.home_log.journal import (
     Append,
     Assign,
     Discard,
@@ -29,9 +29,9 @@ from cbnet.network.durable.journal import (
 )
 from cbnet.network.protocol.frames import HomeRecord
 from cbnet.network.simulation.memory_disk import DiskContent
-from cbnet.network.transport import sqlite_journal
-from cbnet.network.transport.journal_tables import write
-from cbnet.network.transport.sqlite_journal import SqliteJournal
+from cbnet.network.transport.journals import sqlite_journal
+from cbnet.network.transport.journals.journal_tables import write
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 
 def home(name, sequence=1):

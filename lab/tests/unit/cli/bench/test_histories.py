@@ -1,6 +1,6 @@
 import json
 
-from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
 
 
 def histories(cbnet, *options):

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Final
 
 from cbnet.errors import InputError
-from cbnet.network.durable.journal import Entry, Read, ReadResult, RecoveredState, Write
+from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, RecoveredState, Write
 from cbnet.network.logs import log
-from cbnet.network.transport.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
-from cbnet.network.transport.journal_tables import (
+from cbnet.network.transport.journals.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
+from cbnet.network.transport.journals.journal_tables import (
     REMEDY,
     SCHEMA,
     JournalDamageError,

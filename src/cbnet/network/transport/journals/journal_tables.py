@@ -30,8 +30,8 @@ from zlib import crc32
 import msgspec
 
 from cbnet.errors import InputError
-from cbnet.network.durable.cursor import spans
-from cbnet.network.durable.journal import (
+from cbnet.network.durable.home_log.cursor import spans
+from cbnet.network.durable.home_log.journal import (
     Append,
     Assign,
     Discard,

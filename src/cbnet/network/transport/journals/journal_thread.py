@@ -18,10 +18,18 @@ from contextlib import suppress
 from itertools import chain
 from typing import Final
 
-from cbnet.network.durable.journal import Committed, JournalEvent, Operation, Read, RecoveredState, Stalled, Write
+from cbnet.network.durable.home_log.journal import (
+    Committed,
+    JournalEvent,
+    Operation,
+    Read,
+    RecoveredState,
+    Stalled,
+    Write,
+)
 from cbnet.network.logs import log
-from cbnet.network.transport.journal_tables import REMEDY, is_damage
-from cbnet.network.transport.sqlite_journal import SqliteJournal, wall_clock
+from cbnet.network.transport.journals.journal_tables import REMEDY, is_damage
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal, wall_clock
 
 _RETRY: Final = 1.0  # seconds before a failed transaction is retried
 _MAX_OPERATIONS: Final = 20_000  # of one transaction

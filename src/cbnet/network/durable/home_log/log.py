@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import TypeAlias
 
-from cbnet.network.durable.cursor import Cursor
-from cbnet.network.durable.journal import (
+from cbnet.network.durable.home_log.cursor import Cursor
+from cbnet.network.durable.home_log.journal import (
     Append,
     Assign,
     Discard,
@@ -30,8 +30,8 @@ from cbnet.network.durable.journal import (
     SaveSet,
     Stretch,
 )
-from cbnet.network.durable.journal_queue import OVERHEAD, JournalQueue
-from cbnet.network.durable.log_rows import LogRows
+from cbnet.network.durable.home_log.journal_queue import OVERHEAD, JournalQueue
+from cbnet.network.durable.home_log.log_rows import LogRows
 
 _TAIL_BYTES = 1 << 22  # of the newest messages, which stay in memory
 _UNUSED_SETS = 100  # sets without messages that stay, as further messages often have the same one

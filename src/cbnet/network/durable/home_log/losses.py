@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cbnet.network.durable.journal import Loss, SaveLosses
-from cbnet.network.durable.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.journal import Loss, SaveLosses
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 
 _MAX_LOSSES = 16  # not acknowledged; beyond that the oldest two are merged

@@ -21,8 +21,8 @@ from math import isfinite
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from cbnet.network.durable.journal import Entry, SaveCursor, SaveSet, Stretch
-from cbnet.network.transport.journal_tables import (
+from cbnet.network.durable.home_log.journal import Entry, SaveCursor, SaveSet, Stretch
+from cbnet.network.transport.journals.journal_tables import (
     SCHEMA,
     JournalDamageError,
     Row,

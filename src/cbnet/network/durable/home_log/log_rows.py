@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, compress
 from typing import Final, NamedTuple
 
-from cbnet.network.durable.journal import RecoveredRows
+from cbnet.network.durable.home_log.journal import RecoveredRows
 
 _CHUNK = 1_024  # rows
 _ROW_BYTES: Final = 100  # of a message on disk without its content

@@ -17,9 +17,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from cbnet.network.durable.journal import SaveCursor, Stretch
-from cbnet.network.durable.journal_queue import JournalQueue
-from cbnet.network.durable.log_rows import LogRows
+from cbnet.network.durable.home_log.journal import SaveCursor, Stretch
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.log_rows import LogRows
 from cbnet.network.protocol.durable_frames import DurableLimits
 
 _TRIM = 4_096  # acknowledged offsets at the beginning, beyond which the array is compacted

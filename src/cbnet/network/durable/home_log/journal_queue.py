@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from cbnet.network.durable.journal import Append, Committed, Journal, Operation
+from cbnet.network.durable.home_log.journal import Append, Committed, Journal, Operation
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
 
