@@ -10,9 +10,10 @@ from support.strategies import filters
 
 from cbnet.language import Filter, Predicate, parse
 from cbnet.language.relations.covering import FilterAnalysis
+from cbnet.language.relations.normal_form import normalised
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.network.forwarding.timed_table import TimedTable, empty_table
-from cbnet.routing.aggregation.aggregation import Aggregation, normalised
+from cbnet.routing.aggregation.aggregation import Aggregation
 from cbnet.routing.aggregation.dominance import DominanceIndex
 from cbnet.routing.aggregation.match_slots import Slots
 from cbnet.routing.interests import Interests

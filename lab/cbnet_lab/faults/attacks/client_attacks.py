@@ -19,6 +19,7 @@ from cbnet_lab.faults.attacks.attacker import ENDED, Attacker, Work
 
 _CONDITIONS, _VALUES = 58, 1_000  # as many as the default rights allow
 _LONG = 900  # filters of the longest predicates
+_WIDE, _CONJUNCTION = 160, 12  # filters of one with long filters, and conditions of each
 _LARGE, _CONSTANT = 40, 65_000  # subscriptions of a link, and characters
 _EMPTY = 10_000  # subscriptions of a link
 _PUBLISHERS: Final = 8
@@ -60,13 +61,15 @@ def subscriptions(attacker: Attacker) -> Sequence[Work]:
 
 def predicates(attacker: Attacker) -> Sequence[Work]:
     """Subscribe to the longest predicates over many links, to some beyond the rights, and unsubscribe."""
-    accepted = " or ".join(f'a{n} like "%a{n}_b%c" and b not in (1, 2, {n})' for n in range(_LONG))
+    short = " or ".join(f'a{n} like "%a{n}_b%c" and b not in (1, 2, {n})' for n in range(_LONG))
+    wide = (" and ".join(f'a{n}_{k} like "%a_b%c{n}%"' for k in range(_CONJUNCTION)) for n in range(_WIDE))
+    long = " or ".join(wide)
     refused = " or ".join(f'a{n} + b > {n} and lower(c) = "x{n}"' for n in range(_LONG))
     frames: list[Frame] = [
-        Subscribe(1, accepted, 0), Unsubscribe(1), Subscribe(2, refused, 0),
-        DurableSubscribe(3, "long", refused, 0.0, 1, ENDED, None),
+        Subscribe(1, short, 0), Unsubscribe(1), Subscribe(2, long, 0), Unsubscribe(2), Subscribe(3, refused, 0),
+        DurableSubscribe(4, "long", refused, 0.0, 1, ENDED, None),
     ]  # fmt: skip
-    return _floods(attacker, _LINKS, b"".join(map(encode, frames)), len(frames) - 1, "subscriptions")
+    return _floods(attacker, _LINKS, b"".join(map(encode, frames)), len(frames) - 2, "subscriptions")
 
 
 def empty_subscriptions(attacker: Attacker) -> Sequence[Work]:

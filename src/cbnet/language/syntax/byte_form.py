@@ -27,6 +27,7 @@ from cbnet.language.condition import Condition
 from cbnet.language.constraint import Constraint, Op
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import DEFAULT_LIMITS, MAX_FILTER_BYTES, Limits
+from cbnet.language.syntax.byte_cache import ByteCache
 from cbnet.language.syntax.parser import parse, parse_condition
 from cbnet.language.values import Value
 
@@ -34,6 +35,7 @@ _Part: TypeAlias = list[Value | list[Value]]  # a constraint or a condition
 _OPS = tuple(Op)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[str | _Part])
+KEPT_BYTES = 1 << 20  # of filters that were decoded last
 _MAX_SHARED_BYTES = 256  # of a filter whose constraints may be shared, so that they take a few MB
 # Filters have many constraints in common; one that is known, with its key and hash, saves 7 µs.
 _shared_constraint = lru_cache(maxsize=8192, typed=True)(Constraint)
@@ -88,7 +90,7 @@ def _checked(encoded: bytes) -> bytes:
 
 def filter_from_bytes(encoded: bytes) -> Filter:
     """Decode a filter; raise an `InputError` if it is invalid."""
-    return _shared_filter(encoded) if len(encoded) <= _MAX_SHARED_BYTES else _decoded(encoded)
+    return _last_decoded(encoded)
 
 
 def _decoded(encoded: bytes) -> Filter:
@@ -113,8 +115,9 @@ def _decoded(encoded: bytes) -> Filter:
     return filter
 
 
-# A router decodes each new filter several times: to count, to reduce and to index it. Conditions take 0.1 ms each time.
-_shared_filter = lru_cache(maxsize=2048)(_decoded)
+# A router decodes each new filter several times: to count, to reduce and to index it. Conditions take 0.1 ms each time,
+# and some 30 times the memory of their bytes.
+_last_decoded = ByteCache(_decoded, KEPT_BYTES)
 
 
 def _are_tags(parts: list[str | _Part]) -> TypeGuard[list[str]]:

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from itertools import count
 from math import inf
 
+from cbnet.language.relations.normal_form import normalised
 from cbnet.network.announce.acknowledgements import Acknowledgements
 from cbnet.network.announce.exports import OTHER_DOMAINS, Exports
 from cbnet.network.announce.silent_neighbours import SilentNeighbours
@@ -20,7 +21,6 @@ from cbnet.network.announce.streams import Needs, Outgoing, StreamTable
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.frames import Offered, Subscribed
-from cbnet.routing.aggregation.aggregation import normalised
 
 SUBSCRIPTION, OFFER = 0, 1  # kinds, as in `StreamTable.kinds`
 _MIN_ENTRIES = 1_000  # in the heaps, below which those of clients that no longer wait are not purged

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from cbnet._kernels.filter_rows import FilterRows
 from cbnet.language.filter import Filter
 from cbnet.language.predicate import Predicate
+from cbnet.language.relations.normal_form import normalised
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber, Subscriber, predicate_of
-from cbnet.routing.aggregation.aggregation import normalised
 
 
 class OwnSource(Enum):

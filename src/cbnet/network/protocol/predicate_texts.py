@@ -12,10 +12,10 @@ from functools import lru_cache
 from time import thread_time
 from typing import Final
 
-from cbnet._kernels.plain_filter import plain_parts
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
-from cbnet.language.syntax.byte_form import filter_from_bytes, predicate_to_bytes
+from cbnet.language.relations.normal_form import normalised
+from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.language.syntax.parser import parse
 from cbnet.network.protocol.fields import PREDICATE_LIMITS
 
@@ -54,8 +54,7 @@ def read_ahead(text: str, *, is_compared: bool) -> float:
     found = _filters_of(text)
     if not isinstance(found, InputError):
         for encoded in found:
-            if plain_parts(encoded) < 0:
-                filter_from_bytes(encoded)  # keeps the last filters
+            normalised(encoded)  # keeps the last ones with conditions, decoded and normalised
         if is_compared:
             _predicate_of(text)
     cost[0] = max(cost[0], thread_time() - began)

@@ -14,11 +14,6 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from cbnet._kernels.plain_filter import is_plain
-from cbnet.language.filter import Filter
-from cbnet.language.relations.covering import satisfiable
-from cbnet.language.relations.reduction import reduce
-from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.routing.aggregation.match_slots import MatchSlots, Slots
@@ -265,14 +260,3 @@ class Aggregation:
 def _differing(masks: Mapping[int, int], bit: int, other: int) -> int:
     """Return the number of rows that have exactly one of two bits; masks: the number of rows by their bits."""
     return sum(count for mask, count in masks.items() if (not mask & bit) != (not mask & other))
-
-
-def normalised(encoded: bytes) -> bytes | None:
-    """Return an encoded filter without redundant constraints; None if no message matches it."""
-    if is_plain(encoded):
-        return encoded
-    canonical = filter_from_bytes(encoded)
-    if len({constraint.name for constraint in canonical.constraints}) == len(canonical.constraints):
-        return filter_to_bytes(canonical) if satisfiable(canonical) else None
-    ordered = Filter(sorted(canonical.constraints), canonical.tags, sorted(canonical.conditions))
-    return next(map(filter_to_bytes, reduce(ordered)), None)

@@ -3,6 +3,7 @@
 import pytest
 
 from cbnet import InputError, parse
+from cbnet.language.relations import normal_form
 from cbnet.language.syntax.byte_form import predicate_to_bytes
 from cbnet.network.protocol import predicate_texts
 from cbnet.network.protocol.predicate_texts import LONG, filters_of, predicate_of, read_ahead
@@ -51,6 +52,6 @@ def test_what_nobody_compares_is_not_parsed(monkeypatch):
     text = " or ".join(f"x = {n}" for n in range(LONG // 5))
     filters = predicate_to_bytes(text)
     monkeypatch.setattr(predicate_texts, "parse", None)
-    monkeypatch.setattr(predicate_texts, "filter_from_bytes", None)
+    monkeypatch.setattr(normal_form, "filter_from_bytes", None)
     read_ahead(text, is_compared=False)
     assert filters_of(text) == filters

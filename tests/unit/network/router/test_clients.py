@@ -3,8 +3,10 @@
 import pytest
 from support.memory_networks import Alone, sent, shut
 
+from cbnet.language.syntax import byte_form
 from cbnet.network.forwarding.forwarding_table import predicate_of
 from cbnet.network.protocol.frames import (
+    Announce,
     OfferFrame,
     RefusedFrame,
     Subscribe,
@@ -14,6 +16,7 @@ from cbnet.network.protocol.frames import (
     Unsubscribe,
     Unsubscribed,
 )
+from cbnet.network.protocol.predicate_texts import read_ahead
 from cbnet.network.protocol.reasons import ReasonCode
 from cbnet.network.router import clients, filter_quotas
 from cbnet.network.security.rights import read_rights
@@ -59,6 +62,24 @@ def test_unsubscribing_is_answered():
     new.say(1, Subscribe(7, "x = 1", 0))
     assert sent(new.say(1, Unsubscribe(7))) == [Unsubscribed(7)]
     assert sent(new.say(1, Unsubscribe(7))) == [RefusedFrame(21, 7, "unknown subscription 7", ReasonCode.UNKNOWN)]
+
+
+@pytest.mark.parametrize("conditions", [1, 5, 60])
+def test_no_filter_that_was_read_ahead_is_decoded_when_its_frame_is_handled(conditions, monkeypatch):
+    """Conditions take 0.1 ms each time, so that 900 of them would stop the router."""
+    new = Alone("a")
+    new.leaf(2, "b")
+    new.client_link(1)
+    new.router.links.get(1).rights = read_rights({"subscribe": "true", "constraints": 4_000}, "[clients.x]")
+    filters = (range(n, n + conditions) for n in range(0, 900, conditions))
+    text = " or ".join(" and ".join(f'a{n} like "%a_b%c"' for n in each) for each in filters)
+    read_ahead(text, is_compared=False)
+    decoded = []
+    monkeypatch.setattr(byte_form, "_decode_condition", lambda part: decoded.append(part))
+    done = [*new.say(1, Subscribe(7, text, 0)), *new.say(1, Unsubscribe(7))]
+    assert [*map(type, sent(done, link=1))] == [Subscribed, Unsubscribed]
+    assert sum(len(frame.filters) for frame in sent(done, Announce)) == 2 * 900 / conditions
+    assert not decoded
 
 
 def test_one_client_cannot_touch_the_subscriptions_of_another():

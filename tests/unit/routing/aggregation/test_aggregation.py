@@ -6,9 +6,10 @@ import pytest
 
 from cbnet import InputError, parse_filter
 from cbnet.language import Message
+from cbnet.language.relations.normal_form import normalised
 from cbnet.language.syntax.byte_form import filter_from_bytes, filter_to_bytes
 from cbnet.network.forwarding.timed_table import TimedTable, empty_table
-from cbnet.routing.aggregation.aggregation import Aggregation, normalised
+from cbnet.routing.aggregation.aggregation import Aggregation
 from cbnet.routing.aggregation.match_slots import Slots
 
 
