@@ -11,7 +11,6 @@ from support.journal_files import opened, overwrite_page, read, stored
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import (
-    Append,
     Assign,
     Discard,
     DropHome,
@@ -30,7 +29,7 @@ from cbnet.network.durable.home_log.journal import (
 from cbnet.network.protocol.frames import HomeRecord
 from cbnet.network.simulation.memory_disk import DiskContent
 from cbnet.network.transport.journals import sqlite_journal
-from cbnet.network.transport.journals.journal_tables import write
+from cbnet.network.transport.journals.journal_tables import changes
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 
@@ -131,7 +130,8 @@ class Scripted:
 def test_a_transaction_that_was_not_committed_is_gone(journal, tmp_path):
     journal.perform([*opened(1), stored(1)])
     journal._file.execute("BEGIN IMMEDIATE")
-    write(journal._file, Append, [stored(2)])
+    for statement, rows in changes([stored(2)]):
+        journal._file.executemany(statement, rows)
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "journal", copy)  # as after a crash
     journal._file.execute("ROLLBACK")

@@ -23,14 +23,15 @@ from zlib import crc32
 
 from cbnet.network.durable.home_log.journal import Entry, SaveCursor, SaveSet, Stretch
 from cbnet.network.transport.journals.journal_tables import (
+    INSERT,
     SCHEMA,
     JournalDamageError,
     Row,
+    changes,
     checked_set,
     checksum,
     entry_row,
     table_rows,
-    write,
 )
 
 OLD_VERSION: Final = 4
@@ -68,8 +69,8 @@ def convert(file: sqlite3.Connection) -> Converted:
     """Convert an undamaged journal, in a transaction of the caller; raise `JournalDamageError` if it is damaged."""
     for statement in SCHEMA[5:]:
         file.execute(statement)
-    following: dict[int, int] = dict(table_rows(file, "offsets"))
-    known = {id for id, _ in table_rows(file, "subscriptions")}
+    following: dict[int, int] = dict(table_rows(file.execute, "offsets"))
+    known = {id for id, _ in table_rows(file.execute, "subscriptions")}
     entries = _OldEntries(file, known, following)
     sets: dict[tuple[int, ...], int] = {}
     positions = {id: array("q") for id in known}  # of the messages of each subscription
@@ -81,10 +82,11 @@ def convert(file: sqlite3.Connection) -> Converted:
                 positions[id].append(position)
             yield _row(file, message, position, sets.setdefault(ids, len(sets) + 1))
 
-    messages = file.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows()).rowcount
-    write(file, SaveSet, [SaveSet(id, members) for members, id in sets.items()])
-    cursors = [SaveCursor(id, _stretches(entries.offsets[id], positions[id], following[id])) for id in sorted(known)]
-    write(file, SaveCursor, cursors)
+    messages = file.executemany(INSERT, rows()).rowcount
+    saved = (SaveSet(id, members) for members, id in sets.items())
+    cursors = (SaveCursor(id, _stretches(entries.offsets[id], positions[id], following[id])) for id in sorted(known))
+    for statement, parameters in changes([*saved, *cursors]):
+        file.executemany(statement, parameters)
     file.execute("DROP TABLE entries")
     file.execute("DROP TABLE offsets")
     return Converted(sum(map(len, positions.values())), messages)

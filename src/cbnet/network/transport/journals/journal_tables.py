@@ -1,4 +1,4 @@
-"""SQLite tables of a journal: the changes that each operation makes to them, recovery, and detection of damage.
+"""Tables of a journal: the changes that each operation makes to them, recovery, and detection of damage.
 
     log             position, set of subscriptions · 2²⁴ + check, message; one row for each message
     sets            id, members: ids of subscriptions
@@ -9,27 +9,29 @@
     homes           owner, record
 
 Each row ends with a checksum: of its table and its other columns; for a message, of all but its set. The set has a
-check of its own, of the position and the set, as it is used without reading the message, and changes. SQLite detects
-damage to the structure that holds the rows. A temporary disk failure, such as a full or unreachable disk, is not
-damage: its content may become available again.
+check of its own, of the position and the set, as it is used without reading the message, and changes. The database
+detects damage to the structure that holds the rows. A temporary disk failure, such as a full or unreachable disk, is
+not damage: its content may become available again.
 
 At startup everything is checked except the content of messages, whose check takes as long as all the rest: it is
 checked when it is read.
+
+The statements are written once, as SQLite has them. PostgreSQL has other names of types, and another mark in place of
+`?`; what a statement means is the same in both.
 """
 
 from __future__ import annotations
 
 import logging
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from math import isfinite
-from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
 import msgspec
 
-from cbnet.errors import InputError
 from cbnet.network.durable.home_log.cursor import spans
 from cbnet.network.durable.home_log.journal import (
     Append,
@@ -56,6 +58,7 @@ from cbnet.network.logs import log
 from cbnet.network.protocol.frames import HomeRecord
 
 Row: TypeAlias = tuple[Any, ...]
+Select: TypeAlias = Callable[[str], Iterable[Row]]  # returns the rows that a statement selects
 _Decoded = TypeVar("_Decoded")
 
 SCHEMA: Final = (
@@ -69,10 +72,14 @@ SCHEMA: Final = (
     "CREATE TABLE log (position INTEGER PRIMARY KEY, set_id INTEGER, time REAL, source TEXT, incarnation INTEGER, "
     "number INTEGER, content BLOB, checksum INTEGER)",
 )
-REMEDY: Final = "restore the journal from a backup, or move its folder away: the messages in it are lost then"
-_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_ERROR)
 _CHECK: Final = 1 << 24  # of the set of a message
 _encode = msgspec.msgpack.Encoder().encode
+
+
+def columns(table: str) -> dict[str, str]:
+    """Return the columns of a table, with their types; the first one is its key."""
+    definition = next(each for each in SCHEMA if each.startswith(f"CREATE TABLE {table} "))
+    return dict(re.findall(r"[(,] ?(\w+) (INTEGER|TEXT|BLOB|REAL)", definition))
 
 
 # --- rows and their damage
@@ -115,31 +122,27 @@ def without_checksum(table: str, *stored: Any) -> Row | None:
     return row if checksum((table, *row)) == stored[-1] else None
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether an error means that the content of the file is damaged."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE  # the rest is the extended code
-
-
-def damage_error(path: Path, what: str) -> InputError:
-    """Return the error of a router that cannot start because its journal is damaged."""
-    return InputError(f"the journal is damaged: {what}", hint=REMEDY, file=str(path))
-
-
-def log_damage(path: Path, what: str, **members: Any) -> None:
-    """Log damage found while a router is running."""
-    log(logging.ERROR, "journal damaged", file=str(path), reason=what, **members)
+def log_damage(place: Mapping[str, str], what: str, position: int) -> None:
+    """Log a damaged message, found while a router is running; place: of the journal."""
+    log(logging.ERROR, "journal damaged", **place, reason=what, position=position)
 
 
 # --- writing
 
 
-def write(file: sqlite3.Connection, kind: type[Write], group: Sequence[Any]) -> None:
-    """Perform operations of one kind."""
-    statement, rows = _STATEMENTS[kind]
-    file.executemany(statement, map(rows, group))
-    if kind is DropSubscription:
-        for table in ("cursors", "losses"):
-            file.executemany(f"DELETE FROM {table} WHERE id = ?", group)
+class Change(NamedTuple):
+    """A statement, and its parameters, one row for each time that it is performed."""
+
+    statement: str
+    rows: list[Row]
+
+
+def changes(operations: Iterable[Write]) -> Iterator[Change]:
+    """Yield what operations change, in order."""
+    for kind, group in groupby(latest(operations), type):
+        each = [*group]
+        for statement, row in _STATEMENTS[kind]:
+            yield Change(statement, [*map(row, each)])
 
 
 def latest(operations: Iterable[Write]) -> list[Write]:
@@ -156,79 +159,84 @@ def latest(operations: Iterable[Write]) -> list[Write]:
     return kept[::-1]
 
 
+def _saving(table: str, source: str = "") -> str:
+    """Return the statement that saves a row, also if there is one with its key; source: of the row, if selected."""
+    key, *others = columns(table)
+    marks = ", ".join("?" * (1 + len(others)))
+    saved = ", ".join(f"{column} = excluded.{column}" for column in others)
+    return f"INSERT INTO {table} {source or f'VALUES ({marks})'} ON CONFLICT ({key}) DO UPDATE SET {saved}"
+
+
 def _loss_row(each: SaveLosses) -> Row:
     id, lost, pending = each
     return *with_checksum("losses", id, lost, _encode(pending)), id
 
 
-# By kind of operation: a statement, and its parameters.
-_STATEMENTS: Final[dict[type[Write], tuple[str, Callable[[Any], Row]]]] = {
-    SaveSubscription: (
-        "REPLACE INTO subscriptions VALUES (?, ?, ?)",
-        lambda each: with_checksum("subscriptions", each.saved.id, _encode(each.saved)),
-    ),
-    DropSubscription: ("DELETE FROM subscriptions WHERE id = ?", tuple),
-    SaveCursor: (
-        "REPLACE INTO cursors VALUES (?, ?, ?)",
-        lambda each: with_checksum("cursors", each.subscription, _encode(each.stretches)),
-    ),
-    SaveSet: (
-        "REPLACE INTO sets VALUES (?, ?, ?)",
-        lambda each: with_checksum("sets", each.id, _encode(each.members)),
-    ),
-    DropSet: ("DELETE FROM sets WHERE id = ?", tuple),
-    Append: ("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)", lambda each: entry_row(each.entry)),
-    Assign: (
-        "UPDATE log SET set_id = ? WHERE position = ?",
-        lambda each: (checked_set(*each), each.position),
-    ),
-    Discard: ("DELETE FROM log WHERE position >= ? AND position < ?", tuple),
-    SaveLosses: (
-        "REPLACE INTO losses SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)",
-        _loss_row,
-    ),
-    SaveWindow: ("REPLACE INTO windows VALUES (?, ?, ?, ?)", lambda each: with_checksum("windows", *each)),
-    DropWindow: ("DELETE FROM windows WHERE publisher = ?", tuple),
-    SaveHome: ("REPLACE INTO homes VALUES (?, ?, ?)", lambda each: with_checksum("homes", *each)),
-    DropHome: ("DELETE FROM homes WHERE owner = ?", tuple),
-}
+INSERT: Final = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # a message
+
+# By kind of operation: statements, and their parameters.
+_STATEMENTS: Final[dict[type[Write], Sequence[tuple[str, Callable[[Any], Row]]]]] = {
+    SaveSubscription: [(
+        _saving("subscriptions"), lambda each: with_checksum("subscriptions", each.saved.id, _encode(each.saved)),
+    )],
+    DropSubscription: [
+        (f"DELETE FROM {table} WHERE id = ?", tuple) for table in ("subscriptions", "cursors", "losses")
+    ],
+    SaveCursor: [(
+        _saving("cursors"), lambda each: with_checksum("cursors", each.subscription, _encode(each.stretches)),
+    )],
+    SaveSet: [(_saving("sets"), lambda each: with_checksum("sets", each.id, _encode(each.members)))],
+    DropSet: [("DELETE FROM sets WHERE id = ?", tuple)],
+    Append: [(INSERT, lambda each: entry_row(each.entry))],
+    Assign: [(
+        "UPDATE log SET set_id = ? WHERE position = ?", lambda each: (checked_set(*each), each.position),
+    )],
+    Discard: [("DELETE FROM log WHERE position >= ? AND position < ?", tuple)],
+    SaveLosses: [(
+        _saving("losses", "SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM subscriptions WHERE id = ?)"), _loss_row,
+    )],
+    SaveWindow: [(_saving("windows"), lambda each: with_checksum("windows", *each))],
+    DropWindow: [("DELETE FROM windows WHERE publisher = ?", tuple)],
+    SaveHome: [(_saving("homes"), lambda each: with_checksum("homes", *each))],
+    DropHome: [("DELETE FROM homes WHERE owner = ?", tuple)],
+}  # fmt: skip
 
 
 # --- recovery
 
 
-def recover(file: sqlite3.Connection) -> RecoveredState:
-    """Return the content of a journal; raise `JournalDamageError`, or a `sqlite3.Error`, if it is damaged."""
-    state = RecoveredState(owner(file)[1])
-    for id, definition in table_rows(file, "subscriptions"):
+def recover(select: Select) -> RecoveredState:
+    """Return the content of a journal; raise `JournalDamageError` if it is damaged."""
+    state = RecoveredState(owner(select)[1])
+    for id, definition in table_rows(select, "subscriptions"):
         state.subscriptions.append(_decoded(definition, SavedSubscription, "subscriptions", id))
         state.losses[id] = SaveLosses(id)
-    for id, lost, pending in table_rows(file, "losses"):
+    for id, lost, pending in table_rows(select, "losses"):
         state.losses[id] = SaveLosses(id, lost, _decoded(pending, tuple[Loss, ...], "losses", id))
-    for id, members in table_rows(file, "sets"):
+    for id, members in table_rows(select, "sets"):
         state.sets[id] = _decoded(members, tuple[int, ...], "sets", id)
-    _recover_log(file, state)
-    _recover_cursors(file, state)
-    for publisher, floor, seen in table_rows(file, "windows"):
+    _recover_log(select, state)
+    _recover_cursors(select, state)
+    for publisher, floor, seen in table_rows(select, "windows"):
         state.windows[publisher] = SaveWindow(publisher, floor, seen)
-    for name, record in table_rows(file, "homes"):
+    for name, record in table_rows(select, "homes"):
         _decoded(record, HomeRecord, "homes", name)
         state.homes[name] = record
     return state
 
 
-def owner(file: sqlite3.Connection) -> tuple[str, int]:
-    """Return the router that a journal belongs to, and the id of the journal."""
-    rows = list(table_rows(file, "meta"))
+def owner(select: Select) -> tuple[str, int]:
+    """Return the home that a journal belongs to, and the id of the journal."""
+    rows = list(table_rows(select, "meta"))
     if len(rows) != 1:
         raise JournalDamageError(f"table meta has {len(rows)} rows")
-    router, id = rows[0]
-    return router, id
+    home, id = rows[0]
+    return home, id
 
 
-def _recover_log(file: sqlite3.Connection, state: RecoveredState) -> None:
+def _recover_log(select: Select, state: RecoveredState) -> None:
     time = 0.0
-    for position, stored, size, at in file.execute("SELECT position, set_id, length(content), time FROM log"):
+    for position, stored, size, at in select("SELECT position, set_id, length(content), time FROM log ORDER BY 1"):
         set_id = stored // _CHECK if isinstance(stored, int) else -1
         if set_id not in state.sets or checked_set(position, set_id) != stored:
             raise JournalDamageError(f"row {position} of table log has a damaged set")
@@ -236,9 +244,9 @@ def _recover_log(file: sqlite3.Connection, state: RecoveredState) -> None:
         state.rows.add(position, set_id, size if isinstance(size, int) else 0, time)
 
 
-def _recover_cursors(file: sqlite3.Connection, state: RecoveredState) -> None:
+def _recover_cursors(select: Select, state: RecoveredState) -> None:
     """Read the cursors, and check that the log has the messages that they count."""
-    for id, stretches in table_rows(file, "cursors"):
+    for id, stretches in table_rows(select, "cursors"):
         if id not in state.losses:
             raise JournalDamageError(f"table cursors has a row {id} of no subscription")
         state.cursors[id] = SaveCursor(id, _decoded(stretches, tuple[Stretch, ...], "cursors", id))
@@ -253,9 +261,9 @@ def _recover_cursors(file: sqlite3.Connection, state: RecoveredState) -> None:
                 raise JournalDamageError(f"messages of subscription {id} are missing in table log")
 
 
-def table_rows(file: sqlite3.Connection, table: str) -> Iterator[Row]:
+def table_rows(select: Select, table: str) -> Iterator[Row]:
     """Yield the rows of a table, in the order of their keys."""
-    for stored in file.execute(f"SELECT * FROM {table}"):
+    for stored in select(f"SELECT * FROM {table} ORDER BY 1"):
         row = without_checksum(table, *stored)
         if row is None:
             raise JournalDamageError(f"row {stored[0]!r} of table {table} has a wrong checksum")

@@ -11,35 +11,64 @@ from __future__ import annotations
 import asyncio
 import logging
 import queue
-import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol
 
 from cbnet.network.durable.home_log.journal import (
     Committed,
     JournalEvent,
     Operation,
     Read,
+    ReadResult,
     RecoveredState,
     Stalled,
     Write,
 )
 from cbnet.network.logs import log
-from cbnet.network.transport.journals.journal_tables import REMEDY, is_damage
-from cbnet.network.transport.journals.sqlite_journal import SqliteJournal, wall_clock
 
 _RETRY: Final = 1.0  # seconds before a failed transaction is retried
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
 
 
+class JournalStore(Protocol):
+    """Where a journal is stored. One thread at a time uses it."""
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """Where it is, for log lines."""
+
+    @property
+    def errors(self) -> type[Exception]:
+        """The errors raised where it cannot be read or written for now."""
+
+    def recover(self) -> RecoveredState:
+        """Return the recovered state; raise an `InputError` if the journal is damaged."""
+
+    def perform(self, operations: Sequence[Write], /) -> None:
+        """Perform operations in one transaction, which is on disk on return; or raise one of `errors`."""
+
+    def read(self, read: Read, /) -> ReadResult:
+        """Return the undamaged messages of a read; or raise one of `errors`."""
+
+    def shrink(self) -> bool:
+        """Release some free space, for some milliseconds; return whether more can be released."""
+
+    def explain(self, error: Exception, /) -> tuple[str, str]:
+        """Return the reason of an error, and the remedy."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
 class JournalThread:
     """A journal whose events are delivered in an event loop."""
 
-    def __init__(self, file: SqliteJournal) -> None:
-        self._file = file
+    def __init__(self, store: JournalStore) -> None:
+        self._store = store
         self._queue: queue.SimpleQueue[Sequence[Operation] | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._reads: list[Read] = []  # pending
@@ -53,9 +82,9 @@ class JournalThread:
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
         try:
-            state = self._file.recover()
+            state = self._store.recover()
         except BaseException:
-            self._file.close()
+            self._store.close()
             raise
         self._thread.start()
         return state
@@ -66,14 +95,14 @@ class JournalThread:
 
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
-        return wall_clock()
+        return time.time()
 
     async def close(self) -> None:
-        """Write the submitted operations, if possible, and close the file."""
+        """Write the submitted operations, if possible, and close the store."""
         self._ending.set()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
-        self._file.close()
+        self._store.close()
 
     # --- in the thread
 
@@ -110,18 +139,18 @@ class JournalThread:
         while True:
             try:
                 if writes:
-                    self._file.perform(writes)
-            except sqlite3.Error as error:
+                    self._store.perform(writes)
+            except self._store.errors as error:
                 if str(error) != reason:
                     reason = str(error)
-                    problem, hint = _explained(error)
-                    log(logging.ERROR, "journal stalled", file=str(self._file.path), reason=problem, hint=hint)
+                    problem, hint = self._store.explain(error)
+                    log(logging.ERROR, "journal stalled", **self._store.place, reason=problem, hint=hint)
                     self._report(Stalled(problem))
                 if self._ending.wait(_RETRY):
                     return
             else:
                 if reason:
-                    log(logging.WARNING, "journal resumed", file=str(self._file.path))
+                    log(logging.WARNING, "journal resumed", **self._store.place)
                 self._report(Committed(len(submits)))
                 return
 
@@ -130,8 +159,8 @@ class JournalThread:
         reads, self._reads = self._reads, []
         for read in reads:
             try:
-                self._report(self._file.read(read))
-            except sqlite3.Error as error:
+                self._report(self._store.read(read))
+            except self._store.errors as error:
                 self._reads.append(read)
                 self._log_unreadable(str(error))
         if reads and not self._reads:
@@ -141,26 +170,17 @@ class JournalThread:
         """Log that messages are unreadable at present; without a reason, log that they are readable again."""
         before, self._unreadable = self._unreadable, reason
         if reason and reason != before:
-            log(logging.ERROR, "journal unreadable", file=str(self._file.path), reason=reason, hint="check the disk")
+            log(logging.ERROR, "journal unreadable", **self._store.place, reason=reason, hint="check the disk")
         elif before and not reason:
-            log(logging.WARNING, "journal readable again", file=str(self._file.path))
+            log(logging.WARNING, "journal readable again", **self._store.place)
 
     def _shrink(self) -> bool:
         """Release some free space of the file; return whether there is more."""
         try:
-            return self._file.shrink()
-        except sqlite3.Error:  # such as a full disk, which the next transaction reports
+            return self._store.shrink()
+        except self._store.errors:  # such as a full disk, which the next transaction reports
             return False
 
     def _report(self, event: JournalEvent) -> None:
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._on_event, event)
-
-
-def _explained(error: sqlite3.Error) -> tuple[str, str]:
-    """Return why a journal cannot be written, and the remedy."""
-    if is_damage(error):
-        return f"its file is damaged: {error}", f"stop the router; {REMEDY}"
-    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
-        return "the disk is full", "free some space"
-    return str(error), "check the disk"

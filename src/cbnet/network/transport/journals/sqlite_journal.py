@@ -16,10 +16,8 @@ from __future__ import annotations
 import logging
 import secrets
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -28,21 +26,19 @@ from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, Reco
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
 from cbnet.network.transport.journals.journal_tables import (
-    REMEDY,
     SCHEMA,
     JournalDamageError,
-    damage_error,
-    is_damage,
-    latest,
+    changes,
     log_damage,
     owner,
     recover,
     stored_entry,
     with_checksum,
-    write,
 )
 
 FILE: Final = "journal.sqlite"
+_REMEDY: Final = "restore the journal from a backup, or move its folder away: the messages in it are lost then"
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_ERROR)
 _VERSION = 5
 _SPARE = 1_024  # free pages of 4 KiB kept for new messages, in addition to as many as there are pages in use
 _STEP = 256  # pages released at a time: about 2 ms
@@ -60,9 +56,12 @@ _MAX_VALUE = 1 << 26  # bytes; a longer value is damaged
 class SqliteJournal:
     """The file of a journal. Use it in one thread at a time."""
 
+    errors = sqlite3.Error
+
     def __init__(self, folder: Path, router: str) -> None:
         """Open the journal of a router in a folder, or create it."""
         self.path = folder / FILE
+        self.place = {"file": str(self.path)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -81,12 +80,12 @@ class SqliteJournal:
         try:
             yield
         except JournalDamageError as damage:
-            raise damage_error(self.path, str(damage)) from None
+            raise _damage_error(self.path, str(damage)) from None
         except UnicodeDecodeError:  # from the text of an error
-            raise damage_error(self.path, "the definition of a table cannot be read") from None
+            raise _damage_error(self.path, "the definition of a table cannot be read") from None
         except sqlite3.Error as error:
-            if is_damage(error):
-                raise damage_error(self.path, str(error)) from None
+            if _is_damage(error):
+                raise _damage_error(self.path, str(error)) from None
             hint = "stop the other router that uses it" if "locked" in str(error) else "check the folder and the disk"
             raise InputError(f"cannot open the journal: {error}", hint=hint, file=str(self.path)) from None
 
@@ -100,13 +99,13 @@ class SqliteJournal:
             self._create(router)
             return
         if version not in (_VERSION, OLD_VERSION):
-            hint = f"use the cbnet that made it, or {REMEDY}"
+            hint = f"use the cbnet that made it, or {_REMEDY}"
             text = f"the journal has version {version}; this cbnet uses version {_VERSION}"
             raise InputError(text, hint=hint, file=str(self.path))
         self._file.execute("BEGIN IMMEDIATE")  # takes the lock
         self._file.execute("COMMIT")
         self._check(SCHEMA if version == _VERSION else OLD_SCHEMA)
-        name, _ = owner(self._file)
+        name, _ = owner(self._file.execute)
         if name != router:
             hint = "give each router a folder of its own"
             raise InputError(f"the journal belongs to router {name}, not {router}", hint=hint, file=str(self.path))
@@ -122,7 +121,7 @@ class SqliteJournal:
             self._file.execute(f"PRAGMA user_version = {_VERSION}")
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
-            if is_damage(error):
+            if _is_damage(error):
                 raise
             hint = "it is left as it is; it needs as much free space on its disk as it takes now"
             raise InputError(f"cannot convert the journal: {error}", hint=hint, file=str(self.path)) from None
@@ -149,14 +148,14 @@ class SqliteJournal:
     def recover(self) -> RecoveredState:
         """Return the recovered state; raise an `InputError` if the journal is damaged."""
         with self._opening():
-            return recover(self._file)
+            return recover(self._file.execute)
 
     def perform(self, operations: Iterable[Write]) -> None:
         """Perform operations in one transaction, synced to disk on return; raise a `sqlite3.Error` if it fails."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
-            for kind, group in groupby(latest(operations), type):
-                write(self._file, kind, [*group])
+            for statement, rows in changes(operations):
+                self._file.executemany(statement, rows)
             self._file.execute("COMMIT")
         except BaseException:
             if self._file.in_transaction:
@@ -173,13 +172,13 @@ class SqliteJournal:
         try:
             row = self._file.execute("SELECT * FROM log WHERE position = ?", (position,)).fetchone()
         except sqlite3.DatabaseError as error:
-            if not is_damage(error):
+            if not _is_damage(error):
                 raise
-            log_damage(self.path, str(error), position=position)
+            log_damage(self.place, str(error), position)
             return None
         entry = None if row is None else stored_entry(row)
         if row is not None and entry is None:
-            log_damage(self.path, "wrong checksum", position=position)
+            log_damage(self.place, "wrong checksum", position)
         return entry
 
     def shrink(self) -> bool:
@@ -197,16 +196,30 @@ class SqliteJournal:
         (free,) = self._file.execute("PRAGMA freelist_count").fetchone()
         return bool(free > _SPARE + (pages - free))
 
+    def explain(self, error: Exception) -> tuple[str, str]:
+        """Return why the journal cannot be written, and the remedy."""
+        assert isinstance(error, sqlite3.Error)
+        if _is_damage(error):
+            return f"its file is damaged: {error}", f"stop the router; {_REMEDY}"
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
+            return "the disk is full", "free some space"
+        return str(error), "check the disk"
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Return whether an error means that the content of the file is damaged."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE  # the rest is the extended code
+
+
+def _damage_error(path: Path, what: str) -> InputError:
+    """Return the error of a router that cannot start because its journal is damaged."""
+    return InputError(f"the journal is damaged: {what}", hint=_REMEDY, file=str(path))
+
+
 def _text(data: bytes) -> str:
     """Decode a text of the file; a damaged one has a wrong checksum."""
     return data.decode(errors="replace")
-
-
-def wall_clock() -> float:
-    """Return the time of the wall clock, in seconds."""
-    return time.time()
