@@ -1,7 +1,9 @@
-"""Fixtures of several modules: a router with HTTP, and a client of it."""
+"""Fixtures of several modules: a router with HTTP, and a client of it; a PostgreSQL server."""
 
 import pytest
 from support.http_servers import running_http
+
+from cbnet_lab.bench.postgres_server import PostgresServer
 
 
 @pytest.fixture(scope="module")
@@ -14,3 +16,9 @@ def server():
 def client(server):
     with server.client() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    with PostgresServer() as server:
+        yield server

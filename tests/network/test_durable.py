@@ -1,4 +1,4 @@
-"""Durable subscriptions and acknowledged publishing between processes, over TCP, with SQLite."""
+"""Durable subscriptions and acknowledged publishing between processes, over TCP, with SQLite and PostgreSQL."""
 
 import asyncio
 import json
@@ -14,11 +14,12 @@ from cbnet.network import DurableLimits, NotStored, ProcessNetwork, Refused, Set
 QUICK = {"heartbeat": 0.5, "dead": 2.5, "retry": 0.5}
 
 
-@pytest.fixture
-def network(tmp_path):
+@pytest.fixture(params=["sqlite", "postgresql"])
+def network(request, tmp_path):
     names = ["a", "b", "c"]
     settings = [Settings(name, **QUICK) for name in names]
-    with ProcessNetwork(settings, [("a", "b"), ("b", "c")], journals=tmp_path) as started:
+    journals = tmp_path if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    with ProcessNetwork(settings, [("a", "b"), ("b", "c")], journals=journals) as started:
         started.wait()
         yield started
 

@@ -37,3 +37,12 @@ def test_old_path_of_the_laboratory_names_the_package_that_has_it():
     assert done.stderr.endswith(
         "cbnet.lab is now cbnet_lab: install cbnet-lab, from a checkout by `pip install ./lab`\n"
     )
+
+
+def test_journal_without_its_package_is_named_in_one_line():
+    code = "import runpy, sys; sys.modules['psycopg'] = None; runpy.run_module('cbnet', run_name='__main__')"
+    done = _run(code, "router", "--name", "a", "--listen", "127.0.0.1:0", "--journal", "postgresql:///cbnet")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: a journal in PostgreSQL needs psycopg" in done.stderr
+    assert done.stderr.endswith("pip install 'cbnet[postgresql]'\n")
+    assert "Traceback" not in done.stderr

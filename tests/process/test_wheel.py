@@ -59,7 +59,7 @@ def test_both_distributions_and_the_changelog_have_one_version():
     lab = tomllib.loads((ROOT / "lab/pyproject.toml").read_text())["project"]
     assert lab["version"] == cbnet.__version__
     assert [each for each in lab["dependencies"] if each.startswith("cbnet")] == [
-        f"cbnet[network,signatures]=={cbnet.__version__}"
+        f"cbnet[network,postgresql,signatures]=={cbnet.__version__}"
     ]
     heading = next(line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## "))
     assert heading.split()[1] == cbnet.__version__

@@ -226,7 +226,7 @@ class ProcessFaults(ExitStack):
         """Repair a part."""
         match fault.kind:
             case "kill" | "torn write":
-                if fault.kind == "torn write" and self.network.journals is not None:
+                if fault.kind == "torn write" and isinstance(self.network.journals, Path):
                     tear(self.network.journals / fault.of / f"{FILE}-wal", self._random)
                 self.network.start(fault.of)
             case "stop":

@@ -43,11 +43,12 @@ def up(
         int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of a random graph.", show_default="0")
     ] = None,
     journal: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--journal",
-            metavar="FOLDER",
-            help="Folder for the journals of the routers, which durable subscriptions need.",
+            metavar="PLACE",
+            help="Folder, or address of a PostgreSQL database, for the journals of the routers, which durable "
+            "subscriptions need.",
             show_default="no journals",
         ),
     ] = None,

@@ -45,8 +45,8 @@ def router(
         str | None,
         typer.Option(
             "--journal",
-            metavar="FOLDER",
-            help="Folder for durable subscriptions and the history.",
+            metavar="PLACE",
+            help="Folder, or address of a PostgreSQL database, for durable subscriptions and the history.",
             show_default="no journal",
         ),
     ] = None,
@@ -128,7 +128,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _show(plan: Configuration, *, as_json: bool, is_whole: bool) -> None:
     if as_json:
-        rows = {key: {"value": value, "source": source} for key, (value, source) in plan.values.items()}
+        rows = {key: {"value": each.shown, "source": each.source} for key, each in plan.values.items()}
         print_json(rows if is_whole else {"name": plan.settings.name, "ok": True})
     elif is_whole:
         print("\n".join(plan.lines()))

@@ -32,6 +32,7 @@ from cbnet.network.security.access import (
     read_policy,
 )
 from cbnet.network.security.record_signatures import PUBLIC_KEYS, read_public_keys
+from cbnet.network.transport.journals.journal_place import JournalPlace, is_database, journal_place, without_passwords
 from cbnet.text_positions import Keys
 from cbnet.toml_files import TomlDocument, check_keys, toml, toml_key
 
@@ -72,7 +73,7 @@ class ProcessSettings:
     log: str = "text"  # format
     log_level: str = "info"  # the lowest
     drain: float = 0.0  # maximum duration of a graceful shutdown, in seconds; 0: stop at once
-    journal: Path | None = None  # folder for durable subscriptions; without it there can be none
+    journal: JournalPlace | None = None  # of durable subscriptions; without it there can be none
     audit: str = ""  # file to which refusals are appended
     http_origins: tuple[str, ...] = ()  # further origins whose web pages may use it
     http_connections: int = 1_000  # maximum number of concurrent clients, not counting health checks
@@ -97,6 +98,11 @@ class ConfigValue(NamedTuple):
     value: Any
     source: str
 
+    @property
+    def shown(self) -> Any:
+        """The value without passwords."""
+        return without_passwords(self.value) if isinstance(self.value, str) else self.value
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -112,7 +118,8 @@ class Configuration:
     def lines(self) -> Iterator[str]:
         """Yield the configuration as TOML, each value with its source."""
         ordered = sorted(self.values.items(), key=lambda item: isinstance(item[1].value, dict))
-        for key, (value, source) in ordered:
+        for key, each in ordered:
+            value, source = each.shown, each.source
             if key == "clients" and isinstance(value, dict):
                 for client, table in value.items():
                     yield from _table(f"clients.{toml_key(client)}", table, source)
@@ -188,7 +195,7 @@ def configured(given: Mapping[str, ConfigValue]) -> Configuration:
 def _process_settings(value: Mapping[str, Any]) -> ProcessSettings:
     paths = {
         "http": parse_address(value["http"]) if value["http"] else None,
-        "journal": Path(value["journal"]) if value["journal"] else None,
+        "journal": journal_place(value["journal"]) if value["journal"] else None,
     }
     return ProcessSettings(**{key: value[key] for key in _PROCESS} | paths)
 
@@ -220,7 +227,7 @@ def _file_value(path: Path, key: str, value: Any) -> ConfigValue:
 def _beside(path: Path, key: str, value: Any) -> Any:
     """Return a value of a file; paths are relative to that file."""
     is_path = key in _FILES or (key in _SHARED and isinstance(value, str))
-    return str(path.parent / value) if is_path and value else value
+    return str(path.parent / value) if is_path and value and not is_database(value) else value
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, ConfigValue]:

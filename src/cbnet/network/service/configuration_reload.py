@@ -107,10 +107,10 @@ class ConfigurationReload:
 
 def _check_fixed(before: Configuration, after: Configuration) -> None:
     """Raise an `InputError` if a key has changed that needs a restart."""
-    for key, (value, source) in after.values.items():
-        if key not in RELOADED_KEYS and value != before.values[key].value:
+    for key, each in after.values.items():
+        if key not in RELOADED_KEYS and each.value != before.values[key].value:
             raise InputError(
-                f"{key} is {value!r} in {source} and {before.values[key].value!r} in the running router",
+                f"{key} is {each.shown!r} in {each.source} and {before.values[key].shown!r} in the running router",
                 hint=f"restart the router to change {key}, or restore it",
             )
 

@@ -45,6 +45,7 @@ from cbnet.network.service.configuration import ProcessSettings
 from cbnet.network.service.node_data import NodePredicates, read_computed_tables
 from cbnet.network.service.router_process import serve
 from cbnet.network.transport.event_loop import run_router
+from cbnet.network.transport.journals.journal_place import journal_place
 
 _GRACE = 2.0  # seconds for routers to stop by themselves
 
@@ -185,7 +186,7 @@ def _become_router(settings: Settings, command: dict[str, Any], lifeline: int, i
     try:
         listen = parse_address(command["listen"])
         process = ProcessSettings(
-            journal=Path(command["journal"]) if "journal" in command else None,
+            journal=journal_place(command["journal"]) if "journal" in command else None,
             http=parse_address(command["http"]) if "http" in command else None,
         )
         values = SECURITY | {"name": settings.name, "network": settings.network} | command.get("security", {})

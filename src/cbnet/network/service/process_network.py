@@ -30,6 +30,7 @@ from cbnet.network.client.router_status import statuses
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.security.tls import Tls
+from cbnet.network.transport.journals.journal_place import journal_place
 from cbnet.topology import Graph
 
 _PORTS = range(10_000, 32_000)  # below the ephemeral ports
@@ -53,7 +54,7 @@ class ProcessNetwork:
         links: Iterable[tuple[str, str]],
         ports: Mapping[str, int] | None = None,
         data: InitialFiles | None = None,
-        journals: Path | None = None,
+        journals: Path | str | None = None,
         *,
         http: bool = False,
         security: Mapping[str, Mapping[str, Any]] | None = None,
@@ -61,13 +62,13 @@ class ProcessNetwork:
     ) -> None:
         """Initialise with the routers, the pairs of neighbours, and their ports; by default any free port.
 
-        data: initial predicates and tables. journals: a folder with a subfolder for the journal of each router. http:
-        whether routers serve HTTP, on free ports. security: by router, keys of its security policy.
-        stderr: file for their standard error.
+        data: initial predicates and tables. journals: a folder with a subfolder for the journal of each router, or the
+        address of a database of all. http: whether routers serve HTTP, on free ports. security: by router, keys of its
+        security policy. stderr: file for their standard error.
         """
         if not hasattr(os, "fork"):
             raise CbnetError(f"{sys.platform} cannot fork routers: start each one with `cbnet router`")
-        self.journals = journals
+        self.journals = None if journals is None else journal_place(str(journals))
         self.settings = {each.name: each for each in settings}
         if len(self.settings) > MAX_ROUTERS:
             hint = "use a smaller graph, `cbnet lab simulate`, or `cbnet router` on several machines"
@@ -100,7 +101,7 @@ class ProcessNetwork:
         *,
         ports: Mapping[str, int] | None = None,
         data: InitialFiles | None = None,
-        journals: Path | None = None,
+        journals: Path | str | None = None,
         http: bool = False,
         network: str = "cbnet",
         **settings: Any,
@@ -179,8 +180,10 @@ class ProcessNetwork:
             start = {"start": msgspec.to_builtins(self.settings[name]), "listen": listen, "neighbours": dialled}
             if name in self._security:
                 start["security"] = dict(self._security[name])
-            if self.journals is not None:
+            if isinstance(self.journals, Path):
                 start["journal"] = str(self.journals / name)
+            elif self.journals is not None:
+                start["journal"] = self.journals.uri
             if name in self.http_addresses:
                 start["http"] = str(self.http_addresses[name])
             if self._data is not None and name in self._data.tables:

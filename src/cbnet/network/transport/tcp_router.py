@@ -21,7 +21,6 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import count
-from pathlib import Path
 from ssl import SSLError
 from time import thread_time
 
@@ -48,8 +47,8 @@ from cbnet.network.transport.backoff import Backoff
 from cbnet.network.transport.connection import Connection
 from cbnet.network.transport.event_log import EventLog
 from cbnet.network.transport.fair_scheduler import ClientRates, FairScheduler
-from cbnet.network.transport.journals.journal_thread import JournalThread
-from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
+from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
+from cbnet.network.transport.journals.journal_thread import open_journal
 from cbnet.network.transport.memory_transport import PeerInfo, connect_in_memory
 from cbnet.network.transport.processor_turns import ProcessorTurns
 from cbnet.network.transport.queue_budget import QueueBudget
@@ -76,13 +75,14 @@ class TcpRouter:
         neighbours: Mapping[str, Address],
         security: SecurityPolicy = OPEN_POLICY,
         data: NodeData = NO_DATA,
-        journal: Path | None = None,
+        journal: JournalPlace | None = None,
     ) -> None:
         """Initialise with the address to listen on (port 0: any free port) and the neighbours to dial.
 
-        journal: the folder for durable subscriptions.
+        journal: the place for durable subscriptions.
         """
-        self._journal = None if journal is None else JournalThread(SqliteJournal(journal, settings.name))
+        owner = JournalOwner(settings.network, settings.name, settings.name)
+        self._journal = None if journal is None else open_journal(journal, owner)
         opened = None if self._journal is None else OpenJournal(self._journal, self._journal.start(self._journalled))
         self.router = Router(settings, secrets.randbits(62), security.access, data, opened)
         self._contexts = security.contexts()

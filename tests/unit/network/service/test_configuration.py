@@ -8,6 +8,7 @@ from support.text_files import text_file
 from cbnet import InputError
 from cbnet.network.protocol.addresses import Address
 from cbnet.network.service.configuration import ProcessSettings, configuration
+from cbnet.network.transport.journals.journal_place import DatabaseUri
 
 file = text_file("router.toml")
 
@@ -32,6 +33,15 @@ def test_an_empty_variable_counts_as_not_set(file):
     path = file('name = "a"\njournal = "j"\nhistory = "x > 0"\n')
     assert configuration(path, {"CBNET_HISTORY": ""}, {}).settings.history == "x > 0"
     assert configuration(path, {}, {"history": ""}).settings.history == ""
+
+
+def test_a_journal_is_a_folder_beside_the_file_or_a_database_whose_password_is_not_shown(file):
+    path = file('name = "a"\njournal = "j"\n')
+    assert configuration(path, {}, {}).process.journal == path.parent / "j"
+    uri = "postgresql://ann:secret@h/db"
+    found = configuration(file(f'name = "a"\njournal = "{uri}"\n'), {}, {})
+    assert found.process.journal == DatabaseUri(uri)
+    assert f'journal = "postgresql://ann:***@h/db"  # {path}' in found.lines()
 
 
 def test_tables_are_pairs_outside_the_file(file):

@@ -13,55 +13,31 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
-from typing import Final, Protocol
+from pathlib import Path
+from typing import Final
 
+from cbnet.errors import CbnetError
 from cbnet.network.durable.home_log.journal import (
     Committed,
     JournalEvent,
     Operation,
     Read,
-    ReadResult,
     RecoveredState,
     Stalled,
     Write,
 )
 from cbnet.network.logs import log
+from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
+from cbnet.network.transport.journals.journal_store import FencedError, JournalStore
+from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 _RETRY: Final = 1.0  # seconds before a failed transaction is retried
+_CLOSE: Final = 10.0  # timeout for the last transaction, in seconds
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
-
-
-class JournalStore(Protocol):
-    """Where a journal is stored. One thread at a time uses it."""
-
-    @property
-    def place(self) -> Mapping[str, str]:
-        """Where it is, for log lines."""
-
-    @property
-    def errors(self) -> type[Exception]:
-        """The errors raised where it cannot be read or written for now."""
-
-    def recover(self) -> RecoveredState:
-        """Return the recovered state; raise an `InputError` if the journal is damaged."""
-
-    def perform(self, operations: Sequence[Write], /) -> None:
-        """Perform operations in one transaction, which is on disk on return; or raise one of `errors`."""
-
-    def read(self, read: Read, /) -> ReadResult:
-        """Return the undamaged messages of a read; or raise one of `errors`."""
-
-    def shrink(self) -> bool:
-        """Release some free space, for some milliseconds; return whether more can be released."""
-
-    def explain(self, error: Exception, /) -> tuple[str, str]:
-        """Return the reason of an error, and the remedy."""
-
-    def close(self) -> None:
-        """Close it."""
 
 
 class JournalThread:
@@ -101,45 +77,60 @@ class JournalThread:
         """Write the submitted operations, if possible, and close the store."""
         self._ending.set()
         self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
-        self._store.close()
+        await asyncio.to_thread(self._thread.join, _CLOSE)
+        if not self._thread.is_alive():  # else the disk, or the server, does not answer
+            self._store.close()
 
     # --- in the thread
 
     def _run(self) -> None:
-        is_last = False
-        while not is_last:
-            submits: list[Sequence[Operation]] = []
-            size = 0
-            while size < _MAX_OPERATIONS and not is_last and (not submits or not self._queue.empty()):
-                try:
-                    submitted = self._queue.get(timeout=_RETRY if self._reads else None)
-                except queue.Empty:
-                    break
-                if submitted is None:
-                    is_last = True
-                else:
-                    submits.append(submitted)
-                    size += len(submitted)
-            if submits:
-                self._perform(submits)
-            self._read()
-            while not is_last and self._shrink() and self._queue.empty():
+        try:
+            while self._step():
                 pass
+        except FencedError as fenced:
+            problem = f"{fenced}; this router must be restarted"
+            log(logging.ERROR, "journal fenced", **self._store.place, reason=problem)
+            self._report(Stalled(problem))
+
+    def _step(self) -> bool:
+        """Perform what is submitted in one transaction; return whether the journal stays open."""
+        is_last = False
+        submits: list[Sequence[Operation]] = []
+        size = 0
+        while size < _MAX_OPERATIONS and not is_last and (not submits or not self._queue.empty()):
+            try:
+                submitted = self._queue.get(timeout=_RETRY if self._reads else self._store.renewal)
+            except queue.Empty:
+                break
+            if submitted is None:
+                is_last = True
+            else:
+                submits.append(submitted)
+                size += len(submitted)
+        if submits:
+            self._perform(submits)
+        self._try(self._store.renew, 0)
+        self._read()
+        while not is_last and self._shrink() and self._queue.empty():
+            pass
+        return not is_last
 
     def _perform(self, submits: Sequence[Sequence[Operation]]) -> None:
-        """Perform operations in one transaction; if it fails, retry until the journal is closed."""
+        """Perform operations in one transaction."""
         writes: list[Write] = []
         for operation in chain.from_iterable(submits):
             if isinstance(operation, Read):
                 self._reads.append(operation)
             else:
                 writes.append(operation)
+        self._try(partial(self._store.perform, writes) if writes else lambda: None, len(submits))
+
+    def _try(self, call: Callable[[], None], submits: int) -> None:
+        """Call a function until it does not fail, or the journal is closed; report that so many submits are on disk."""
         reason = ""
         while True:
             try:
-                if writes:
-                    self._store.perform(writes)
+                call()
             except self._store.errors as error:
                 if str(error) != reason:
                     reason = str(error)
@@ -151,7 +142,8 @@ class JournalThread:
             else:
                 if reason:
                     log(logging.WARNING, "journal resumed", **self._store.place)
-                self._report(Committed(len(submits)))
+                if reason or submits:
+                    self._report(Committed(submits))
                 return
 
     def _read(self) -> None:
@@ -184,3 +176,14 @@ class JournalThread:
     def _report(self, event: JournalEvent) -> None:
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._on_event, event)
+
+
+def open_journal(place: JournalPlace, owner: JournalOwner) -> JournalThread:
+    """Return the journal at a place, which is created if it does not exist."""
+    if isinstance(place, Path):
+        return JournalThread(SqliteJournal(place, owner.home))
+    try:
+        from cbnet.network.transport.journals.postgres_journal import PostgresJournal  # imports an optional package
+    except ImportError as error:
+        raise CbnetError(f"a journal in PostgreSQL needs psycopg ({error}): pip install 'cbnet[postgresql]'") from None
+    return JournalThread(PostgresJournal(place, owner))

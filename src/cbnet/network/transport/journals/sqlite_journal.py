@@ -57,6 +57,7 @@ class SqliteJournal:
     """The file of a journal. Use it in one thread at a time."""
 
     errors = sqlite3.Error
+    renewal = None  # the file is locked
 
     def __init__(self, folder: Path, router: str) -> None:
         """Open the journal of a router in a folder, or create it."""
@@ -180,6 +181,9 @@ class SqliteJournal:
         if row is not None and entry is None:
             log_damage(self.place, "wrong checksum", position)
         return entry
+
+    def renew(self) -> None:
+        """Do nothing: no other router can use the file."""
 
     def shrink(self) -> bool:
         """Release some free space if it is most of the file; return whether more can be released."""

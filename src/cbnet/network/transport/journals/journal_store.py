@@ -1,0 +1,52 @@
+"""Stores of journals: what the thread that writes needs of SQLite and of PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from cbnet.network.durable.home_log.journal import Read, ReadResult, RecoveredState, Write
+
+
+class FencedError(Exception):
+    """Another router holds the home, or its journal is another one: the text says which."""
+
+
+class JournalStore(Protocol):
+    """Where a journal is stored. One thread at a time uses it."""
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """Where it is, for log lines."""
+
+    @property
+    def errors(self) -> type[Exception]:
+        """The errors raised where it cannot be read or written for now."""
+
+    @property
+    def renewal(self) -> float | None:
+        """Seconds without a transaction after which `renew` is called; None: never."""
+
+    def recover(self) -> RecoveredState:
+        """Return the recovered state; raise an `InputError` if the journal is damaged."""
+
+    def perform(self, operations: Sequence[Write], /) -> None:
+        """Perform operations in one transaction, which is on disk on return; or raise `FencedError` or one of `errors`.
+
+        After one of `errors`, the next call must have the same operations: they may be on disk.
+        """
+
+    def renew(self) -> None:
+        """Renew the lease of the home, if it has one and that is due; or raise `FencedError` or one of `errors`."""
+
+    def read(self, read: Read, /) -> ReadResult:
+        """Return the undamaged messages of a read; or raise one of `errors`."""
+
+    def shrink(self) -> bool:
+        """Release some free space, for some milliseconds; return whether more can be released."""
+
+    def explain(self, error: Exception, /) -> tuple[str, str]:
+        """Return the reason of an error, and the remedy."""
+
+    def close(self) -> None:
+        """Close it."""
