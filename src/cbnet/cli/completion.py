@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from cbnet.cli.options import argument
 from cbnet.errors import InputError
 
 _HELP_OPTION = (("--help", "-h"), "Show this message and exit.")
@@ -85,7 +86,7 @@ end
 """
 
 
-def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", show_default=False)]) -> None:
+def completion(shell: Annotated[str, argument("bash|zsh|fish")]) -> None:
     """Print the completion script of a shell, which completes commands, options and file names.
 
     To install it, write it where your shell looks for it, and start a new shell:

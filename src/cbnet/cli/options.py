@@ -16,60 +16,55 @@ import typer
 from cbnet.cli.console import print_note, printable
 from cbnet.errors import InputError
 
-Json = Annotated[bool, typer.Option("--json", "-j", help="Print JSON Lines, errors included.")]
+
+def option(
+    names: str, metavar: str, help: str, *, shown: str | bool = True, panel: str | None = None, **more: Any
+) -> Any:
+    """Return an option with a value; names: separated by blanks. shown: its default in the help, or whether to show it.
+
+    more: the other arguments of `typer.Option`.
+    """
+    return typer.Option(
+        *names.split(), metavar=metavar or None, help=help, show_default=shown, rich_help_panel=panel, **more
+    )
+
+
+def flag(names: str, help: str, *, shown: str | bool = True, panel: str | None = None) -> Any:
+    """Return an option without a value."""
+    return option(names, "", help, shown=shown, panel=panel)
+
+
+def argument(metavar: str, help: str = "", *, shown: bool = True) -> Any:
+    """Return an operand; shown: whether to show its default in the help."""
+    return typer.Argument(metavar=metavar or None, help=help or None, show_default=shown)
+
+
+Json = Annotated[bool, flag("--json -j", "Print JSON Lines, errors included.")]
 Confirm = Annotated[
     list[str] | None,
-    typer.Option(
-        "--confirm",
-        metavar="NAME",
-        help="Name of what is changed, as a confirmation; repeatable.",
-        show_default="asked for",
-    ),
+    option("--confirm", "NAME", "Name of what is changed, as a confirmation; repeatable.", shown="asked for"),
 ]
-Rules = Annotated[
-    Path,
-    typer.Option(
-        "--rules",
-        "-r",
-        metavar="FILE",
-        help="Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt).",
-        show_default=False,
-    ),
-]
+Rules = Annotated[Path, option("--rules -r", "FILE", "Rule file (.toml, .jsonl, .parquet) or compiled table (.cbt).")]
 Dialect = Annotated[
-    str,
-    typer.Option(
-        "--dialect",
-        "-d",
-        metavar="NAME",
-        help="Language of the rules: cbnet, eventbridge, cloudevents, cesql or selector.",
-    ),
+    str, option("--dialect -d", "NAME", "Language of the rules: cbnet, eventbridge, cloudevents, cesql or selector.")
 ]
-Largest = Annotated[bool, typer.Option("--largest", help="Use the largest component of a disconnected graph.")]
 Scheme = Annotated[
     str | None,
-    typer.Option(
-        "--scheme",
-        metavar="NAME",
-        help="multitree: trees shared by all sources; pif: a tree for each source, for small networks.",
-        show_default="multitree",
+    option(
+        "--scheme", "NAME",
+        "multitree: trees shared by all sources; pif: a tree for each source, for small networks.", shown="multitree",
     ),
-]
+]  # fmt: skip
 Trees = Annotated[
-    int | None,
-    typer.Option(
-        "--trees", metavar="K", min=1, max=64, help="Number of trees of the scheme multitree.", show_default="1"
-    ),
+    int | None, option("--trees", "K", "Number of trees of the scheme multitree.", shown="1", min=1, max=64)
 ]
 Commit = Annotated[
     str | None,
-    typer.Option(
-        "--commit",
-        metavar="UNIT",
-        help="What takes one of several trees: publisher (its messages stay in order) or message.",
-        show_default="publisher",
+    option(
+        "--commit", "UNIT", "What takes one of several trees: publisher (its messages stay in order) or message.",
+        shown="publisher",
     ),
-]
+]  # fmt: skip
 GRAPH = "Graph file, or a generator such as powerlaw:200."
 
 # Names of version 0.1, and what replaces them.
@@ -132,35 +127,25 @@ def _parameters(group: Any) -> list[Parameter]:
     ]
 
 
-def output_option(help: str, metavar: str = "FOLDER", show_default: bool | str = False) -> Any:
+def output_option(help: str, metavar: str = "FOLDER", shown: bool = False) -> Any:
     """Return the option `--output`."""
-    return typer.Option("--output", "-o", metavar=metavar, help=help, show_default=show_default)
-
-
-def topology_option(help: str = GRAPH) -> Any:
-    """Return the option `--topology`."""
-    return typer.Option("--topology", "-t", metavar="GRAPH", help=help, show_default=False)
+    return option("--output -o", metavar, help, shown=shown)
 
 
 def timeout_option(help: str) -> Any:
     """Return the option `--timeout`."""
-    return typer.Option("--timeout", metavar="S", min=0.001, help=help)
+    return option("--timeout", "S", help, min=0.001)
 
 
 def count_option(help: str) -> Any:
     """Return the option `--count`."""
-    return typer.Option("--count", "-n", metavar="N", min=1, help=help, show_default=False)
-
-
-def seed_option() -> Any:
-    """Return the option `--seed`, a whole number of at least 0."""
-    return typer.Option("--seed", metavar="N", help="Seed of the random generator.", callback=_checked_seed)
+    return option("--count -n", "N", help, min=1)
 
 
 def limit_option(name: str, *, default: str, panel: str | None = None) -> Any:
     """Return the option of a limit of a durable subscription; default: its meaning if it is left out."""
     metavar, help = _LIMITS[name]
-    return typer.Option(name, metavar=metavar, min=0, help=help, show_default=default, rich_help_panel=panel)
+    return option(name, metavar, help, shown=default, panel=panel, min=0)
 
 
 def confirm(name: str, effect: str, confirmed: Collection[str] | None) -> None:
@@ -170,12 +155,6 @@ def confirm(name: str, effect: str, confirmed: Collection[str] | None) -> None:
         confirmed = [sys.stdin.readline().rstrip("\r\n")]
     if name not in confirmed:
         raise InputError(f"not confirmed, so {name!r} was not changed", hint=f"confirm with --confirm {quote(name)}")
-
-
-def _checked_seed(seed: int) -> int:
-    if seed < 0:
-        raise InputError(f"--seed must be an integer of at least 0, not {seed}")
-    return seed
 
 
 def text_or_file(option: str, value: str) -> bytes:

@@ -8,10 +8,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cbnet.cli.console import plural, print_note
-from cbnet.cli.options import output_option
+from cbnet.cli.options import argument, option, output_option
 from cbnet.errors import InputError
 from cbnet.files import read_text, unreadable, unwritable
 
@@ -25,17 +23,14 @@ _MAX_SHOWN = 500  # rows of a table
 def report(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            help="JSON Lines files (printed by --json), Parquet files, or one folder of lab reproduce or pipeline run."
+        argument(
+            "", "JSON Lines files (printed by --json), Parquet files, or one folder of lab reproduce or pipeline run."
         ),
     ],
     output: Annotated[
-        Path,
-        output_option(
-            "Page to write; a folder for Markdown pages of a reproduction.", metavar="PATH", show_default=True
-        ),
+        Path, output_option("Page to write; a folder for Markdown pages of a reproduction.", metavar="PATH", shown=True)
     ] = Path("report.html"),
-    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of the page.")] = "Results of cbnet",
+    title: Annotated[str, option("--title", "TEXT", "Title of the page.")] = "Results of cbnet",
 ) -> None:
     """Show results of simulate, bench and pipeline run on one self-contained HTML page.
 

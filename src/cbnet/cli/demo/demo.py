@@ -6,10 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import new_grid, plural, print_json, print_note
-from cbnet.cli.options import Json
+from cbnet.cli.options import Json, flag
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -41,10 +39,7 @@ _SETTINGS = {
 
 def demo(
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", "-q", help="Show only the first part; takes seconds, and starts neither Spark nor routers."
-        ),
+        bool, flag("--quick -q", "Show only the first part; takes seconds, and starts neither Spark nor routers.")
     ] = False,
     json: Json = False,
 ) -> None:

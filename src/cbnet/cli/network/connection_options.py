@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbnet.cli.console import print_error
+from cbnet.cli.options import option
 from cbnet.errors import InputError
 from cbnet.toml_files import read_toml, toml, toml_key
 
@@ -33,12 +34,10 @@ RUNNING = "running.toml"
 _NETWORK_NAME = "cbnet"
 
 
-def _option(*names: str, metavar: str, help: str, default: str | bool = False) -> Any:
+def _option(names: str, metavar: str, help: str, shown: str | bool = True) -> Any:
     """Return an option with an environment variable: CBNET_ROUTER for --router."""
-    variable = f"CBNET_{names[0].removeprefix('--').upper()}"
-    return typer.Option(
-        *names, envvar=variable, metavar=metavar, help=help, show_default=default, rich_help_panel="Connection"
-    )
+    variable = f"CBNET_{names.split()[0].removeprefix('--').upper()}"
+    return option(names, metavar, help, shown=shown, panel="Connection", envvar=variable)
 
 
 @dataclass(frozen=True)
@@ -48,39 +47,28 @@ class ConnectionOptions:
     router: Annotated[
         str | None,
         _option(
-            "--router",
-            "-R",
-            metavar="ADDRESS",
-            help="Router to connect to, or several separated by commas; with a folder as --network, a router's name.",
-            default="127.0.0.1:4001",
+            "--router -R", "ADDRESS",
+            "Router to connect to, or several separated by commas; with a folder as --network, a router's name.",
+            "127.0.0.1:4001",
         ),
-    ] = None
+    ] = None  # fmt: skip
     network: Annotated[
         str | None,
         _option(
-            "--network",
-            "-N",
-            metavar="FOLDER-OR-NAME",
-            help="Network to connect to: the folder given to `cbnet up -o`, or the network's name.",
-            default=_NETWORK_NAME,
+            "--network -N", "FOLDER-OR-NAME",
+            "Network to connect to: the folder given to `cbnet up -o`, or the network's name.", _NETWORK_NAME,
         ),
-    ] = None
+    ] = None  # fmt: skip
     authority: Annotated[
         str | None,
         _option(
-            "--authority",
-            metavar="FILE",
-            help="Use TLS and trust the certificates in this file; `system` for those of the system.",
-            default="no TLS",
+            "--authority", "FILE",
+            "Use TLS and trust the certificates in this file; `system` for those of the system.", "no TLS",
         ),
-    ] = None
-    certificate: Annotated[Path | None, _option("--certificate", metavar="FILE", help="Certificate of the client.")] = (
-        None
-    )
-    key: Annotated[Path | None, _option("--key", metavar="FILE", help="Private key of the certificate.")] = None
-    token: Annotated[
-        str | None, _option("--token", metavar="TEXT", help="Token of the client; @FILE reads a file.")
-    ] = None
+    ] = None  # fmt: skip
+    certificate: Annotated[Path | None, _option("--certificate", "FILE", "Certificate of the client.")] = None
+    key: Annotated[Path | None, _option("--key", "FILE", "Private key of the certificate.")] = None
+    token: Annotated[str | None, _option("--token", "TEXT", "Token of the client; @FILE reads a file.")] = None
 
     @property
     def tls(self) -> Tls | None:

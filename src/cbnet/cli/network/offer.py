@@ -10,11 +10,9 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, count_option, timeout_option, with_options
+from cbnet.cli.options import Json, argument, count_option, flag, option, timeout_option, with_options
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,40 +27,34 @@ _POLL_INTERVAL = 0.5  # seconds between two checks that the offer has not been r
 
 @with_options
 def offer(
-    predicate: Annotated[str, typer.Argument(metavar="PREDICATE", help="Predicate, in quotes.", show_default=False)],
+    predicate: Annotated[str, argument("PREDICATE", "Predicate, in quotes.")],
     items: Annotated[
         Path | None,
-        typer.Option(
-            "--items",
-            metavar="FILE",
-            help="JSON Lines, each with a message and a payload; the first that matches is the reply.",
-            show_default=False,
+        option(
+            "--items", "FILE", "JSON Lines, each with a message and a payload; the first that matches is the reply."
         ),
     ] = None,
     command: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--exec",
-            metavar="COMMAND",
-            help="Shell command to run for each request: it reads the request as JSON and prints the payload of the "
+            "COMMAND",
+            "Shell command to run for each request: it reads the request as JSON and prints the payload of the "
             "reply. An exit code other than 0 means that there is no item.",
-            show_default=False,
         ),
     ] = None,
     keep: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--keep",
-            metavar="S",
+            "S",
+            "Seconds for which routers may cache a reply of --exec; 0 for no caching.",
+            shown="no limit",
             min=0,
-            help="Seconds for which routers may cache a reply of --exec; 0 for no caching.",
-            show_default="no limit",
         ),
     ] = None,
     count: Annotated[int | None, count_option("Stop after N replies.")] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", "-w", help="Report when requests of every reachable router find the offer.")
-    ] = False,
+    wait: Annotated[bool, flag("--wait -w", "Report when requests of every reachable router find the offer.")] = False,
     timeout: Annotated[float, timeout_option("Timeout for --wait, in seconds.")] = 5.0,
     json: Json = False,
     *,

@@ -14,7 +14,7 @@ import typer
 
 from cbnet.cli.console import plural, print_error, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, text_or_file, with_options
+from cbnet.cli.options import Json, argument, flag, option, text_or_file, with_options
 from cbnet.errors import CbnetError, InputError
 from cbnet.files import unreadable
 
@@ -33,32 +33,19 @@ PAYLOAD = "Payload of every message; @FILE reads a file, @@ stands for @."
 def pub(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NAME=VALUE | '#TAG']...",
-            help="Attributes and tags of the message. Without them, JSON Lines are read.",
-            show_default=False,
-        ),
+        argument("[NAME=VALUE | '#TAG']...", "Attributes and tags of the message. Without them, JSON Lines are read."),
     ] = None,
     input: Annotated[
-        str | None,
-        typer.Option(
-            "--input", "-i", metavar="FILE", help="JSON Lines to publish; - is standard input.", show_default="-"
-        ),
+        str | None, option("--input -i", "FILE", "JSON Lines to publish; - is standard input.", shown="-")
     ] = None,
-    payload: Annotated[str | None, typer.Option("--payload", "-p", metavar="TEXT", help=PAYLOAD)] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option("--rate", metavar="R", min=0.001, help="Maximum messages per second.", show_default=False),
-    ] = None,
-    count: Annotated[int, typer.Option("--count", "-n", metavar="N", min=1, help="Publish the message N times.")] = 1,
+    payload: Annotated[str | None, option("--payload -p", "TEXT", PAYLOAD)] = None,
+    rate: Annotated[float | None, option("--rate", "R", "Maximum messages per second.", min=0.001)] = None,
+    count: Annotated[int, option("--count -n", "N", "Publish the message N times.", min=1)] = 1,
     durable: Annotated[
-        bool, typer.Option("--durable", help="Wait until all durable subscriptions that match have it on disk.")
+        bool, flag("--durable", "Wait until all durable subscriptions that match have it on disk.")
     ] = False,
     timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout", metavar="S", min=0.001, max=3_600, help="Timeout for --durable, in seconds.", show_default="5"
-        ),
+        float | None, option("--timeout", "S", "Timeout for --durable, in seconds.", shown="5", min=0.001, max=3_600)
     ] = None,
     json: Json = False,
     *,

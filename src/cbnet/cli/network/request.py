@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, timeout_option, with_options
+from cbnet.cli.options import Json, argument, flag, option, timeout_option, with_options
 
 if TYPE_CHECKING:
     from cbnet.language import Message
@@ -19,21 +17,13 @@ if TYPE_CHECKING:
 
 @with_options
 def request(
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="REQUEST", help="Values and tags of the item, in quotes, joined by `and`.", show_default=False
-        ),
-    ],
+    text: Annotated[str, argument("REQUEST", "Values and tags of the item, in quotes, joined by `and`.")],
     timeout: Annotated[float, timeout_option("Timeout for the reply, in seconds.")] = 5.0,
     max_holders: Annotated[
-        int,
-        typer.Option("--max-holders", metavar="N", min=1, max=64, help="Maximum holders to ask, one after the other."),
+        int, option("--max-holders", "N", "Maximum holders to ask, one after the other.", min=1, max=64)
     ] = 8,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Accept no reply from a cache.")] = False,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="Show the path of the request, and the holders asked.")
-    ] = False,
+    fresh: Annotated[bool, flag("--fresh", "Accept no reply from a cache.")] = False,
+    trace: Annotated[bool, flag("--trace", "Show the path of the request, and the holders asked.")] = False,
     json: Json = False,
     *,
     connection: ConnectionOptions,

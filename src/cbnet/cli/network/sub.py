@@ -5,11 +5,19 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Dialect, Json, count_option, limit_option, timeout_option, with_options
+from cbnet.cli.options import (
+    Dialect,
+    Json,
+    argument,
+    count_option,
+    flag,
+    limit_option,
+    option,
+    timeout_option,
+    with_options,
+)
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -24,66 +32,51 @@ def _limit(name: str) -> Any:
 
 @with_options
 def sub(
-    predicate: Annotated[
-        str | None, typer.Argument(metavar="PREDICATE", help="Predicate, in quotes.", show_default=False)
-    ] = None,
-    initial: Annotated[
-        bool, typer.Option("--initial", help="Subscribe to the initial predicate of the router's node.")
-    ] = False,
+    predicate: Annotated[str | None, argument("PREDICATE", "Predicate, in quotes.")] = None,
+    initial: Annotated[bool, flag("--initial", "Subscribe to the initial predicate of the router's node.")] = False,
     count: Annotated[int | None, count_option("Stop after N messages.")] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", "-w", help="Report when messages of every reachable router arrive.")
-    ] = False,
+    wait: Annotated[bool, flag("--wait -w", "Report when messages of every reachable router arrive.")] = False,
     timeout: Annotated[float, timeout_option("Timeout for --wait, in seconds.")] = 5.0,
-    queue: Annotated[
-        int, typer.Option("--queue", metavar="N", min=1, help="Maximum messages queued for printing.")
-    ] = 1_000,
+    queue: Annotated[int, option("--queue", "N", "Maximum messages queued for printing.", min=1)] = 1_000,
     when_full: Annotated[
-        str,
-        typer.Option(
-            "--when-full", metavar="POLICY", help="Policy when the queue is full: block, drop oldest or disconnect."
-        ),
+        str, option("--when-full", "POLICY", "Policy when the queue is full: block, drop oldest or disconnect.")
     ] = "block",
     durable: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--durable",
-            metavar="NAME",
-            help="Durable subscription: the router keeps its messages while no client is connected. "
+            "NAME",
+            "Durable subscription: the router keeps its messages while no client is connected. "
             "Without a predicate, an existing one. Printed messages are acknowledged.",
-            show_default=False,
-            rich_help_panel=_DURABLE,
+            panel=_DURABLE,
         ),
     ] = None,
     ack_wait: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--ack-wait",
-            metavar="S",
+            "S",
+            "Seconds after which a message that is not acknowledged is sent again.",
+            shown="30",
+            panel=_DURABLE,
             min=0.001,
             max=86_400,
-            help="Seconds after which a message that is not acknowledged is sent again.",
-            show_default="30",
-            rich_help_panel=_DURABLE,
         ),
     ] = None,
     max_messages: Annotated[int | None, _limit("--max-messages")] = None,
     max_bytes: Annotated[int | None, _limit("--max-bytes")] = None,
     max_age: Annotated[float | None, _limit("--max-age")] = None,
     drop_oldest: Annotated[
-        bool,
-        typer.Option(
-            "--drop-oldest", help="Beyond a limit, drop the oldest, and do not refuse new.", rich_help_panel=_DURABLE
-        ),
+        bool, flag("--drop-oldest", "Beyond a limit, drop the oldest, and do not refuse new.", panel=_DURABLE)
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--from",
-            metavar="START",
-            help="Begin in the past, with what the router has in its history: some time ago (90s, 15m, 1h, 2d), "
+            "START",
+            "Begin in the past, with what the router has in its history: some time ago (90s, 15m, 1h, 2d), "
             "an offset, or first.",
-            show_default="now",
+            shown="now",
         ),
     ] = None,
     dialect: Dialect = "cbnet",

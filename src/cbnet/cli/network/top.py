@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, with_options
+from cbnet.cli.options import Json, flag, option, with_options
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -34,11 +32,9 @@ _INTERFACE_HEADS = ("neighbour", "trees", "routers", "held", "announced", "cover
 
 @with_options
 def top(
-    once: Annotated[bool, typer.Option("--once", help="Print one snapshot and exit.")] = False,
-    interfaces: Annotated[
-        bool, typer.Option("--interfaces", "-i", help="Show the filters of each interface of each router.")
-    ] = False,
-    every: Annotated[float, typer.Option("--every", metavar="S", min=0.2, help="Refresh interval, in seconds.")] = 1.0,
+    once: Annotated[bool, flag("--once", "Print one snapshot and exit.")] = False,
+    interfaces: Annotated[bool, flag("--interfaces -i", "Show the filters of each interface of each router.")] = False,
+    every: Annotated[float, option("--every", "S", "Refresh interval, in seconds.", min=0.2)] = 1.0,
     json: Json = False,
     *,
     connection: ConnectionOptions,

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import plural, print_json, printable
 from cbnet.cli.network.connection_options import ConnectionOptions
 from cbnet.cli.network.pub import PAYLOAD
-from cbnet.cli.options import Json, text_or_file, with_options
+from cbnet.cli.options import Json, argument, flag, option, text_or_file, with_options
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,31 +26,16 @@ Hypothetical = tuple[str, str]  # the predicate of a hypothetical subscriber, an
 
 @with_options
 def trace(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME=VALUE | '#TAG'...",
-            help="Attributes and tags of the message, or its JSON.",
-            show_default=False,
-        ),
-    ],
-    dry: Annotated[bool, typer.Option("--dry", help="Deliver nothing, only report.")] = False,
+    words: Annotated[list[str], argument("NAME=VALUE | '#TAG'...", "Attributes and tags of the message, or its JSON.")],
+    dry: Annotated[bool, flag("--dry", "Deliver nothing, only report.")] = False,
     of: Annotated[
         str | None,
-        typer.Option(
-            "--of",
-            metavar="PREDICATE",
-            help="Report whether a subscriber with this predicate would get the message.",
-            show_default=False,
-        ),
+        option("--of", "PREDICATE", "Report whether a subscriber with this predicate would get the message."),
     ] = None,
     at: Annotated[
-        str | None,
-        typer.Option(
-            "--at", metavar="NAME", help="Router of the --of subscriber.", show_default="the connected router"
-        ),
+        str | None, option("--at", "NAME", "Router of the --of subscriber.", shown="the connected router")
     ] = None,
-    payload: Annotated[str, typer.Option("--payload", "-p", metavar="TEXT", help=PAYLOAD, show_default=False)] = "",
+    payload: Annotated[str, option("--payload -p", "TEXT", PAYLOAD)] = "",
     json: Json = False,
     *,
     connection: ConnectionOptions,

@@ -8,11 +8,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import plural, print_json, print_note
 from cbnet.cli.network.connection_options import RUNNING, NetworkAddresses
-from cbnet.cli.options import Commit, Json, Scheme, Trees, output_option, topology_option
+from cbnet.cli.options import Commit, Json, Scheme, Trees, argument, flag, option, output_option
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -23,41 +21,38 @@ _MAX_NEIGHBOURS = 8  # that are printed for a router
 
 
 def up(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[NETWORK.toml]", help="Network file.", show_default=False)
+    file: Annotated[Path | None, argument("[NETWORK.toml]", "Network file.")] = None,
+    topology: Annotated[
+        str | None, option("--topology -t", "GRAPH", "Graph file, or a generator such as powerlaw:20.")
     ] = None,
-    topology: Annotated[str | None, topology_option("Graph file, or a generator such as powerlaw:20.")] = None,
     fib: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--fib",
-            metavar="FOLDER",
-            help="Folder written by the pipeline: run its nodes, with their predicates and compiled tables.",
-            show_default=False,
+            "FOLDER",
+            "Folder written by the pipeline: run its nodes, with their predicates and compiled tables.",
         ),
     ] = None,
     scheme: Scheme = None,
     trees: Trees = None,
     commit: Commit = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of a random graph.", show_default="0")
-    ] = None,
+    seed: Annotated[int | None, option("--seed", "N", "Seed of a random graph.", shown="0", min=0)] = None,
     journal: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--journal",
-            metavar="PLACE",
-            help="Folder, or address of a PostgreSQL database, for the journals of the routers, which durable "
+            "PLACE",
+            "Folder, or address of a PostgreSQL database, for the journals of the routers, which durable "
             "subscriptions need.",
-            show_default="no journals",
+            shown="no journals",
         ),
     ] = None,
     output: Annotated[
         Path | None, output_option("Folder for the routers' addresses; other commands take it as --network.")
     ] = None,
-    page: Annotated[bool, typer.Option("--page", help="Serve HTTP and the web page at each router.")] = False,
+    page: Annotated[bool, flag("--page", "Serve HTTP and the web page at each router.")] = False,
     open_: Annotated[
-        bool, typer.Option("--open", help="Open the web page of the first router in the browser; implies --page.")
+        bool, flag("--open", "Open the web page of the first router in the browser; implies --page.")
     ] = False,
     json: Json = False,
 ) -> None:

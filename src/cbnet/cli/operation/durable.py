@@ -5,26 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Confirm, Json, confirm, limit_option, with_options
+from cbnet.cli.options import Confirm, Json, argument, confirm, flag, limit_option, option, with_options
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.network import Client
     from cbnet.network.protocol.durable_frames import DurableReport, HistoryField, Policy
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the durable subscription.", show_default=False)]
+Name = Annotated[str, argument("NAME", "Name of the durable subscription.")]
 Account = Annotated[
-    str | None,
-    typer.Option(
-        "--account", metavar="NAME", help="Account of the durable subscription.", show_default="that of the client"
-    ),
+    str | None, option("--account", "NAME", "Account of the durable subscription.", shown="that of the client")
 ]
-Home = Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)]
+Home = Annotated[str, argument("ROUTER", "Name of the router.")]
 
 
 @with_options
@@ -47,10 +42,8 @@ def limit(
     max_age: Annotated[float | None, limit_option("--max-age", default="no change")] = None,
     drop_oldest: Annotated[
         bool | None,
-        typer.Option(
-            "--drop-oldest/--refuse",
-            help="Beyond a limit, drop the oldest messages, or refuse new ones.",
-            show_default="no change",
+        flag(
+            "--drop-oldest/--refuse", "Beyond a limit, drop the oldest messages, or refuse new ones.", shown="no change"
         ),
     ] = None,
     confirmed: Confirm = None,

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json
+from cbnet.cli.options import Json, argument, flag
 
 if TYPE_CHECKING:
     from cbnet.network.protocol.addresses import Address
@@ -18,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def gateway(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="File with a table for each domain.")],
-    check: Annotated[bool, typer.Option("--check", help="Check the file and exit.")] = False,
+    config: Annotated[Path, argument("CONFIG.toml", "File with a table for each domain.")],
+    check: Annotated[bool, flag("--check", "Check the file and exit.")] = False,
     json: Json = False,
 ) -> None:
     """Run a gateway, a router in two or more networks, until Ctrl-C or SIGTERM. SIGHUP reloads the file.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cbnet.cli.console import print_json
-from cbnet.cli.options import Json, timeout_option
+from cbnet.cli.options import Json, argument, flag, option, timeout_option
 from cbnet.errors import CbnetError
 
 _MAX_RESPONSE = 1 << 16  # bytes
@@ -15,18 +15,13 @@ _MAX_RESPONSE = 1 << 16  # bytes
 
 def health(
     http_address: Annotated[
-        str, typer.Argument(metavar="[ADDRESS]", help="HTTP address of the router (its setting `http`).")
+        str, argument("[ADDRESS]", "HTTP address of the router (its setting `http`).")
     ] = "127.0.0.1:9090",
-    ready: Annotated[bool, typer.Option("--ready", help="Fail also if the router is healthy but not ready.")] = False,
+    ready: Annotated[bool, flag("--ready", "Fail also if the router is healthy but not ready.")] = False,
     timeout: Annotated[float, timeout_option("Timeout for an answer, in seconds.")] = 3.0,
     authority: Annotated[
         str | None,
-        typer.Option(
-            "--authority",
-            metavar="FILE",
-            help="Use TLS, and trust the authority in this file; `system`: those of this system.",
-            show_default=False,
-        ),
+        option("--authority", "FILE", "Use TLS, and trust the authority in this file; `system`: those of this system."),
     ] = None,
     json: Json = False,
 ) -> None:

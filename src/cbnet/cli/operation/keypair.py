@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json
+from cbnet.cli.options import Json, argument, option
 
 
 def keypair(
-    name: Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)],
+    name: Annotated[str, argument("ROUTER", "Name of the router.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File for the private key.", show_default="ROUTER.key"),
+        Path | None, option("--output -o", "FILE", "File for the private key.", shown="ROUTER.key")
     ] = None,
     json: Json = False,
 ) -> None:

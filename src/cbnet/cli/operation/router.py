@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Commit, Json, Scheme, Trees
+from cbnet.cli.options import Commit, Json, Scheme, Trees, flag, option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,70 +21,55 @@ _PAGE_ADDRESS = "127.0.0.1:9090"
 
 
 def router(
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="Configuration file (TOML).", show_default=False),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Name of the router.", show_default=False)
-    ] = None,
+    config: Annotated[Path | None, option("--config -c", "FILE", "Configuration file (TOML).")] = None,
+    name: Annotated[str | None, option("--name", "NAME", "Name of the router.")] = None,
     listen: Annotated[
-        str | None,
-        typer.Option("--listen", metavar="ADDRESS", help="Address to listen on.", show_default="127.0.0.1:4001"),
+        str | None, option("--listen", "ADDRESS", "Address to listen on.", shown="127.0.0.1:4001")
     ] = None,
     neighbour: Annotated[
-        list[str] | None,
-        typer.Option("--neighbour", metavar="NAME=ADDRESS", help="Neighbour to dial; repeatable.", show_default=False),
+        list[str] | None, option("--neighbour", "NAME=ADDRESS", "Neighbour to dial; repeatable.")
     ] = None,
     scheme: Scheme = None,
     trees: Trees = None,
     commit: Commit = None,
     journal: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--journal",
-            metavar="PLACE",
-            help="Folder, or address of a PostgreSQL database, for durable subscriptions and the history.",
-            show_default="no journal",
+            "PLACE",
+            "Folder, or address of a PostgreSQL database, for durable subscriptions and the history.",
+            shown="no journal",
         ),
     ] = None,
     history: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--history",
-            metavar="PREDICATE",
-            help="Keep the messages that match for subscriptions that begin in the past; needs --journal.",
-            show_default="no history",
+            "PREDICATE",
+            "Keep the messages that match for subscriptions that begin in the past; needs --journal.",
+            shown="no history",
         ),
     ] = None,
     http: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--http",
-            metavar="ADDRESS",
-            help="Address for HTTP clients, the web page, health and metrics, such as 127.0.0.1:9090.",
-            show_default="no HTTP server",
+            "ADDRESS",
+            "Address for HTTP clients, the web page, health and metrics, such as 127.0.0.1:9090.",
+            shown="no HTTP server",
         ),
     ] = None,
     page: Annotated[
-        bool, typer.Option("--page", help=f"Print the URL of the web page; without another --http, on {_PAGE_ADDRESS}.")
+        bool, flag("--page", f"Print the URL of the web page; without another --http, on {_PAGE_ADDRESS}.")
     ] = False,
-    log: Annotated[
-        str | None, typer.Option("--log", metavar="FORMAT", help="Log format: text or json.", show_default="text")
-    ] = None,
+    log: Annotated[str | None, option("--log", "FORMAT", "Log format: text or json.", shown="text")] = None,
     set: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set any other key of the configuration file; repeatable.",
-            show_default=False,
-        ),
+        list[str] | None, option("--set", "KEY=VALUE", "Set any other key of the configuration file; repeatable.")
     ] = None,
     print_: Annotated[
-        bool, typer.Option("--print", help="Print the whole configuration with the source of each value, and exit.")
+        bool, flag("--print", "Print the whole configuration with the source of each value, and exit.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Check the configuration and exit.")] = False,
+    check: Annotated[bool, flag("--check", "Check the configuration and exit.")] = False,
     json: Json = False,
 ) -> None:
     """Run a router until Ctrl-C or SIGTERM. SIGHUP and `cbnet reload` have it read its --config FILE again.

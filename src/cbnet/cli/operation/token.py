@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json
+from cbnet.cli.options import Json, argument
 
 
 def token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the client.", show_default=False)],
+    name: Annotated[str, argument("NAME", "Name of the client.")],
     json: Json = False,
 ) -> None:
     """Print a new token for a client, and the table for the router's configuration file. Nothing is stored.

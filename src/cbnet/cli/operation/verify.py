@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import plural, print_json, print_note, progress_bar
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Json, with_options
+from cbnet.cli.options import Json, option, with_options
 from cbnet.errors import CbnetError
 
 if TYPE_CHECKING:
@@ -20,12 +18,7 @@ if TYPE_CHECKING:
 def verify(
     fib: Annotated[
         Path | None,
-        typer.Option(
-            "--fib",
-            metavar="FOLDER",
-            help="Folder of a network built by the pipeline: compare with its compiled tables.",
-            show_default=False,
-        ),
+        option("--fib", "FOLDER", "Folder of a network built by the pipeline: compare with its compiled tables."),
     ] = None,
     json: Json = False,
     *,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Json, output_option, with_options
+from cbnet.cli.options import Json, argument, flag, option, output_option, with_options
 from cbnet.cli.pipeline.spark_options import SessionOptions
 from cbnet.errors import InputError
 from cbnet.files import unwritable
@@ -20,25 +18,17 @@ if TYPE_CHECKING:
     from cbnet.pipeline.spark.session import LazySession
 _NAME = "cbnet pipeline"  # of sessions
 
-File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="Pipeline configuration.", show_default=False)]
+File = Annotated[Path, argument("CONFIG.toml", "Pipeline configuration.")]
 Output = Annotated[str | None, output_option("Folder for the results, instead of the configuration's.")]
 
 
 Start = Annotated[
     list[str] | None,
-    typer.Option(
-        "--from",
-        metavar="STAGE",
-        help="Run this stage and all that depend on it, even if they are done; repeatable.",
-        show_default=False,
-    ),
+    option("--from", "STAGE", "Run this stage and all that depend on it, even if they are done; repeatable."),
 ]
-Only = Annotated[
-    list[str] | None,
-    typer.Option("--only", metavar="STAGE", help="Run no other stage; repeatable.", show_default=False),
-]
-Force = Annotated[bool, typer.Option("--force", help="Run also stages that are done.")]
-Plan = Annotated[bool, typer.Option("--plan", help="Show which stages would run and why, and run none.")]
+Only = Annotated[list[str] | None, option("--only", "STAGE", "Run no other stage; repeatable.")]
+Force = Annotated[bool, flag("--force", "Run also stages that are done.")]
+Plan = Annotated[bool, flag("--plan", "Show which stages would run and why, and run none.")]
 
 
 @with_options
@@ -104,7 +94,7 @@ def _needed(session: LazySession, configuration: Config) -> Any:
     return session.start() if needs_spark(configuration) else None
 
 
-def init(file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("pipeline.toml")) -> None:
+def init(file: Annotated[Path, argument("FILE", "File to write.")] = Path("pipeline.toml")) -> None:
     """Write a commented configuration that runs as it is."""
     from importlib.resources import files
 
@@ -148,8 +138,7 @@ def status(config: File, *, session: SessionOptions, output: Output = None, json
 def estimate(
     config: File,
     descriptors: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Descriptors of the population.", min=1, show_default="as in the run"),
+        int | None, option("--descriptors", "N", "Descriptors of the population.", shown="as in the run", min=1)
     ] = None,
     output: Output = None,
     json: Json = False,
@@ -197,14 +186,11 @@ def clean(config: File, *, session: SessionOptions, output: Output = None, json:
 @with_options
 def table(
     config: File,
-    router: Annotated[str, typer.Argument(metavar="ROUTER", help="Name of the router.", show_default=False)],
+    router: Annotated[str, argument("ROUTER", "Name of the router.")],
     file: Annotated[str, output_option("Table file to write: a path or a URI.", "TABLE")],
-    tree: Annotated[
-        int | None, typer.Option("--tree", metavar="N", min=1, help="Number of the tree.", show_default="all, folded")
-    ] = None,
+    tree: Annotated[int | None, option("--tree", "N", "Number of the tree.", shown="all, folded", min=1)] = None,
     results: Annotated[
-        str | None,
-        typer.Option("--results", metavar="FOLDER", help="Folder of the results.", show_default="the configuration's"),
+        str | None, option("--results", "FOLDER", "Folder of the results.", shown="the configuration's")
     ] = None,
     *,
     session: SessionOptions,

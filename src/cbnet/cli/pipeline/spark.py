@@ -9,7 +9,7 @@ import typer
 
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
-from cbnet.cli.options import Json, output_option, with_options
+from cbnet.cli.options import Json, argument, flag, option, output_option, with_options
 from cbnet.cli.pipeline.spark_options import DryRun, MatchOptions, SessionOptions, Tables, check_output, check_tables
 from cbnet.errors import InputError
 
@@ -23,19 +23,12 @@ _BECOMES = {"time": "string 2024-05-01T10:00:00.000000000Z", "absent": "always a
 
 @with_options
 def match(
-    messages: Annotated[
-        list[str], typer.Argument(metavar="MESSAGES...", help="Message files or folders.", show_default=False)
-    ],
+    messages: Annotated[list[str], argument("MESSAGES...", "Message files or folders.")],
     rules: Tables,
     output: Annotated[str | None, output_option("Folder for the results.")] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="parquet, orc, json, csv, or a preset such as flights.",
-            show_default="from the file name",
-        ),
+        option("--format", "NAME", "parquet, orc, json, csv, or a preset such as flights.", shown="from the file name"),
     ] = None,
     *,
     options: MatchOptions,
@@ -70,37 +63,22 @@ def match(
 def stream(
     rules: Tables,
     messages: Annotated[
-        str,
-        typer.Argument(
-            metavar="[MESSAGES]",
-            help="Folder where new message files appear; none for kafka and cbnet.",
-            show_default=False,
-        ),
+        str, argument("[MESSAGES]", "Folder where new message files appear; none for kafka and cbnet.")
     ] = "",
     output: Annotated[str | None, output_option("Folder for the results.")] = None,
     format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="parquet, orc, json, csv, kafka or cbnet.",
-            show_default="from the folder name",
-        ),
+        str | None, option("--format", "NAME", "parquet, orc, json, csv, kafka or cbnet.", shown="from the folder name")
     ] = None,
     *,
     options: MatchOptions,
     compact: Annotated[
-        int,
-        typer.Option("--compact", metavar="N", min=0, help="Merge the files of N batches into those of one; 0: never."),
+        int, option("--compact", "N", "Merge the files of N batches into those of one; 0: never.", min=0)
     ] = 0,
     checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint", metavar="FOLDER", help="Checkpoint for restarts.", show_default="OUTPUT/_checkpoint"
-        ),
+        str | None, option("--checkpoint", "FOLDER", "Checkpoint for restarts.", shown="OUTPUT/_checkpoint")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Match the messages that exist now, and exit.")] = False,
-    every: Annotated[float, typer.Option("--every", metavar="S", min=0, help="Batch interval, in seconds.")] = 0.0,
+    once: Annotated[bool, flag("--once", "Match the messages that exist now, and exit.")] = False,
+    every: Annotated[float, option("--every", "S", "Batch interval, in seconds.", min=0)] = 0.0,
     session: SessionOptions,
     dry_run: DryRun = False,
     json: Json = False,

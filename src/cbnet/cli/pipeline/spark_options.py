@@ -8,8 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from cbnet.cli.options import flag, option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,26 +29,17 @@ class SessionOptions:
 
     master: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--master",
-            metavar="URL",
-            help="Spark master: local[*], spark://host:7077, yarn or k8s://…",
-            show_default="of spark-submit or spark-defaults.conf, else local[*]",
+            "URL",
+            "Spark master: local[*], spark://host:7077, yarn or k8s://…",
+            shown="of spark-submit or spark-defaults.conf, else local[*]",
         ),
     ] = None
     remote: Annotated[
-        str | None,
-        typer.Option(
-            "--remote",
-            metavar="URL",
-            help="Spark Connect server, such as sc://host:15002.",
-            show_default="SPARK_REMOTE",
-        ),
+        str | None, option("--remote", "URL", "Spark Connect server, such as sc://host:15002.", shown="SPARK_REMOTE")
     ] = None
-    conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; repeatable.", show_default=False),
-    ] = None
+    conf: Annotated[list[str] | None, option("--conf", "KEY=VALUE", "Spark setting; repeatable.")] = None
 
     def session(self, name: str, *, classic: bool = False) -> LazySession:
         """Return the session of a command, which starts when it is needed."""
@@ -63,41 +53,34 @@ class MatchOptions:
     """The form of messages, and of the results."""
 
     schema: Annotated[
-        str | None,
-        typer.Option(
-            "--schema", metavar="DDL", help="Columns, such as 'id bigint, price double'.", show_default="from the files"
-        ),
+        str | None, option("--schema", "DDL", "Columns, such as 'id bigint, price double'.", shown="from the files")
     ] = None
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="KEY=VALUE", help="Option of Spark's reader; repeatable.", show_default=False),
+    reader_options: Annotated[
+        list[str] | None, option("--option", "KEY=VALUE", "Option of Spark's reader; repeatable.")
     ] = None
     select: Annotated[
-        list[str] | None,
-        typer.Option("--select", metavar="COLUMN", help="Column of the result; repeatable.", show_default="all"),
+        list[str] | None, option("--select", "COLUMN", "Column of the result; repeatable.", shown="all")
     ] = None
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="COLUMN", help="Column to match; repeatable.", show_default="all"),
-    ] = None
-    filters: Annotated[bool, typer.Option("--filters", help="Write a row for each matching filter, with its text.")] = (
-        False
+    column: Annotated[list[str] | None, option("--column", "COLUMN", "Column to match; repeatable.", shown="all")] = (
+        None
     )
+    filters: Annotated[bool, flag("--filters", "Write a row for each matching filter, with its text.")] = False
     buckets: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--buckets",
-            metavar="N",
+            "N",
+            "Buckets to which rules are hashed; 0 writes without a shuffle.",
+            shown="16; of a stream, 4",
             min=0,
-            help="Buckets to which rules are hashed; 0 writes without a shuffle.",
-            show_default="16; of a stream, 4",
         ),
     ] = None
     on_error: Annotated[
         ErrorPolicy,
-        typer.Option(
+        option(
             "--on-error",
-            help="Policy for invalid messages; column: write them to OUTPUT/rejected, with the reason in a column.",
+            "",
+            "Policy for invalid messages; column: write them to OUTPUT/rejected, with the reason in a column.",
         ),
     ] = ErrorPolicy.COLUMN
 
@@ -105,22 +88,15 @@ class MatchOptions:
         """Return the options as members of a job or stream."""
         buckets = {} if self.buckets is None else {"buckets": self.buckets}
         return {
-            "schema": self.schema, "options": key_values("--option", self.option), "key": self.select,
+            "schema": self.schema, "options": key_values("--option", self.reader_options), "key": self.select,
             "columns": self.column, "filters": self.filters, "on_error": self.on_error.value, **buckets,
         }  # fmt: skip
 
 
 Tables = Annotated[
-    list[str],
-    typer.Option(
-        "--rules",
-        "-r",
-        metavar="FILE",
-        help="Compiled table (.cbt) or rule file; repeat it for the parts of one table.",
-        show_default=False,
-    ),
+    list[str], option("--rules -r", "FILE", "Compiled table (.cbt) or rule file; repeat it for the parts of one table.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the attributes of the columns, and match nothing.")]
+DryRun = Annotated[bool, flag("--dry-run", "Show the attributes of the columns, and match nothing.")]
 
 
 def check_output(output: str | None, *, is_dry_run: bool) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import print_json, print_note
-from cbnet.cli.options import Dialect, Json
+from cbnet.cli.options import Dialect, Json, argument
 
 if TYPE_CHECKING:
     from cbnet.language import Predicate
 
 
 def check(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Predicate, in quotes.", show_default=False)],
+    text: Annotated[str, argument("TEXT", "Predicate, in quotes.")],
     dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:

@@ -6,10 +6,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cbnet.cli.console import plural, print_json
-from cbnet.cli.options import Dialect, Json, Rules, output_option
+from cbnet.cli.options import Dialect, Json, Rules, flag, option, output_option
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,11 +17,9 @@ if TYPE_CHECKING:
 def compile(
     rules: Rules,
     output: Annotated[Path, output_option("Table file to write, usually *.cbt.", metavar="TABLE")],
-    engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="Matching engine: pivot, counting, tags or bloom.")
-    ] = "pivot",
+    engine: Annotated[str, option("--engine", "NAME", "Matching engine: pivot, counting, tags or bloom.")] = "pivot",
     reduce: Annotated[
-        bool, typer.Option("--reduce/--no-reduce", help="Omit filters that another filter of the same rule covers.")
+        bool, flag("--reduce/--no-reduce", "Omit filters that another filter of the same rule covers.")
     ] = True,
     dialect: Dialect = "cbnet",
     json: Json = False,

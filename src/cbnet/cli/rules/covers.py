@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cbnet.cli.console import print_json
-from cbnet.cli.options import Dialect, Json
+from cbnet.cli.options import Dialect, Json, argument
 from cbnet.errors import CbnetError, InputError
 
 if TYPE_CHECKING:
@@ -15,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def covers(
-    wide: Annotated[str, typer.Argument(metavar="A", help="Wide predicate, in quotes.", show_default=False)],
-    narrow: Annotated[str, typer.Argument(metavar="B", help="Narrow predicate, in quotes.", show_default=False)],
+    wide: Annotated[str, argument("A", "Wide predicate, in quotes.")],
+    narrow: Annotated[str, argument("B", "Narrow predicate, in quotes.")],
     dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:

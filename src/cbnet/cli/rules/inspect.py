@@ -8,10 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cbnet.cli.console import add_cells, bar_grid, new_grid, print_json, quote_rule, results_console
-from cbnet.cli.options import Dialect, Json
+from cbnet.cli.options import Dialect, Json, argument
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -25,9 +23,7 @@ _FILTERS = {
 
 
 def inspect(
-    table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="Compiled table (.cbt), or a rule file.", show_default=False)
-    ],
+    table: Annotated[Path, argument("TABLE", "Compiled table (.cbt), or a rule file.")],
     dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:

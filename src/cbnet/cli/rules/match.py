@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 import typer
 
 from cbnet.cli.console import print_note
-from cbnet.cli.options import Dialect, Json, Rules, output_option, with_options
+from cbnet.cli.options import Dialect, Json, Rules, argument, flag, option, output_option, with_options
 from cbnet.errors import InputError
 from cbnet.files import unreadable
 from cbnet.processors import available_processors
@@ -39,19 +39,14 @@ class ResultOptions:
         Path | None,
         output_option("File for the messages with the names of their rules: .parquet, .csv, .arrow, .jsonl.", "FILE"),
     ] = None
-    column: Annotated[
-        str | None,
-        typer.Option("--column", metavar="NAME", help="Column of rule names in the file.", show_default="rules"),
-    ] = None
-    rows: Annotated[bool, typer.Option("--rows", help="Write one row per match, in place of a list of rules.")] = False
-    events: Annotated[bool, typer.Option("--events", help="Write only the messages that match, unchanged.")] = False
+    column: Annotated[str | None, option("--column", "NAME", "Column of rule names in the file.", shown="rules")] = None
+    rows: Annotated[bool, flag("--rows", "Write one row per match, in place of a list of rules.")] = False
+    events: Annotated[bool, flag("--events", "Write only the messages that match, unchanged.")] = False
     split: Annotated[
-        Path | None,
-        typer.Option("--split", metavar="FOLDER", help="Write the messages of each rule to a file of its own."),
+        Path | None, option("--split", "FOLDER", "Write the messages of each rule to a file of its own.")
     ] = None
     explain: Annotated[
-        list[str] | None,
-        typer.Option("--explain", "-e", metavar="RULE", help="Explain one rule by name, or every rule with `all`."),
+        list[str] | None, option("--explain -e", "RULE", "Explain one rule by name, or every rule with `all`.")
     ] = None
 
     def check(self) -> None:
@@ -73,14 +68,11 @@ class ResultOptions:
 def match(
     rules: Rules,
     messages: Annotated[
-        str,
-        typer.Argument(
-            metavar="[MESSAGES]", help="Message file: JSON Lines, .parquet, .csv or .arrow; - is standard input."
-        ),
+        str, argument("[MESSAGES]", "Message file: JSON Lines, .parquet, .csv or .arrow; - is standard input.")
     ] = "-",
     *,
     options: ResultOptions,
-    verify: Annotated[bool, typer.Option("--verify", help="Verify every byte of a compiled table first.")] = False,
+    verify: Annotated[bool, flag("--verify", "Verify every byte of a compiled table first.")] = False,
     dialect: Dialect = "cbnet",
     json: Json = False,
 ) -> None:
