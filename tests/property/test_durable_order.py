@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbnet.network.durable.consumers import Consumer
+from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.home_log import log as log_module
 from cbnet.network.durable.home_log.journal import Committed, Read, SavedSubscription, SaveLosses, SaveSubscription
@@ -25,11 +26,14 @@ class Bench:
         self.disk = DiskContent(1)
         self.disk.perform(SaveSubscription(SAVED))
         self.submits = []
-        self.queue = JournalQueue(RouterContext(Settings("a"), 1), self)
+        context = RouterContext(Settings("a"), 1)
+        self.queue = JournalQueue(context, self)
         losses = Losses(self.queue, SaveLosses(1))
         self.log = Log(self.queue, self.disk.recover())
         self.log.open(1, 1)
-        self.subscription = DurableSubscription(SAVED, losses, self.log, lambda _, frame: self.received(frame))
+        self.subscription = DurableSubscription(
+            SAVED, losses, self.log, lambda _, frame: self.received(frame), DeadLetters(context, self.queue, {})
+        )
         self.now = 0.0
         self.link = 0
         self.is_attached = False

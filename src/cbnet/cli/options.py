@@ -93,6 +93,7 @@ _LIMITS = {  # of a durable subscription: metavar and help
     "--max-messages": ("N", "Maximum number of messages kept; 0: no limit."),
     "--max-bytes": ("N", "Maximum number of bytes kept; 0: no limit."),
     "--max-age": ("S", "Maximum age of a message kept, in seconds; 0: no limit."),
+    "--max-deliveries": ("N", "Maximum number of deliveries of a message; 0: no limit."),
 }
 
 
@@ -146,6 +147,12 @@ def limit_option(name: str, *, default: str, panel: str | None = None) -> Any:
     """Return the option of a limit of a durable subscription; default: its meaning if it is left out."""
     metavar, help = _LIMITS[name]
     return option(name, metavar, help, shown=default, panel=panel, min=0)
+
+
+def dead_letter_option(default: str, panel: str | None = None) -> Any:
+    """Return the option of the durable subscription for messages that are delivered too often."""
+    help = "Durable subscription for the messages that exceed --max-deliveries; else they are lost."
+    return option("--dead-letter", "NAME", help, shown=default, panel=panel)
 
 
 def confirm(name: str, effect: str, confirmed: Collection[str] | None) -> None:

@@ -12,6 +12,7 @@ from cbnet.cli.options import (
     Json,
     argument,
     count_option,
+    dead_letter_option,
     flag,
     limit_option,
     option,
@@ -69,6 +70,10 @@ def sub(
     drop_oldest: Annotated[
         bool, flag("--drop-oldest", "Beyond a limit, drop the oldest, and do not refuse new.", panel=_DURABLE)
     ] = False,
+    max_deliveries: Annotated[int | None, _limit("--max-deliveries")] = None,
+    dead_letter: Annotated[
+        str | None, dead_letter_option("none, or that of an existing subscription", _DURABLE)
+    ] = None,
     since: Annotated[
         str | None,
         option(
@@ -108,11 +113,20 @@ def sub(
         "--max-bytes": max_bytes,
         "--max-age": max_age,
         "--drop-oldest": drop_oldest or None,
+        "--max-deliveries": max_deliveries,
+        "--dead-letter": dead_letter,
     }
     given = [name for name, value in durable_options.items() if value is not None]
     if given and not durable:
         raise InputError(f"only a durable subscription has {', '.join(given)}", hint="add --durable NAME")
-    limits = _limits(max_messages, max_bytes, max_age, drop_oldest=drop_oldest)
+    limits = _limits(
+        drop_oldest=drop_oldest,
+        messages=max_messages,
+        bytes=max_bytes,
+        age=max_age,
+        max_deliveries=max_deliveries,
+        dead_letter=dead_letter,
+    )
     policy: Any = when_full
     with connection.connect() as client:
         client.on_event = lambda event: print_note(event.text)
@@ -156,17 +170,14 @@ def _start(router: str, subscription: Subscription, durable: str | None) -> str:
     return f"subscribed at {router}{initial}{confirmed}"
 
 
-def _limits(
-    messages: int | None, size: int | None, age: float | None, *, drop_oldest: bool
-) -> DurableLimits | None:  # fmt: skip
+def _limits(*, drop_oldest: bool, **members: Any) -> DurableLimits | None:
     """Return the limits of a durable subscription; None: those that it has."""
     from cbnet.network import DurableLimits
 
-    if drop_oldest and not messages and not size and not age:
+    given = {name: value for name, value in members.items() if value is not None}
+    if drop_oldest and not any(given.get(name) for name in ("messages", "bytes", "age")):
         raise InputError("--drop-oldest needs a limit", hint="add --max-messages, --max-bytes or --max-age")
-    if messages is None and size is None and age is None:
-        return None
-    return DurableLimits(messages or 0, size or 0, age or 0.0, "drop oldest" if drop_oldest else "refuse")
+    return DurableLimits(**given, policy="drop oldest" if drop_oldest else "refuse") if given else None
 
 
 def _print_all(subscription: Subscription, count: int | None, *, as_json: bool) -> None:

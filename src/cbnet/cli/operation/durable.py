@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
-from cbnet.cli.options import Confirm, Json, argument, confirm, flag, limit_option, option, with_options
+from cbnet.cli.options import (
+    Confirm,
+    Json,
+    argument,
+    confirm,
+    dead_letter_option,
+    flag,
+    limit_option,
+    option,
+    with_options,
+)
 from cbnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +56,8 @@ def limit(
             "--drop-oldest/--refuse", "Beyond a limit, drop the oldest messages, or refuse new ones.", shown="no change"
         ),
     ] = None,
+    max_deliveries: Annotated[int | None, limit_option("--max-deliveries", default="no change")] = None,
+    dead_letter: Annotated[str | None, dead_letter_option("no change")] = None,
     confirmed: Confirm = None,
     json: Json = False,
     *,
@@ -60,14 +72,22 @@ def limit(
     from cbnet.network.protocol.frames import json_of
 
     policy: Policy | None = None if drop_oldest is None else "drop oldest" if drop_oldest else "refuse"
-    if max_messages is None and max_bytes is None and max_age is None and policy is None:
-        options = "--max-messages, --max-bytes, --max-age, --drop-oldest or --refuse"
+    changes = (max_messages, max_bytes, max_age, policy, max_deliveries, dead_letter)
+    if all(each is None for each in changes):
+        options = "--max-messages, --max-bytes, --max-age, --max-deliveries, --dead-letter, --drop-oldest or --refuse"
         raise InputError("no limit to change", hint=f"give {options}")
     with connection.connect() as client:
         if account is not None:
             confirm(name, f"the limits of {_described(name, account)} at {client.router} will change", confirmed)
         limits = client.limit_durable(
-            name, messages=max_messages, bytes=max_bytes, age=max_age, policy=policy, account=account
+            name,
+            messages=max_messages,
+            bytes=max_bytes,
+            age=max_age,
+            policy=policy,
+            max_deliveries=max_deliveries,
+            dead_letter=dead_letter,
+            account=account,
         )
         if json:
             print_json({"home": client.router, "name": name, "limits": json_of(limits)})

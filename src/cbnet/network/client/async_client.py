@@ -394,18 +394,20 @@ class AsyncClient(ClientState):
         bytes: int | None = None,
         age: float | None = None,
         policy: Policy | None = None,
+        max_deliveries: int | None = None,
+        dead_letter: str | None = None,
         account: str | None = None,
         timeout: float = TIMEOUT,
     ) -> DurableLimits:
         """Change limits of a durable subscription of this router, for the next messages; return all its limits.
 
         None: no change. 0: no limit. Messages above a new limit stay, unless the policy drops them for a new message.
-        account: the owner, as in `remove_durable`.
+        dead_letter: "" for none. account: the owner, as in `remove_durable`.
         """
-        DurableLimits(messages or 0, bytes or 0, age or 0.0, policy or "refuse")  # raises an error if one is invalid
-        answer: frames.DurableLimited = await self.query(
-            frames.DurableLimit, name, messages, bytes, age, policy, account, timeout=timeout
-        )
+        # raises an error if one is invalid
+        DurableLimits(messages or 0, bytes or 0, age or 0.0, policy or "refuse", max_deliveries or 0)
+        limits = (messages, bytes, age, policy, account, max_deliveries, dead_letter)
+        answer: frames.DurableLimited = await self.query(frames.DurableLimit, name, *limits, timeout=timeout)
         return answer.limits
 
     async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:

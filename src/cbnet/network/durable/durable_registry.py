@@ -20,6 +20,7 @@ from cbnet.language.relations.covering import covers
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
 from cbnet.network.durable.consumers import Consumer
+from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.history import History, StartPoint, no_history
@@ -39,7 +40,7 @@ from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.replays import HistoryScan, Replays, scan_key
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
+from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits, DurableName
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
 from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed, frame_number
 from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
@@ -72,7 +73,8 @@ class DurableRegistry:
         self._records = records
         self._own = records.own
         self._confirmations = DurableConfirmations(core, announcements.confirmations, records)
-        self._by_name: dict[tuple[str, str], DurableSubscription] = {}
+        self._by_name: dict[DurableName, DurableSubscription] = {}
+        self._dead_letters = DeadLetters(self._context, queue, self._by_name)
         self._loads: dict[str, FilterLoad] = {}  # by account
         self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
@@ -171,6 +173,7 @@ class DurableRegistry:
         """Change limits of a subscription, for further messages; return all."""
         subscription = self._existing(account, frame.name)
         limits = frame.applied_to(subscription.saved.limits)
+        self._dead_letters.check(account, frame.name, limits)
         subscription.saved = replace(subscription.saved, limits=limits)
         self._queue.add(SaveSubscription(subscription.saved))
         return limits
@@ -229,6 +232,7 @@ class DurableRegistry:
             if count > limit:
                 raise LimitError(what, count, limit)
         limits = frame.limits or NO_LIMITS
+        self._dead_letters.check(account, frame.name, limits)
         saved = SavedSubscription(self._next_id, account, frame.name, frame.predicate, limits, start)
         self._next_id += 1
         self._queue.add(SaveSubscription(saved))
@@ -239,7 +243,9 @@ class DurableRegistry:
         return subscription
 
     def _add(self, saved: SavedSubscription, losses: SaveLosses) -> DurableSubscription:
-        subscription = DurableSubscription(saved, Losses(self._queue, losses), self._log, self._context.outbox.send)
+        subscription = DurableSubscription(
+            saved, Losses(self._queue, losses), self._log, self._context.outbox.send, self._dead_letters
+        )
         self._by_name[saved.account, saved.name] = self._home.subscriptions[saved.id] = subscription
         self._loads[saved.account] = self.load(saved.account).plus(_load(saved))
         self._filters.update(filters_of(saved.predicate))

@@ -2,7 +2,8 @@
 
     in the log ──► on disk ──► sent to a consumer ──► acknowledged: removed from its cursor
                        ▲               │
-                       └── not acknowledged in time, or the consumer left: sent again, perhaps to another one
+                       └── not acknowledged in time, or the consumer left: sent again, perhaps to another one;
+                           after `max_deliveries`, to the dead letters
 
 A message is sent only once it is on disk, and always the first one that no consumer holds: so messages are delivered in
 the order of offsets, also to a client that reconnects. Those that are not in the tail of the log are read from the
@@ -17,6 +18,7 @@ from math import inf
 from typing import TypeAlias
 
 from cbnet.network.durable.consumers import Consumer, Consumers
+from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.home_log.journal import Entry, SavedSubscription
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
@@ -30,13 +32,16 @@ SendToClient: TypeAlias = Callable[[int, DurableDeliver | DurableLost], None]
 class DurableSubscription:
     """One durable subscription."""
 
-    def __init__(self, saved: SavedSubscription, losses: Losses, log: Log, send: SendToClient) -> None:
+    def __init__(
+        self, saved: SavedSubscription, losses: Losses, log: Log, send: SendToClient, dead_letters: DeadLetters
+    ) -> None:
         self.saved = saved
         self.losses = losses
         self.cursor = log.cursors[saved.id]
         self.consumers = Consumers()
         self._log = log
         self._send = send
+        self._dead_letters = dead_letters
         self._following = self.cursor.first  # all unacknowledged messages below are held by consumers
         self._unassigned = inf  # offsets from here on are not on disk, though their messages are
         self._assigned_end = 0  # offset after the last one that was assigned
@@ -82,6 +87,15 @@ class DurableSubscription:
     def refuse(self) -> None:
         """Count a message that is not stored and whose publisher is not notified."""
         self.losses.refuse()
+
+    def refusal_of_copy(self, size: int) -> str:
+        """Return why a message of another subscription of this home cannot be added; empty if it can."""
+        searching = f"durable subscription {self.saved.name} still searches the history for its messages"
+        return searching if self.saved.start else self.refusal(size)
+
+    def add_copy(self, entry: Entry, content: bytes) -> None:
+        """Add a message of another subscription of this home, perhaps with another content."""
+        self.append(self._log.append([self.id], entry.source, entry.incarnation, entry.number, content))
 
     def _drop(self, offset: int) -> None:
         """Drop a message; the loss is saved in the same transaction."""
@@ -130,10 +144,23 @@ class DurableSubscription:
             entry = self._next()
             if entry is None:
                 return
+            if self._is_dead(self._following, entry):
+                continue
             if not self.losses.is_reported:
                 self.report()
             self._deliver(consumer, self._following, entry, now)
             self._following += 1
+
+    def _is_dead(self, offset: int, entry: Entry) -> bool:
+        """Remove a message that was delivered as often as allowed; return whether that is so."""
+        most, deliveries = self.saved.limits.max_deliveries, self._deliveries.get(offset, 0)
+        if not most or deliveries < most or self._dead_letters.add(self.saved, offset, deliveries, entry):
+            return False
+        self._forget(offset)
+        self.cursor.remove(offset)
+        if not self.saved.limits.dead_letter:
+            self.losses.add(1, f"not acknowledged within max_deliveries ({most:,})")
+        return True
 
     def _deliver(self, consumer: Consumer, offset: int, entry: Entry, now: float) -> None:
         self._loaded.pop(offset, None)

@@ -59,6 +59,7 @@ class Event(StrEnum):
     DURABLE_PUBLISHED = "durable_published"
     DURABLE_UNSTORED = "durable_unstored"
     DURABLE_REPEATED = "durable_repeated"
+    DEAD_LETTERS = "dead_letters"
 
 
 class DropReason(StrEnum):

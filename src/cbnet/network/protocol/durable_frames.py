@@ -53,25 +53,35 @@ class DurableLimits(Part):
     bytes: Number = 0  # of their contents
     age: Age = 0.0
     policy: Policy = "refuse"
+    max_deliveries: Number = 0  # of one message; 0: no limit
+    dead_letter: OptionalName = ""  # durable subscription that gets what exceeds `max_deliveries`; empty: it is lost
 
     def __post_init__(self) -> None:
         """Raise an `InputError` if a limit is invalid."""
-        for name, kind in (("messages", int), ("bytes", int), ("age", int | float)):
+        for name, kind in (("messages", int), ("bytes", int), ("age", int | float), ("max_deliveries", int)):
             value = getattr(self, name)
             if not isinstance(value, kind) or not value >= 0:
                 raise InputError(f"invalid limit {name}={value!r}", hint="use a number, or 0 for no limit")
         if self.policy not in get_args(Policy):
             raise InputError(f"unknown policy {self.policy!r}", hint=f"use {' or '.join(get_args(Policy))}")
+        if self.dead_letter and not self.max_deliveries:
+            hint = "set max_deliveries, too, or leave both out"
+            raise InputError(
+                f"no message gets to the dead letters {self.dead_letter!r} without max_deliveries", hint=hint
+            )
 
     def __str__(self) -> str:
-        """Return a text such as `2 messages, 60 s (drop oldest)`."""
+        """Return a text such as `2 messages, 60 s (drop oldest), 5 deliveries, then to failed`."""
         parts = [
             *([f"{self.messages:,} {'message' if self.messages == 1 else 'messages'}"] if self.messages else []),
             *([f"{self.bytes:,} bytes"] if self.bytes else []),
             *([f"{self.age:g} s"] if self.age else []),
         ]
         policy = f" ({self.policy})" if parts or self.policy != "refuse" else ""
-        return (", ".join(parts) or "no limits") + policy
+        kept = (", ".join(parts) or "no limits") + policy if parts or policy else ""
+        then = f", then to {self.dead_letter}" if self.dead_letter else ""
+        delivered = f"{self.max_deliveries:,} deliveries{then}" if self.max_deliveries else ""
+        return ", ".join(filter(None, (kept, delivered))) or "no limits"
 
 
 NO_LIMITS = DurableLimits()
@@ -198,6 +208,8 @@ class DurableLimit(NumberedFrame, tag=77):
     age: Age | None
     policy: Policy | None
     account: OptionalName | None = None  # None: that of the client
+    max_deliveries: Number | None = None
+    dead_letter: OptionalName | None = None
 
     def applied_to(self, limits: DurableLimits) -> DurableLimits:
         """Return limits with the changes."""

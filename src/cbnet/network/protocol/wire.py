@@ -16,18 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from struct import Struct
-from typing import Final, TypeAlias, Union
+from typing import Any, Final, TypeAlias, Union
 
 import msgspec
 
 from cbnet.errors import CbnetError, InputError
 from cbnet.network.protocol.content import check_nested
-from cbnet.network.protocol.fields import MAX_REASON_LENGTH
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH, Part
 from cbnet.network.protocol.frames import (
     FRAMES,
     Answer,
     Close,
     Deliver,
+    DurableLimited,
+    DurableLimits,
     DurablePublish,
     DurableRemoved,
     DurableReport,
@@ -39,6 +41,7 @@ from cbnet.network.protocol.frames import (
     RefusedFrame,
     ReplyFrame,
     Trace,
+    frame_number,
 )
 from cbnet.network.protocol.reasons import ReasonCode
 
@@ -50,8 +53,10 @@ MAX_CLIENT_FRAME_BYTES = 1 << 20
 MAX_ROUTER_FRAME_BYTES = 1 << 22
 MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a header
 
-# Members at the end of a frame that clients of version 4 do not know.
-_ADDED: Final[Mapping[type[Frame], int]] = {RefusedFrame: 1, Close: 1, DurableReport: 3, DurableRemoved: 1}
+# Members at the end of a frame, or of a part of one, that clients of version 4 do not know.
+_ADDED: Final[Mapping[type[Part], int]] = {
+    RefusedFrame: 1, Close: 1, DurableReport: 3, DurableRemoved: 1, DurableLimited: 0, DurableLimits: 2,
+}  # fmt: skip
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP
 _MESSAGE_FRAMES = frozenset((Packet, Publish, DurablePublish, Deliver, Trace, ReplyFrame, PullReply))
@@ -80,8 +85,19 @@ def encode(frame: Frame, version: int = VERSION) -> bytes:
 def encode_body(frame: Frame, version: int = VERSION) -> bytes:
     """Encode a frame without its length."""
     if version <= OLDEST_CLIENT and type(frame) in _ADDED:
-        return _encoder.encode(msgspec.to_builtins(frame)[: -_ADDED[type(frame)]])
+        return _encoder.encode(_reduced(frame))
     return _encoder.encode(frame)
+
+
+def _reduced(value: Any) -> Any:
+    """Return a frame, or a part of one, without the members that clients of version 4 do not know."""
+    if isinstance(value, list):
+        return [_reduced(each) for each in value]
+    if not isinstance(value, Part):
+        return value
+    names = value.__struct_fields__
+    members = [_reduced(getattr(value, name)) for name in names[: len(names) - _ADDED.get(type(value), 0)]]
+    return [frame_number(type(value)), *members] if isinstance(value, Frame) else members
 
 
 def decode_packets(data: bytes) -> list[Packet]:

@@ -39,6 +39,7 @@ class StoredMessage:
     deliveries: int
     incarnation: int  # of its publisher; with the number, the identity of a durable message
     number: int
+    attributes: Mapping[str, Any]
     payload: bytes
     at: float
 
@@ -130,13 +131,14 @@ class DurableMemoryClient(MemoryClient):
             self._settle(frame.number, None)
 
     def _receive(self, frame: DurableDeliver) -> None:
-        _, _, payload = msgspec.msgpack.decode(frame.content)
+        attributes, _, payload = msgspec.msgpack.decode(frame.content)
         stored = StoredMessage(
             subscription=frame.id,
             offset=frame.offset,
             deliveries=frame.deliveries,
             incarnation=frame.incarnation,
             number=frame.number,
+            attributes=attributes,
             payload=payload,
             at=self._memory.now,
         )

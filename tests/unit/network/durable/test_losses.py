@@ -2,6 +2,7 @@
 
 from support.durable_networks import DurableLab, answers, billing_lab, history_lab, numbers, publish, report
 
+from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.home_log import log as log_module
 from cbnet.network.durable.home_log.journal import (
@@ -239,7 +240,8 @@ def test_messages_and_their_loss_are_one_transaction():
     saved = SavedSubscription(7, "", "s", "x > 0", OLDEST)
     log = Log(queue, RecoveredState(1))
     log.open(7, 1)
-    subscription = DurableSubscription(saved, losses, log, lambda *_: None)
+    dead_letters = DeadLetters(RouterContext(Settings("a"), 1), queue, {})
+    subscription = DurableSubscription(saved, losses, log, lambda *_: None, dead_letters)
     for number in range(1, 6):
         subscription.append(log.append([7], "a", 1, number, b""))
     log.free()

@@ -285,6 +285,22 @@ def test_invalid_frame_is_refused(data):
     assert refusal(data).startswith("invalid frame: ")
 
 
+def test_clients_of_version_4_get_limits_without_those_of_deliveries():
+    limits = frames.DurableLimits(5, max_deliveries=3, dead_letter="failed")
+    field = frames.DurableField("billing", "", "x > 0", limits, 1, 2, 3, 0, 1, 0)
+    known = ["billing", "", "x > 0", [5, 0, 0.0, "refuse"], 1, 2, 3, 0, 1, 0]
+    assert msgspec.msgpack.decode(encode(frames.DurableReport(1, [field], {}, ""), 4)[4:]) == [
+        82,
+        1,
+        [known],
+        {},
+        "",
+        None,
+    ]
+    assert msgspec.msgpack.decode(encode(frames.DurableLimited(1, limits), 4)[4:]) == [86, 1, known[3]]
+    assert msgspec.msgpack.decode(encode(frames.DurableLimited(1, limits))[4:]) == [86, 1, [*known[3], 3, "failed"]]
+
+
 def test_frames_before_a_wrong_one_are_read():
     feeding = reader().feed(encode(Ping(1)) + encode(Ping(2)) + body(b"\xc1") + encode(Ping(3)))
     assert [next(feeding), next(feeding)] == [Ping(1), Ping(2)]
