@@ -128,6 +128,7 @@ class FileDisk:
         self._router = router
         self._file = None
         self.path = folder / "journal.sqlite"
+        self.is_held = True
 
     def start(self, on_event):
         self._on_event = on_event

@@ -97,7 +97,7 @@ class DurableRegistry:
     def _recover(self, saved: SavedSubscription, losses: SaveLosses) -> None:
         subscription = self._add(saved, losses)
         if saved.start and not self._has_history_for(saved):
-            subscription.losses.add(0, f"{self._context.name} has no history any more to search for messages")
+            subscription.losses.add(0, f"{self._context.home} has no history any more to search for messages")
             subscription.saved = replace(saved, start=0)
             self._queue.add(SaveSubscription(subscription.saved))
         self._activate(subscription)
@@ -291,6 +291,19 @@ class DurableRegistry:
     def check(self) -> None:
         """Do periodic work."""
         self._confirmations.check()
+
+    # --- end
+
+    @property
+    def links(self) -> set[int]:
+        """The clients that are attached to subscriptions."""
+        return {link for link, _ in self._attached}
+
+    def close(self) -> None:
+        """Stop receiving messages for all subscriptions, and the history: the router has lost the home."""
+        for id in self._home.subscriptions:
+            self._table.remove(InternalSubscriber.DURABLE, id)
+            self._table.fib.durable_accounts.pop(id, None)
 
 
 def _check_same(saved: SavedSubscription, frame: DurableSubscribe) -> None:

@@ -6,11 +6,15 @@
     registry ──► home records ──► all routers             the set of homes
     log ──► history ──► replays ──► replay subscriptions, and new durable ones that begin in the past
 
-A router without a journal is not a home, but it knows the homes, and its clients can publish.
+home, registry, log and what reads it exist while this router holds its home (`HeldHome`).
+A router without a journal holds no home, but it knows the homes, and its clients can publish. So does a router that
+stands by: its journal, which it shares with other routers of a home group, is held by another one, or nobody. It may
+take the home at any time, and lose it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate, takewhile
 
@@ -19,17 +23,15 @@ from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad
 from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.followers import Followers
-from cbnet.network.durable.history import no_history, open_history
-from cbnet.network.durable.home import Home
-from cbnet.network.durable.home_log.journal import HISTORY_ID, JournalEvent, OpenJournal, ReadResult, Stalled
-from cbnet.network.durable.home_log.journal_queue import JournalQueue
-from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.held_home import HeldHome
+from cbnet.network.durable.history import no_history
+from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publications import Publications
-from cbnet.network.durable.replays import Replays
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
+from cbnet.network.logs import log
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableQuery,
@@ -55,51 +57,97 @@ class DurableRouter:
         core: RouterCore,
         announcements: Announcements,
         forwarder: Forwarder,
-        journal: OpenJournal | None,
+        journal: OpenJournal | Standby | None,
     ) -> None:
-        self._context = context = core.context
+        self._core = core
+        self._context = core.context
         self._links = core.links
         self._unicast = core.unicast
-        self._queue = None if journal is None else JournalQueue(context, journal.journal)
-        self.records = HomeRecords(core, self._queue, {} if journal is None else journal.state.homes)
+        self._announcements = announcements
+        self.records = HomeRecords(core, has_journal=journal is not None)
         self.publications = Publications(core, self.records, forwarder)
-        self._log: Log | None = None
-        self._home: Home | None = None
-        self._registry: DurableRegistry | None = None
-        self._replays: Replays | None = None
-        self._followers: Followers | None = None
-        if self._queue is not None and journal is not None:
-            state = journal.state
-            self._log = log = Log(self._queue, state)
-            saved = next((each for each in state.subscriptions if each.id == HISTORY_ID), None)
-            history = open_history(context, self._queue, log, state.id, saved)
-            if history is not None:
-                self._replays = Replays(context, history, log)
-                self._followers = Followers(context, history, self._replays)
-            self._home = Home(context, self._queue, log, state.windows.values(), self._answer)
-            self._registry = DurableRegistry(
-                core, announcements, self._home, self.records, self._queue, log, state, self._replays
-            )
-        elif context.settings.history:
-            raise InputError(f"router {context.name} cannot keep a history without a journal", hint="set `journal`")
+        self._held: HeldHome | None = None
+        self._standby: Standby | None = None  # None: this router holds a home, or has no journal
+        self._parked: dict[tuple[int, int], DurableSubscribe | Replay] = {}  # by link and id
+        if journal is not None:
+            self.journalled(journal)
+        elif self._context.settings.history:
+            hint = "set `journal`"
+            raise InputError(f"router {self._context.name} cannot keep a history without a journal", hint=hint)
         core.links.on_closed.append(self._link_closed)
+
+    # --- the home of this router
+
+    @property
+    def _own(self) -> HeldHome | None:
+        """What this router has of its home, while it may act for it.
+
+        A router that was suspended, or is cut off from its journal, thus loses the home with the first use of it.
+        """
+        if self._held is not None and not self._held.journal.is_held:
+            self._lose(Standby("", "the lease has ended: the journal has not answered in time"))
+        return self._held
+
+    def _take(self, opened: OpenJournal) -> None:
+        if self._held is not None:
+            self._lose(Standby("", "its journal was opened again"))
+        self._held = HeldHome(self._core, self._announcements, self.records, opened, self._answer)
+        if self._standby is not None:
+            log(logging.INFO, "home taken", home=self._context.home, journal=opened.state.id)
+            self._standby = None
+
+    def _lose(self, standby: Standby) -> None:
+        held, self._held, self._standby = self._held, None, standby
+        if held is not None:
+            reason = standby.problem or f"router {standby.holder} holds it"
+            log(logging.WARNING, "home lost", home=self._context.home, reason=reason)
+            held.drop()
 
     @property
     def registry(self) -> DurableRegistry:
-        """The durable subscriptions; raise an `InputError` if this router has no journal."""
-        if self._registry is None:
-            raise InputError(
-                f"router {self._context.name} has no journal, so it cannot have durable subscriptions",
-                hint='set journal = "FOLDER" in its configuration',
-            )
-        return self._registry
+        """The durable subscriptions; raise an `InputError` if this router does not hold a home."""
+        own = self._own
+        if own is not None:
+            return own.registry
+        if self._standby is not None:
+            raise self._not_held(self._standby)
+        raise InputError(
+            f"router {self._context.name} has no journal, so it cannot have durable subscriptions",
+            hint='set journal = "FOLDER" in its configuration',
+        )
 
     @property
     def followers(self) -> Followers:
         """The replay subscriptions; raise an `InputError` if this router keeps no history."""
-        if self._followers is None:
-            raise no_history(self._context.name)
-        return self._followers
+        own = self._own
+        if own is not None and own.followers is not None:
+            return own.followers
+        if self._standby is not None and self._context.settings.history:
+            raise self._not_held(self._standby, ReasonCode.OTHER_HISTORY)
+        raise no_history(self._context.name)
+
+    def _not_held(self, standby: Standby, code: ReasonCode = ReasonCode.OTHER_HOME) -> Refusal:
+        """Return the refusal of a client that needs the home."""
+        home, name = self._context.home, self._context.name
+        if not standby.holder:
+            return Refusal(f"nobody holds the home {home}, for which {name} stands by", code, hint="try again")
+        record = self.records.table.get(home)
+        at = f", {record.address}" if record is not None and record.holder == standby.holder and record.address else ""
+        return Refusal(f"router {standby.holder}{at} holds the home {home}", code, hint="connect there")
+
+    def park(self, link: int, frame: DurableSubscribe | Replay) -> bool:
+        """Keep a frame until it is known who holds the home; return whether that is necessary."""
+        is_unknown = self._own is None and self._standby is not None and not self._standby.holder
+        if is_unknown:
+            self._parked[link, frame.id] = frame
+        return is_unknown
+
+    def unparked(self) -> list[tuple[int, DurableSubscribe | Replay]]:
+        """Remove and return the frames that can be handled now, with their links."""
+        if not self._parked or (self._standby is not None and not self._standby.holder):
+            return []
+        parked, self._parked = self._parked, {}
+        return [(link, frame) for (link, _), frame in parked.items()]
 
     # --- events
 
@@ -109,123 +157,130 @@ class DurableRouter:
 
     def journalled(self, event: JournalEvent) -> None:
         """Handle an event of the journal."""
-        assert self._queue is not None
-        if isinstance(event, Stalled):
-            self._queue.stalled(event.reason)
-        elif isinstance(event, ReadResult):
-            assert self._log is not None
-            self._log.loaded(event, self._context.now)
-        else:
-            self._queue.committed(event)
+        if isinstance(event, OpenJournal):
+            self._take(event)
+        elif isinstance(event, Standby):
+            self._lose(event)
+        elif (own := self._own) is not None:
+            own.journalled(event)
 
     def detach(self, link: int, id: int) -> bool:
         """Detach a client from a durable or replay subscription; return whether it was attached."""
-        is_followed = self._followers is not None and self._followers.detach(link, id)
-        return is_followed or (self._registry is not None and self._registry.detach(link, id))
+        if self._parked.pop((link, id), None) is not None:
+            return True
+        own = self._own
+        if own is None:
+            return False
+        return (own.followers is not None and own.followers.detach(link, id)) or own.registry.detach(link, id)
 
     def acknowledge(self, link: int, frame: Acknowledge) -> None:
         """Handle the acknowledgement of a client, which may name messages of another router."""
-        if self._registry is not None:
-            self._registry.acknowledge(link, frame)
-        if self._followers is not None:
-            self._followers.acknowledge(link, frame.id, frame.offsets, frame.up_to)
+        own = self._own
+        if own is not None:
+            own.registry.acknowledge(link, frame)
+            if own.followers is not None:
+                own.followers.acknowledge(link, frame.id, frame.offsets, frame.up_to)
 
     def attached(self, link: int) -> list[tuple[int, int, str]]:
         """Return frame number, id and predicate of each durable or replay subscription of a client."""
-        durable = [] if self._registry is None else self._registry.attached(link)
-        followed = [] if self._followers is None else self._followers.attached(link)
+        own = self._own
+        if own is None:
+            return []
+        followed = [] if own.followers is None else own.followers.attached(link)
         return [
-            *((frame_number(DurableSubscribe), *each) for each in durable),
+            *((frame_number(DurableSubscribe), *each) for each in own.registry.attached(link)),
             *((frame_number(Replay), *each) for each in followed),
         ]
 
     def check_home(self, account: str, name: str) -> None:
         """Raise a `Refusal` if a durable subscription has its home at another router, and not here."""
-        elsewhere = self.records.table.home_of(account, name)
-        is_here = self._registry is not None and bool(self._registry.predicate(account, name))
-        if elsewhere is not None and elsewhere.owner != self._context.name and not is_here:
-            where = f"{elsewhere.owner}, {elsewhere.address}" if elsewhere.address else elsewhere.owner
+        elsewhere, own = self.records.table.home_of(account, name), self._own
+        is_here = own is not None and bool(own.registry.predicate(account, name))
+        if elsewhere is not None and elsewhere.owner != self._context.home and not is_here:
+            where = f"{elsewhere.holder}, {elsewhere.address}" if elsewhere.address else elsewhere.holder
             problem = f"durable subscription {name!r} lives at router {where}"
             raise Refusal(problem, ReasonCode.OTHER_HOME, hint="connect there")
 
     def load(self, account: str) -> FilterLoad:
         """Return the load of the durable subscriptions of an account, whether its clients are connected or not."""
-        return NO_LOAD if self._registry is None else self._registry.load(account)
+        own = self._own
+        return NO_LOAD if own is None else own.registry.load(account)
 
     def replay_load(self, links: Collection[int]) -> FilterLoad:
         """Return the load of the replay subscriptions of these links."""
-        return NO_LOAD if self._followers is None else self._followers.load(links)
+        own = self._own
+        return NO_LOAD if own is None or own.followers is None else own.followers.load(links)
 
     @property
     def replaying(self) -> Mapping[str, int]:
         """The payers of replays and searches whose messages were read from the journal, with their weights."""
-        return {} if self._replays is None else self._replays.payers
+        own = self._own
+        return {} if own is None or own.replays is None else own.replays.payers
 
     def replay(self, payer: str) -> None:
         """Handle some of these messages."""
-        if self._replays is not None:
-            self._replays.advance(payer)
+        own = self._own
+        if own is not None and own.replays is not None and payer in own.replays.payers:
+            own.replays.advance(payer)
 
     def replays_of(self, link: int) -> list[int]:
         """Return the ids of a client's replay subscriptions, oldest first."""
-        return [] if self._followers is None else [id for id, _ in self._followers.attached(link)]
+        own = self._own
+        return [] if own is None or own.followers is None else [id for id, _ in own.followers.attached(link)]
 
     def note_loss(self, cause: str) -> None:
         """Record in the history that messages may be missing."""
-        if self._replays is not None:
-            self._replays.history.note(cause)
+        own = self._own
+        if own is not None and own.replays is not None:
+            own.replays.history.note(cause)
 
     def _link_closed(self, link: Link) -> None:
         self.publications.remove_client(link.id)
-        if self._registry is not None:
-            self._registry.remove_client(link.id)
-        if self._followers is not None:
-            self._followers.remove_client(link.id)
+        self._parked = {key: frame for key, frame in self._parked.items() if key[0] != link.id}
+        own = self._own
+        if own is not None:
+            own.remove_client(link.id)
 
     def forget(self, home: str) -> None:
         """Remove the record of a home that will not return."""
-        if home == self._context.name and self._registry is not None:
-            raise InputError(f"{home} is this router", hint="remove its durable subscriptions")
+        if home == self._context.home and self._own is not None:
+            raise InputError(f"{home} is the home of this router", hint="remove its durable subscriptions")
         if not self.records.forget(home):
             raise InputError(f"no router {home!r} with durable subscriptions is known")
 
     def after(self, call: Callable[[], None]) -> None:
         """Call a function once all changes are on disk; at once if they are, or if this router has no journal."""
-        if self._queue is None:
+        own = self._own
+        if own is None:
             call()
         else:
-            self._queue.after(call)
+            own.queue.after(call)
 
     def set_address(self, address: str) -> None:
         """Set the address that clients connect to."""
-        if self._registry is not None:
-            self.records.own.address = address
-            if self.records.own.has_other_address:
-                self.records.announce()
+        self.records.own.address = address
+        if self._own is not None and self.records.own.has_other_address:
+            self.records.announce()
 
     def check(self) -> None:
         """Do periodic work."""
-        if self._queue is not None:
-            self._queue.check()
+        own = self._own
         self.publications.check()
-        if self._home is not None and self._registry is not None:
-            self._home.check()
-            self._registry.check()
-        if self._replays is not None:
-            self._replays.run_all()
+        if own is not None:
+            own.check()
 
     def flush(self) -> None:
         """Submit the operations of this turn to the journal, at its end."""
-        if self._home is not None and self._queue is not None:
-            self._home.finish_turn()
-            self._queue.finish_turn()
+        if self._held is not None:
+            self._held.finish_turn()
 
     # --- status
 
     def report(self, client: Link, frame: DurableQuery) -> DurableReport:
         """Return the durable subscriptions of a client, or all if it may watch or manage, and the known homes."""
         account = None if client.rights.watch or client.rights.manage else client.account
-        chosen = [] if self._registry is None else self._registry.all(account, frame.after)
+        own = self._own
+        chosen = [] if own is None else own.registry.all(account, frame.after)
         sizes = accumulate(_FIELD_BYTES + len(each.saved.predicate.encode()) for each in chosen)
         fitting = sum(1 for _ in takewhile(lambda size: size <= _MAX_REPORT_BYTES, sizes))
         listed = [each.status() for each in chosen[:fitting]]
@@ -250,21 +305,26 @@ class DurableRouter:
     @property
     def problem(self) -> str:
         """Why the journal cannot be used; empty if it can, or if there is none."""
-        return "" if self._queue is None else self._queue.problem
+        if self._standby is not None:
+            return self._standby.problem
+        return "" if self._held is None else self._held.queue.problem
 
     def history_status(self, *, is_whole: bool = True) -> HistoryField | None:
         """Return the state of the history, if there is one; the predicate only if `is_whole`."""
-        return None if self._replays is None else self._replays.history.status(is_whole=is_whole)
+        own = self._own
+        return None if own is None or own.replays is None else own.replays.history.status(is_whole=is_whole)
 
     def take(self, packet: Packet, ids: Sequence[int]) -> None:
         """Store a message for some durable subscriptions of this router, and answer its source."""
-        if self._home is not None:
-            self._home.take(packet, ids)
+        own = self._own
+        if own is not None:
+            own.home.take(packet, ids)
 
     def lose(self, ids: Sequence[int]) -> None:
         """Count a message as lost for some durable subscriptions of this router."""
-        if self._home is not None:
-            self._home.lose(ids)
+        own = self._own
+        if own is not None:
+            own.home.lose(ids)
 
     # --- inside
 

@@ -126,6 +126,11 @@ class Followers:
             follower.acknowledge(offsets, up_to)
             self._replays.run(follower.key)
 
+    @property
+    def links(self) -> set[int]:
+        """The clients that have subscriptions."""
+        return {link for link, _ in self._all}
+
     def load(self, links: Collection[int]) -> FilterLoad:
         """Return the load of the replay subscriptions of these links."""
         return total_load(each.load for (link, _), each in self._all.items() if link in links)

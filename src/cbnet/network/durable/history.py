@@ -75,7 +75,7 @@ class History:
         if saved is None or (saved.predicate, saved.since) != (self.text, self._complete):
             self._save()
         if saved is not None and is_continued:
-            name = self._context.name
+            name = self._context.home
             if saved.predicate != self.text:
                 log_event(logging.INFO, "history changed", before=saved.predicate, after=self.text)
                 self.note(f"the history of {name} had another predicate before")
@@ -92,7 +92,7 @@ class History:
     def locate(self, start: HistoryStart) -> StartPoint:
         """Return the start point of a subscription; raise an `InputError` if the history has no such offset."""
         # Offsets that are not on disk yet may be lost in a crash, and the client would reconnect with one of them.
-        first, following, name = min(self.cursor.first, self.on_disk), self.cursor.next, self._context.name
+        first, following, name = min(self.cursor.first, self.on_disk), self.cursor.next, self._context.home
         if start.offset is not None:
             if start.journal not in (0, self.journal):
                 raise Refusal(
@@ -132,9 +132,9 @@ class History:
             return
         if not is_shown:
             hint = "ask the operator for its predicate, or subscribe without a start in the past"
-            raise InputError(f"the history of {self._context.name} lacks messages that match this predicate", hint=hint)
+            raise InputError(f"the history of {self._context.home} lacks messages that match this predicate", hint=hint)
         raise InputError(
-            f"the history of {self._context.name} has only messages that match {self.text}",
+            f"the history of {self._context.home} has only messages that match {self.text}",
             hint=f"subscribe to a part of that, as in ({self.text}) and …",
         )
 
@@ -173,7 +173,7 @@ class History:
     def _note_unstored(self) -> None:
         count, self._unstored = self._unstored, 0
         if count:
-            name = self._context.name
+            name = self._context.home
             self.note(f"{count:,} messages are missing in the history of {name}: its journal failed", count)
 
     def note(self, text: str, messages: int = 0) -> None:

@@ -164,7 +164,7 @@ class Home:
     def _follows(self, window: PublisherWindow, packet: Packet) -> bool:
         """Return whether the predecessor of a message is settled."""
         assert packet.durable is not None
-        previous = packet.durable.homes.get(self._context.name, 0)
+        previous = packet.durable.homes.get(self._context.home, 0)
         return not previous or window.has(previous) or bool(self._refused.problem(packet.incarnation, previous))
 
     def _store(self, window: PublisherWindow, held: _HeldPacket) -> None:
@@ -233,7 +233,7 @@ class Home:
         held = self._held.get(packet.incarnation)
         if not held:
             return []
-        name, number = self._context.name, packet.number
+        name, number = self._context.home, packet.number
         waiting = [
             at
             for at, each in held.items()
@@ -279,7 +279,7 @@ class Home:
             by_router.setdefault(router, []).append(entry)
         for router, entries in by_router.items():
             for first in range(0, len(entries), MAX_ENTRIES):
-                self._answer(Stored(router, 0, self._context.name, entries[first : first + MAX_ENTRIES]))
+                self._answer(Stored(router, 0, self._context.home, entries[first : first + MAX_ENTRIES]))
 
     def check(self) -> None:
         """Drop messages that are too old, send unacknowledged ones again, and forget what is not needed any more."""

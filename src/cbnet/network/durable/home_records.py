@@ -1,10 +1,10 @@
 """Home records, kept by every router: which homes must store a message, even while a home is away.
 
 A home floods a record of its durable subscriptions. Its version is a sequence number, and the incarnation of the router
-that made it: the home, or a router that replaced the record with an empty one (`forget`). So no version has two
-contents, even if two routers reach the same number, or a journal is restored from a backup. Every router keeps the
-newest version, in its journal if it has one, until the owner or an operator replaces it. Each router acknowledges a
-record to its owner, so that a new subscription can be confirmed.
+that made it: the one that holds the home, or a router that replaced the record with an empty one (`forget`). So no
+version has two contents, even if two routers reach the same number, or a journal is restored from a backup. Every
+router keeps the newest version, in its journal if it has one, until the home or an operator replaces it. Each router
+acknowledges a record to the router that holds the home, so that a new subscription can be confirmed.
 
 A router that has just started may know no homes, and neither may its neighbours if they have just started, too. So it
 is *complete* only when it has the records of a complete neighbour. A router with a journal has saved the records: it
@@ -35,28 +35,34 @@ from cbnet.network.security.record_signatures import PUBLIC_KEYS
 
 _decoder = msgspec.msgpack.Decoder(HomeRecord)
 _RATE = 1 << 19  # bytes of filters and names per second in own records: 2 MB, the most, every four seconds
-ALONE = 3.0  # seconds after its start for which a router waits for a neighbour that knows all homes
+ALONE = 3.0  # seconds after it has opened its journal for which a router waits for a neighbour that knows all homes
 
 
 class OwnHomeRecord(OwnRecord):
-    """The durable subscriptions of one router that are on disk, and its history."""
+    """The durable subscriptions of the home that a router holds that are on disk, and its history."""
 
-    def __init__(self, context: RouterContext, links: LinkTable, saved: HomeRecord | None) -> None:
+    def __init__(
+        self, context: RouterContext, links: LinkTable, saved: HomeRecord | None = None, address: str = ""
+    ) -> None:  # fmt: skip
+        """Initialise; saved: the newest version on disk. address: that clients connect to."""
         super().__init__(context, links, context.settings.retry, None if saved is None else version_of(saved))
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
         self._newest = saved  # even if it is not on disk yet
         self._originated = 0.0  # time of the newest version
         self._allowed = float("-inf")  # time of the next one, at the earliest
-        self.address = ""  # that clients connect to
+        self.address = address
+        self._router = "" if context.home == context.name else context.name
 
     # --- lookup
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the newest version differs from the current durable subscriptions and history, or has another key."""
+        """Whether the newest version has other durable subscriptions or history, or is of another router or key."""
         own = self._newest
         if own is None or own.names != self._all_names() or {*own.filters} != self.all_filters():
+            return True
+        if own.router != self._router or (self.address and self.has_other_address):
             return True
         return self._sign(own) != own
 
@@ -101,7 +107,7 @@ class OwnHomeRecord(OwnRecord):
         return self._filters.pop(id, None) is not None
 
     def originate(self) -> HomeRecord | None:
-        """Return a new version; None if this router was never a home."""
+        """Return a new version; None if the home never had a durable subscription or a history."""
         if self._newest is None and not self._filters and self._above is None:
             return None
         sequence, incarnation = self._advance()
@@ -109,7 +115,7 @@ class OwnHomeRecord(OwnRecord):
         names, filters = self._all_names(), sorted(self.all_filters())
         size = sum(map(len, filters)) + sum(len(account) + len(name) for account, name in names)
         self._allowed = self._context.now + size / _RATE
-        record = HomeRecord(self._context.name, incarnation, sequence, self.address, names, filters)
+        record = HomeRecord(self._context.home, incarnation, sequence, self.address, names, filters, b"", self._router)
         self._newest = self._sign(record)
         return self._newest
 
@@ -123,28 +129,55 @@ class HomeRecords(Flooding[HomeRecord]):
 
     kind = "homes"
 
-    def __init__(
-        self,
-        core: RouterCore,
-        queue: JournalQueue | None,
-        saved: Mapping[str, bytes],
-    ) -> None:
+    def __init__(self, core: RouterCore, *, has_journal: bool) -> None:
+        """Initialise; has_journal: whether this router holds a home, or stands by for one."""
         context, links = core.context, core.links
-        self.table = HomeTable(context.name, queue)
-        for record in map(_decoder.decode, saved.values()):
-            self.table.set(record)
-        newest = self.table.get(context.name)
-        self.own = OwnHomeRecord(context, links, newest)
+        self.table = HomeTable(context.home, core.home_routers)
+        self.own = OwnHomeRecord(context, links)
         requests = RecordRequests(context.settings.silence, is_renewed=False)
-        super().__init__(context, links, self.table, None if queue is None else self.own, requests)
+        super().__init__(context, links, self.table, None, requests)
         self._unicast = core.unicast
-        self._queue = queue
+        self._has_journal = has_journal
+        self._queue: JournalQueue | None = None
+        self._opened = 0.0  # time when the home was taken
         self._is_changed = False  # since the own record was originated
         self._is_complete = False
         self._complete_links: set[int] = set()  # to neighbours that are complete
-        # version of the own record on the disk of each router
+        self._acknowledged: dict[str, RecordVersion] = {}  # version of the own record on the disk of each router
+
+    # --- the home of this router
+
+    def hold(self, queue: JournalQueue, saved: Mapping[str, bytes]) -> None:
+        """Keep the records in the journal of a home that this router holds from now on; saved: those found there."""
+        context = self._context
+        known = {record.owner: version_of(record) for record in self.table}
+        on_disk = {record.owner: record for record in map(_decoder.decode, saved.values())}
+        for record in on_disk.values():
+            if self.table.lacks(record.owner, version_of(record)) and self.table.fits(record):
+                self.table.set(record)
+        self._queue = self.table.queue = queue
+        for record in self.table:
+            before = on_disk.get(record.owner)
+            if record.owner != context.home and (before is None or version_of(before) != version_of(record)):
+                self.table.save(record)
+        newest, above = on_disk.get(context.home), known.get(context.home)
+        self._own = self.own = OwnHomeRecord(context, self._links, newest, self.own.address)
+        if above is not None and above.is_newer(self.own.version):
+            self.own.supersede("", above, is_forged=False)  # the operator has forgotten the home, or it was restored
         self._acknowledged = {} if newest is None else {context.name: version_of(newest)}
+        self._opened = context.now
         super().review()
+
+    def release(self) -> None:
+        """Keep the records in memory only, and learn the one of the home from others: this router has lost the home."""
+        self._queue = self.table.queue = self._own = None
+        self._is_changed = False
+        self._acknowledged = {}
+        self._context.outbox.send_all(self._links.routers(), RecordRequest(self.kind, []))
+
+    @property
+    def _own_owner(self) -> str:
+        return self._context.home
 
     # --- completeness
 
@@ -200,8 +233,8 @@ class HomeRecords(Flooding[HomeRecord]):
         """Notify the neighbours once this router is complete."""
         if self._is_complete or not self.has_all_of_neighbours:
             return
-        is_only_home = all(each.owner == self._context.name for each in self.table)
-        is_alone = (is_only_home and not self._links.routers()) or self._context.now >= ALONE
+        is_only_home = all(each.owner == self._context.home for each in self.table)
+        is_alone = (is_only_home and not self._links.routers()) or self._context.now >= self._opened + ALONE
         if self._complete_links or (self._queue is not None and is_alone):
             self._is_complete = True
             self._context.outbox.send_all(self._links.routers(), self._summary())
@@ -222,7 +255,7 @@ class HomeRecords(Flooding[HomeRecord]):
 
     def _publish(self, record: HomeRecord) -> None:
         self.table.set(record)
-        self._acknowledged[record.owner] = version_of(record)
+        self._acknowledged[self._context.name] = version_of(record)
         self.flood(record)
 
     @property
@@ -270,10 +303,11 @@ class HomeRecords(Flooding[HomeRecord]):
 
     def _installed(self, link: int, record: HomeRecord) -> None:
         """Acknowledge a record once it is on disk: this router must know it after a restart."""
-        if record.owner == self._context.name:
-            self._report_missing_journal(link, record)
+        if record.holder == self._context.name:  # or it was, before a restart
+            if not self._has_journal or record.owner != self._context.home:
+                self._report_missing_journal(link, record)
             return
-        ack = HomeAck(record.owner, 0, self._context.name, record.incarnation, record.sequence)
+        ack = HomeAck(record.holder, 0, self._context.name, record.incarnation, record.sequence)
         if self._queue is None:
             self._unicast.send(ack)
         else:

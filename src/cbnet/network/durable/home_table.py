@@ -1,7 +1,7 @@
 """Bounded table of the home records that one router knows, by owner.
 
-    homes       with durable subscriptions or a history    at most MAX_HOMES, including this router; others are refused
-    empty       of other routers that were homes           at most MAX_EMPTY; beyond that the oldest are dropped
+    homes       with durable subscriptions or a history    at most MAX_HOMES, including the own one; others are refused
+    empty       of others that were homes                  at most MAX_EMPTY; beyond that the oldest are dropped
 
 An empty record only keeps out its older versions. A router that has dropped one may learn an older version from a
 neighbour, and then waits for a home that no longer exists, until another neighbour corrects it; nothing is lost.
@@ -16,6 +16,7 @@ from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
 from cbnet.network.durable.home_log.journal import DropHome, SaveHome
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.forwarding.home_routers import HomeRouters
 from cbnet.network.forwarding.search_credit import MessageCredit
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.linkstate.records import InstallOutcome, RecordTable
@@ -34,14 +35,15 @@ def is_empty(record: HomeRecord) -> bool:
 
 
 class HomeTable(RecordTable[HomeRecord]):
-    """The home records that one router knows, in its journal if it has one."""
+    """The home records that one router knows, in its journal while it holds a home."""
 
-    def __init__(self, own: str, queue: JournalQueue | None = None) -> None:
-        """Initialise; own: the name of this router, whose record always fits."""
+    def __init__(self, own: str, routers: HomeRouters | None = None) -> None:
+        """Initialise; own: the home of this router, whose record always fits. routers: kept up to date."""
         super().__init__()
         self._own = own
-        self._queue = queue
-        self._empty: dict[str, None] = {}  # owners of empty records, oldest first, without this router
+        self._routers = routers or HomeRouters()
+        self.queue: JournalQueue | None = None
+        self._empty: dict[str, None] = {}  # owners of empty records, oldest first, without the own one
         self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
 
     # --- lookup
@@ -87,8 +89,8 @@ class HomeTable(RecordTable[HomeRecord]):
 
     def save(self, record: HomeRecord) -> None:
         """Save a record on disk."""
-        if self._queue is not None:
-            self._queue.add(SaveHome(record.owner, _encode(record)))
+        if self.queue is not None:
+            self.queue.add(SaveHome(record.owner, _encode(record)))
 
     def set(self, record: HomeRecord, _: float = 0.0) -> list[str]:
         """Add or replace a record; return the owners of empty records that were dropped for it."""
@@ -100,6 +102,7 @@ class HomeTable(RecordTable[HomeRecord]):
         except InputError as error:
             raise WireError(error.summary) from None
         self._records[owner] = record
+        self._routers.set(owner, record.holder)
         self._table.remove_tests(owner, [*map(tests_from_bytes, old - new)])
         self._table.add_tests(owner, added)
         self._empty.pop(owner, None)
@@ -110,10 +113,11 @@ class HomeTable(RecordTable[HomeRecord]):
     def remove(self, owner: str, _: float = 0.0) -> None:
         """Remove a record, also from the disk."""
         filters = set(self._records.pop(owner).filters)
+        self._routers.set(owner, owner)
         self._table.remove_tests(owner, [*map(tests_from_bytes, filters)])
         self._empty.pop(owner, None)
-        if self._queue is not None:
-            self._queue.add(DropHome(owner))
+        if self.queue is not None:
+            self.queue.add(DropHome(owner))
 
     def _trim(self) -> list[str]:
         dropped: list[str] = []

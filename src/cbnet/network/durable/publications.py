@@ -125,6 +125,8 @@ class Publications:
         self._context = core.context
         self._versions = core.versions
         self._records = records
+        self._home_routers = core.home_routers
+        self._moves = 0  # of homes, that were seen
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
         self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by incarnation and home
@@ -169,7 +171,7 @@ class Publications:
                 self._end(publication)
 
     def _adopted(self) -> None:
-        """Send unanswered messages again at the next check: trees have changed."""
+        """Send unanswered messages again at the next check: trees, or the routers of homes, have changed."""
         for publication in self._all.values():
             publication.sent = -inf
 
@@ -179,6 +181,9 @@ class Publications:
             early, self._early = self._early, {}
             for publication in early.values():
                 self._publish_early(publication)
+        if self._moves != self._home_routers.changes:
+            self._moves = self._home_routers.changes
+            self._adopted()
         now, elapsed = self._context.now, self._context.clock.elapsed
         for publication in [each for each in self._all.values() if elapsed >= each.deadline]:
             self._end(publication)
@@ -229,7 +234,8 @@ class Publications:
     def _repeat(self, publication: _Publication) -> None:
         """Send a message again if some of the homes that have not answered can be reached."""
         publication.sent = self._context.now
-        if not publication.missing.isdisjoint({self._context.name, *self._versions.newest.names}):
+        holders = self._home_routers.of(publication.missing)
+        if self._context.name in holders or not self._versions.newest.names.isdisjoint(holders):
             self._context.counters[Event.DURABLE_REPEATED] += 1
             # Also for homes that cannot be reached: other routers may know a path, and messages must keep their order.
             mark = self._mark(publication, publication.missing, is_repeated=True)

@@ -5,7 +5,7 @@
 A message can be sent again for at most `MAX_SECONDS`, the longest timeout of a publisher, so a forgotten window is no
 longer needed. While `MAX_PUBLISHERS` are known, messages of others are refused: forgetting a publisher earlier could
 store a message twice. Time is measured by the router's own clock, independent of the wall clock; it starts again after
-a restart.
+a restart, and when another router takes the home.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ class PublisherWindow:
         self.used = 0.0  # time of the last message
 
     @classmethod
-    def recovered(cls, saved: SaveWindow) -> PublisherWindow:
+    def recovered(cls, saved: SaveWindow, now: float = 0.0) -> PublisherWindow:
         """Return a window that was saved in a journal."""
-        return cls(saved.publisher, saved.floor, int.from_bytes(saved.seen, "little"))
+        window = cls(saved.publisher, saved.floor, int.from_bytes(saved.seen, "little"))
+        window.used = now
+        return window
 
     def saved(self) -> SaveWindow:
         """Return the window as saved in a journal."""
@@ -82,7 +84,7 @@ class PublisherWindows:
     def __init__(self, context: RouterContext, queue: JournalQueue, saved: Iterable[SaveWindow]) -> None:
         self._context = context
         self._queue = queue
-        self._known = OrderedDict((each.publisher, PublisherWindow.recovered(each)) for each in saved)  # oldest first
+        self._known = OrderedDict((each.publisher, PublisherWindow.recovered(each, context.now)) for each in saved)
         self._changed: dict[int, PublisherWindow] = {}  # in this turn
 
     def __len__(self) -> int:

@@ -75,6 +75,7 @@ class Forwarder:
         self._versions = core.versions
         self._fib = core.fib
         self._unicast = core.unicast
+        self._home_routers = core.home_routers
         self.traces = Traces(core)
         self.unconfirmed = UnconfirmedPackets(core.links)
         self.fast = FastForwarding(core, self.unconfirmed)
@@ -181,7 +182,7 @@ class Forwarder:
             self._context.drop(DropReason.DUPLICATE)
         elif packet.mark is None or not packet.mark.is_dry:
             self._deliver(packet, matches)
-        if packet.durable is not None and (matches.durable or self._context.name in packet.durable.homes):
+        if packet.durable is not None and (matches.durable or self._context.home in packet.durable.homes):
             self._store(packet, matches.durable)  # also for a duplicate: its source may lack the answer
         has_entered = bool(packet.origin) and not came_from
         domains = self._leave(packet, matches) if is_new and not has_entered else {}
@@ -262,7 +263,7 @@ class Forwarder:
 
     def _is_wanted(self, branch: TreeInterface, packet: Packet, content: Content, matches: Matches) -> bool:
         if packet.durable is not None:
-            if not branch.to.behind.isdisjoint(packet.durable.homes):
+            if not branch.to.behind.isdisjoint(self._home_routers.of(packet.durable.homes)):
                 return True
             if packet.durable.is_repeated:
                 return False

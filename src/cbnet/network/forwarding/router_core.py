@@ -8,6 +8,7 @@ fib, offer_fib: interface ─► predicate
 from __future__ import annotations
 
 from cbnet.network.forwarding.forwarding_table import Fib
+from cbnet.network.forwarding.home_routers import HomeRouters
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.database import Database
@@ -27,3 +28,4 @@ class RouterCore:
         self.unicast = UnicastForwarder(context, self.versions, self.links)
         self.fib = Fib(context, self.links, self.versions)
         self.offer_fib = Fib(context, self.links, self.versions)  # of requests
+        self.home_routers = HomeRouters()

@@ -101,6 +101,11 @@ class RouterContext:
         return self.settings.name
 
     @property
+    def home(self) -> str:
+        """The name of the home of durable subscriptions that the router holds, or may hold."""
+        return self.settings.home or self.settings.name
+
+    @property
     def now(self) -> float:
         """The time, in seconds since the start."""
         return self.clock.now

@@ -27,6 +27,7 @@ class Settings:
 
     name: str
     network: str = "cbnet"  # peers of another network are refused
+    home: str = ""  # of durable subscriptions, whose journal this router may hold; empty: it has the router's name
     scheme: str = "multitree"  # the same for all routers of a network
     trees: int = 1  # routing trees, the same for all routers: rooted at the nodes with the most neighbours
     roots: tuple[str, ...] = ()  # names of the trees' roots, the same for all routers; override `trees`
@@ -59,6 +60,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         others = [("router", name) for name in (*self.weights, *self.roots)]
+        if self.home:
+            check_name("home", self.home)
         for what, name in (("router", self.name), ("network", self.network), *others):
             check_name(what, name)
         check_scheme(self.scheme)

@@ -185,6 +185,11 @@ class Flooding(Generic[Record]):
         self._late: dict[str, tuple[int, RecordVersion]] = {}  # by owner: the newest record beyond `_MAX_INSTALLS`
         links.on_closed.append(self._link_closed)
 
+    @property
+    def _own_owner(self) -> str:
+        """The owner of the own record."""
+        return self._context.name
+
     # --- links
 
     def greet(self, link: int) -> None:
@@ -265,7 +270,7 @@ class Flooding(Generic[Record]):
 
     def review(self) -> None:
         """Remove the records of others that are refused by now, and request others: the keys have changed."""
-        for record in [each for each in self._table if each.owner != self._context.name]:
+        for record in [each for each in self._table if each.owner != self._own_owner]:
             problem = self._signatures.problem(record)
             if problem:
                 self._context.counters[Event.RECORDS_REFUSED] += 1
@@ -297,7 +302,7 @@ class Flooding(Generic[Record]):
         self._late = {owner: each for owner, each in self._late.items() if each[0] != link.id}
 
     def _is_own(self, record: Record | RecordEntry) -> bool:
-        return self._own is not None and record.owner == self._context.name
+        return self._own is not None and record.owner == self._own_owner
 
     def _supersede(self, link: int, record: Record | RecordEntry) -> bool:
         """Supersede a record of this router if this router did not make it; return whether it has to."""

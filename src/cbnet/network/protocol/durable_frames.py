@@ -99,7 +99,7 @@ class HistoryStart(Part):
 
 
 class HomeRecord(Frame, tag=60):
-    """The durable subscriptions of a router, their home."""
+    """The durable subscriptions of a home."""
 
     owner: NodeName
     incarnation: Number  # of the router that made this version
@@ -108,11 +108,17 @@ class HomeRecord(Frame, tag=60):
     names: SubscriptionNames  # of the subscriptions: account and name
     filters: Filters  # of all
     signature: Signature = b""
+    router: OptionalName = ""  # that holds the home; empty: the one with its name
+
+    @property
+    def holder(self) -> str:
+        """The router that holds the home."""
+        return self.router or self.owner
 
     @property
     def content(self) -> tuple[Any, ...]:
         """All but owner, version and signature."""
-        return self.address, self.names, self.filters
+        return self.address, self.names, self.filters, self.router
 
 
 class HomeAck(UnicastFrame, tag=63):

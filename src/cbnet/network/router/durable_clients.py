@@ -59,6 +59,8 @@ class DurableClientHandler:
     def subscribe(self, client: Link, frame: DurableSubscribe) -> None:
         """Attach a client to a durable subscription, new or existing."""
         self._durable.check_home(client.account, frame.name)
+        if self._durable.park(client.id, frame):
+            return
         registry = self._durable.registry
         present = registry.predicate(client.account, frame.name)
         filters = filters_of(frame.predicate) if frame.predicate else []
@@ -72,6 +74,8 @@ class DurableClientHandler:
 
     def replay(self, client: Link, frame: Replay) -> None:
         """Start a replay subscription."""
+        if self._durable.park(client.id, frame):
+            return
         followers = self._durable.followers
         wanted = predicate_of(frame.predicate)
         filters = filters_of(frame.predicate)

@@ -26,7 +26,7 @@ from cbnet._kernels.fast_path import PYTHON
 from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.durable.durable_router import DurableRouter
-from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal
+from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
 from cbnet.network.forwarding.fast_forwarding import Progress
 from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
@@ -65,7 +65,7 @@ class Router:
         incarnation: int,
         access: Access = OPEN_ACCESS,
         data: NodeData = NO_DATA,
-        journal: OpenJournal | None = None,
+        journal: OpenJournal | Standby | None = None,
     ) -> None:
         """Create a router; `incarnation` is a random number below 2**63, drawn anew at each start."""
         self._context = context = RouterContext(settings, incarnation)
@@ -323,6 +323,10 @@ class Router:
         self.pulls.check()
         self._losses.check(self.version)
         self.durable.check()
+        for number, frame in self.durable.unparked():
+            link = self.links.get(number)
+            if link is not None:
+                self._handlers["client"][type(frame)](link, frame)
         self.announcements.check()
         for kind in (self.subscriptions, self.offers):
             kind.settle(self._context.now)

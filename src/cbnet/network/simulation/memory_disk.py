@@ -149,6 +149,11 @@ class MemoryDisk:
         if not self._is_busy:
             self._begin()
 
+    is_held = True
+
+    def release(self) -> None:
+        """Do nothing: no other router can use the disk."""
+
     def time(self) -> float:
         """Return the time of the simulation, by the wall clock of this host."""
         return self._memory.now + self.clock_offset

@@ -97,14 +97,14 @@ def stalled_home(**disk):
 @pytest.mark.parametrize("disk", [{"is_full": True}, {"delay": 100.0}])
 def test_repetitions_take_no_memory_while_the_disk_stalls(disk):
     net, alice, bob, sent = stalled_home(**disk)
-    durable = net.memory.router("b").durable
+    own = net.memory.router("b").durable._held
     assert net.memory.router("a").counters["durable_repeated"] > 50
-    assert sum(len(each.calls) for each in durable._queue._submitted) <= 5  # of the record, and of the three messages
-    assert len(durable._home._pending) == 3
+    assert sum(len(each.calls) for each in own.queue._submitted) <= 5  # of the record, and of the three messages
+    assert len(own.home._pending) == 3
     net.disks["b"].is_full, net.disks["b"].delay = False, 0.01
     net.run(100)
     assert payloads(bob) == [b"0", b"1", b"2"]
-    assert durable._home._pending == set()
+    assert own.home._pending == set()
     if "is_full" in disk:
         assert [alice.receipts[each].subscriptions for each in sent] == [1, 1, 1]
 

@@ -4,6 +4,12 @@
                   ◄── Committed ──           they are on disk, whatever happens next
                   ◄── ReadResult ─           messages that were requested, after the transaction
                   ◄── Stalled ────           they cannot be written now, as the disk is full; the journal retries
+                  ◄── OpenJournal ─          the router holds the home from now on, with this state
+                  ◄── Standby ────           it does not: another router does, or nobody knows
+
+A journal in a folder is always held. One that several routers share is held by a *lease*: the router must stop acting
+for the home once `is_held` is False, whether or not the event has arrived. Nothing that it submits afterwards takes
+effect.
 
 The state machine sees nothing else, so a simulated disk replaces SQLite in tests. The operations of one `submit` are
 atomic, and do not take effect before those submitted earlier. Messages are read once the operations submitted earlier
@@ -20,7 +26,7 @@ subscription still needs of it is its *cursor*:
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -209,9 +215,6 @@ class Stalled(NamedTuple):
     reason: str
 
 
-JournalEvent: TypeAlias = Committed | ReadResult | Stalled
-
-
 @dataclass
 class RecoveredRows:
     """The log without contents: the columns of its messages, in the order of positions."""
@@ -263,18 +266,32 @@ class RecoveredState:
 class Journal(Protocol):
     """A journal; its events go to `Router.journalled`."""
 
-    def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
-        """Return the content, and from then on call a function with every event, never within `submit`."""
-
     def submit(self, operations: Sequence[Operation]) -> None:
         """Start performing operations."""
 
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
 
+    @property
+    def is_held(self) -> bool:
+        """Whether this router may act for the home."""
+
+    def release(self) -> None:
+        """Let another router hold the home."""
+
 
 class OpenJournal(NamedTuple):
-    """A started journal, and the state recovered from it."""
+    """A journal that this router holds, and the state recovered from it."""
 
     journal: Journal
     state: RecoveredState
+
+
+class Standby(NamedTuple):
+    """The router does not hold the home; its journal tries to take it."""
+
+    holder: str  # the router that holds it; empty: nobody, as far as known
+    problem: str = ""  # why that is not known
+
+
+JournalEvent: TypeAlias = Committed | ReadResult | Stalled | OpenJournal | Standby

@@ -73,6 +73,11 @@ class JournalThread:
         """Return the time of the wall clock, in seconds."""
         return time.time()
 
+    is_held = True
+
+    def release(self) -> None:
+        """Do nothing: no other router can use the journal."""
+
     async def close(self) -> None:
         """Write the submitted operations, if possible, and close the store."""
         self._ending.set()

@@ -1,0 +1,88 @@
+"""What a router has while it holds a home: created from the journal when it takes the home, dropped when it loses it.
+
+queue ──► log ──► history ──► replays ──► followers
+            └──► home ──► registry
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cbnet.network.announce.announcements import Announcements
+from cbnet.network.durable.durable_registry import DurableRegistry
+from cbnet.network.durable.followers import Followers
+from cbnet.network.durable.history import open_history
+from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_log.journal import HISTORY_ID, Committed, OpenJournal, ReadResult, Stalled
+from cbnet.network.durable.home_log.journal_queue import JournalQueue
+from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.replays import Replays
+from cbnet.network.forwarding.router_core import RouterCore
+from cbnet.network.protocol.frames import Stored
+from cbnet.network.protocol.reasons import ReasonCode
+
+
+class HeldHome:
+    """The home that one router holds."""
+
+    def __init__(
+        self,
+        core: RouterCore,
+        announcements: Announcements,
+        records: HomeRecords,
+        opened: OpenJournal,
+        answer: Callable[[Stored], None],
+    ) -> None:
+        """Take the home; answer: sends the answer for messages to the router where they were published."""
+        self._context = context = core.context
+        self._links = core.links
+        self._records = records
+        self.journal, state = opened
+        self.queue = queue = JournalQueue(context, self.journal)
+        records.hold(queue, state.homes)
+        self._log = log = Log(queue, state)
+        saved = next((each for each in state.subscriptions if each.id == HISTORY_ID), None)
+        history = open_history(context, queue, log, state.id, saved)
+        self.replays = None if history is None else Replays(context, history, log)
+        self.followers = None if history is None or self.replays is None else Followers(context, history, self.replays)
+        self.home = Home(context, queue, log, state.windows.values(), answer)
+        self.registry = DurableRegistry(core, announcements, self.home, records, queue, log, state, self.replays)
+
+    def journalled(self, event: Committed | ReadResult | Stalled) -> None:
+        """Handle an event of the journal."""
+        if isinstance(event, Stalled):
+            self.queue.stalled(event.reason)
+        elif isinstance(event, ReadResult):
+            self._log.loaded(event, self._context.now)
+        else:
+            self.queue.committed(event)
+
+    def remove_client(self, link: int) -> None:
+        """Detach a client that has left."""
+        self.registry.remove_client(link)
+        if self.followers is not None:
+            self.followers.remove_client(link)
+
+    def check(self) -> None:
+        """Do periodic work."""
+        self.queue.check()
+        self.home.check()
+        self.registry.check()
+        if self.replays is not None:
+            self.replays.run_all()
+
+    def finish_turn(self) -> None:
+        """Submit the operations of this turn to the journal."""
+        self.home.finish_turn()
+        self.queue.finish_turn()
+
+    def drop(self) -> None:
+        """End: the router has lost the home. Its clients reconnect, and find the router that holds it."""
+        self.journal.release()
+        self._records.release()
+        self.registry.close()
+        links = {*self.registry.links, *(() if self.followers is None else self.followers.links)}
+        reason = f"this router does not hold the home {self._context.home} any more"
+        for link in sorted(links):
+            self._links.shut(link, reason, ReasonCode.OTHER_HOME)
