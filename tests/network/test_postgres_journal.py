@@ -11,7 +11,7 @@ from support.journal_script import Scripted, home, perform
 from support.postgres_servers import journal, new_home
 
 from cbnet.errors import InputError
-from cbnet.network.durable.home_log.journal import Committed, Read, Stalled
+from cbnet.network.durable.home_log.journal import Append, Committed, Read, Stalled
 from cbnet.network.simulation.memory_disk import DiskContent
 from cbnet.network.transport.journals import journal_thread, postgres_journal, postgres_schema, postgres_server
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
@@ -64,7 +64,7 @@ def test_random_operations_have_the_same_effect_in_postgresql_and_in_memory(post
 
 def test_names_may_have_any_character(postgres):
     with closing(journal(postgres, "'ü\" %s")) as own:
-        own.perform([home("\x00"), *opened(1), stored(1)._replace(entry=stored(1).entry._replace(source="a\x00ü"))])
+        own.perform([home("\x00"), *opened(1), Append([stored(1).entries[0]._replace(source="a\x00ü")])])
         assert [*own.recover().homes] == ["\x00"]
         assert [each.source for each in read(own, 1)] == ["a\x00ü"]
 

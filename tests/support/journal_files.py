@@ -31,7 +31,7 @@ def opened(id, *, position=1, **limits):
 
 def stored(position, content=b"content", *, set_id=1):
     """Return the operation that adds a message to the log."""
-    return Append(Entry(position, set_id, 1.5, "a", 2**61, position, content))
+    return Append([Entry(position, set_id, 1.5, "a", 2**61, position, content)])
 
 
 def read(journal, *positions):

@@ -91,8 +91,8 @@ class DiskContent:
                 state.sets[id] = members
             case DropSet(id):
                 state.sets.pop(id, None)
-            case Append(entry):
-                self.entries[entry.position] = entry
+            case Append(entries):
+                self.entries.update((entry.position, entry) for entry in entries)
             case Assign(position, set_id):
                 self.entries[position] = self.entries[position]._replace(set_id=set_id)
             case Discard(first, end):

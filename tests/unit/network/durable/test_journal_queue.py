@@ -73,7 +73,7 @@ def test_small_operations_count_with_what_they_take_themselves(monkeypatch, cont
     monkeypatch.setattr(journal_queue, "MAX_UNWRITTEN", 10 * (OVERHEAD + len(content)))
     disk = Disk()
     for offset in range(10):
-        disk.add(Append(Entry(offset, 1, 0.0, "a", 1, 1, content)) if content else Discard(1, 2))
+        disk.add(Append([Entry(offset, 1, 0.0, "a", 1, 1, content)]) if content else Discard(1, 2))
     assert disk.queue.refusal == ""
     disk.add(Discard(1, 2))
     assert disk.queue.refusal == "the journal is too slow"

@@ -52,7 +52,7 @@ def fill(folder):
         [
             *(each for id in IDS for each in opened(id)),
             SaveSet(BOTH, (*IDS,)),
-            *map(Append, all),
+            Append(all),
             *(SaveWindow(random.getrandbits(61), 5, random.randbytes(20)) for _ in range(20)),
             *(SaveHome(name, msgspec.msgpack.encode(HomeRecord(name, 1, 1, "", [], []))) for name in "ab"),
             SaveLosses(1, 7, (Loss(1, 7, "because"),)),
@@ -135,7 +135,7 @@ def test_other_tables_are_damage(tmp_path):
 
 def test_a_message_that_a_cursor_counts_and_the_log_lacks_is_damage(tmp_path):
     journal = SqliteJournal(tmp_path, "a")
-    journal.perform([*opened(1), *(Append(each._replace(set_id=1)) for each in entries(Random(1)))])
+    journal.perform([*opened(1), Append([each._replace(set_id=1) for each in entries(Random(1))])])
     journal.perform([SaveCursor(1, (Stretch(1, 1, 2), Stretch(30, 30, 0)))])
     assert len(journal.recover().rows.positions) == 159  # 3 to 29 are acknowledged
     journal.perform([Discard(3, 30)])

@@ -102,10 +102,14 @@ class Cursor:
         index = offset - self._base
         return abs(self._positions[index - 1]) + 1 if index else self._anchor
 
+    def has_room(self, limits: DurableLimits, messages: int, size: int) -> bool:
+        """Return whether further messages fit the limits; size: of their contents."""
+        fits = not limits.messages or self.messages + messages <= limits.messages
+        return fits and (not limits.bytes or self.bytes + size <= limits.bytes)
+
     def is_over(self, limits: DurableLimits, size: int) -> bool:
         """Return whether another message would exceed a limit."""
-        is_over_count = bool(limits.messages) and self.messages + 1 > limits.messages
-        return is_over_count or (bool(limits.bytes) and self.bytes + size > limits.bytes)
+        return not self.has_room(limits, 1, size)
 
     # --- changes
 
@@ -115,6 +119,12 @@ class Cursor:
         self.messages += 1
         self.bytes += size
         return self.next - 1
+
+    def extend(self, positions: Sequence[int], size: int) -> None:
+        """Add messages that were added to the log for this subscription; size: of their contents."""
+        self._positions.extend(positions)
+        self.messages += len(positions)
+        self.bytes += size
 
     def remove(self, offset: int) -> bool:
         """Remove a message, which is acknowledged or lost; return whether it was there."""

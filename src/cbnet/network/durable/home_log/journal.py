@@ -114,9 +114,9 @@ class DropSet(NamedTuple):
 
 
 class Append(NamedTuple):
-    """Add a message to the log."""
+    """Add messages to the log."""
 
-    entry: Entry
+    entries: Sequence[Entry]
 
 
 class Assign(NamedTuple):

@@ -80,7 +80,9 @@ class JournalQueue:
     def add(self, operation: Operation) -> None:
         """Queue an operation, to be submitted at the end of this turn."""
         self._turn.operations.append(operation)
-        size = len(operation.entry.content) + OVERHEAD if type(operation) is Append else OVERHEAD
+        size = OVERHEAD
+        if type(operation) is Append:
+            size = sum(len(entry.content) for entry in operation.entries) + OVERHEAD * len(operation.entries)
         self._turn.bytes += size
         self._unwritten += size
 

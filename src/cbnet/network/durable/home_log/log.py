@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from itertools import count, repeat
 from typing import TypeAlias
 
 from cbnet.network.durable.home_log.cursor import Cursor
@@ -51,8 +51,8 @@ class SubscriptionSets:
         self._unused = OrderedDict.fromkeys(id for id in saved if id not in self._uses)  # oldest first
         self._following = count(max(saved, default=0) + 1)
 
-    def use(self, subscriptions: Iterable[int]) -> int:
-        """Return the set of some subscriptions, for another message."""
+    def use(self, subscriptions: Iterable[int], messages: int = 1) -> int:
+        """Return the set of some subscriptions, for further messages."""
         members = tuple(sorted(subscriptions))
         id = self._ids.get(members)
         if id is None:
@@ -60,7 +60,7 @@ class SubscriptionSets:
             self._members[id] = members
             self._queue.add(SaveSet(id, members))
         self._unused.pop(id, None)
-        self._uses[id] += 1
+        self._uses[id] += messages
         return id
 
     def members(self, id: int) -> tuple[int, ...]:
@@ -118,18 +118,44 @@ class Log:
 
     def append(self, subscriptions: Sequence[int], source: str, incarnation: int, number: int, content: bytes) -> Entry:
         """Add a message for some subscriptions, which add it to their cursors."""
+        self._begin()
+        set_id = self._sets.use(subscriptions)
+        entry = Entry(self.next, set_id, self._time, source, incarnation, number, content)
+        self._rows.add(self.next, set_id, len(content), self._time, len(subscriptions))
+        self._add([entry])
+        return entry
+
+    def extend(
+        self, kinds: Sequence[Sequence[int]], chosen: Sequence[int], source: str, incarnation: int, number: int,
+        contents: Sequence[bytes],
+    ) -> list[Entry]:  # fmt: skip
+        """Add messages with consecutive numbers; chosen: of each, the index in `kinds` of its subscriptions.
+
+        The subscriptions add them to their cursors.
+        """
+        self._begin()
+        uses = Counter(chosen)
+        sets = {kind: self._sets.use(kinds[kind], count) for kind, count in uses.items()}
+        set_ids = [*map(sets.__getitem__, chosen)]
+        needs = {kind: len(kinds[kind]) for kind in uses}
+        self._rows.extend(self.next, set_ids, [*map(len, contents)], self._time, [*map(needs.__getitem__, chosen)])
+        fixed = repeat(self._time), repeat(source), repeat(incarnation)
+        entries = [*map(Entry, count(self.next), set_ids, *fixed, count(number), contents)]
+        self._add(entries)
+        return entries
+
+    def _begin(self) -> None:
         before, self._before = self._before, []
         for call in before:
             call()
         self._time = max(self._time, self._queue.time())
-        set_id = self._sets.use(subscriptions)
-        entry = Entry(self.next, set_id, self._time, source, incarnation, number, content)
-        self._rows.add(self.next, set_id, len(content), self._time, len(subscriptions))
-        self.next += 1
-        self._queue.add(Append(entry))
-        self._appended[set_id] = None
-        self._keep(entry)
-        return entry
+
+    def _add(self, entries: Sequence[Entry]) -> None:
+        self.next += len(entries)
+        self._queue.add(Append(entries))
+        self._appended.update(dict.fromkeys(entry.set_id for entry in entries))
+        self._tail.update((entry.position, entry) for entry in entries)
+        self._tail_bytes += sum(len(entry.content) for entry in entries) + OVERHEAD * len(entries)
 
     def before_append(self, call: Callable[[], None]) -> None:
         """Call a function once, before another message is added."""
@@ -174,10 +200,6 @@ class Log:
     def newest(self, position: int) -> Entry | None:
         """Return a message that is in memory, if it is."""
         return self._tail.get(position)
-
-    def _keep(self, entry: Entry) -> None:
-        self._tail[entry.position] = entry
-        self._tail_bytes += len(entry.content) + OVERHEAD
 
     def _trim_tail(self) -> None:
         while self._tail_bytes > _TAIL_BYTES and next(iter(self._tail)) < self.on_disk:

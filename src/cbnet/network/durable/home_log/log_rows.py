@@ -62,6 +62,19 @@ class _Chunk:
         else:
             self.dead += size + _ROW_BYTES
 
+    def extend(
+        self, set_ids: Sequence[int], sizes: Sequence[int], time: float, needs: Sequence[int]
+    ) -> None:  # fmt: skip
+        """Add rows at the positions that follow; each is needed."""
+        if self.positions is not None:
+            following = self.positions[-1] + 1
+            self.positions.extend(range(following, following + len(sizes)))
+        self.sets.extend(set_ids)
+        self.sizes.extend(sizes)
+        self.times.extend([time] * len(sizes))
+        self.needs.extend(needs)
+        self.live += sum(sizes) + _ROW_BYTES * len(sizes)
+
     def rows(self, is_needed: Sequence[int]) -> Iterator[tuple[int, int, int, float, int]]:
         """Yield the chosen rows."""
         positions = range(self.first, self.first + len(self)) if self.positions is None else self.positions
@@ -92,6 +105,21 @@ class LogRows:
         if not self._chunks or len(self._chunks[-1]) >= _CHUNK:
             self._insert(len(self._chunks), _Chunk(position))
         self._chunks[-1].add(position, set_id, size, time, needs)
+
+    def extend(
+        self, position: int, set_ids: Sequence[int], sizes: Sequence[int], time: float, needs: Sequence[int]
+    ) -> None:  # fmt: skip
+        """Add rows at consecutive positions after all others, each needed by at least one subscription."""
+        start = 0
+        while start < len(sizes):
+            last = self._chunks[-1] if self._chunks else None
+            if last is None or len(last) >= _CHUNK or last.position(len(last) - 1) + 1 != position + start:
+                self.add(position + start, set_ids[start], sizes[start], time, needs[start])
+                start += 1
+                continue
+            end = min(len(sizes), start + _CHUNK - len(last))
+            last.extend(set_ids[start:end], sizes[start:end], time, needs[start:end])
+            start = end
 
     # --- lookup
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from math import isfinite
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
@@ -140,7 +140,9 @@ class Change(NamedTuple):
 def changes(operations: Iterable[Write]) -> Iterator[Change]:
     """Yield what operations change, in order."""
     for kind, group in groupby(latest(operations), type):
-        each = [*group]
+        each: Iterable[Any] = [*group]
+        if kind is Append:
+            each = chain.from_iterable(append.entries for append in each)
         for statement, row in _STATEMENTS[kind]:
             yield Change(statement, [*map(row, each)])
 
@@ -187,7 +189,7 @@ _STATEMENTS: Final[dict[type[Write], Sequence[tuple[str, Callable[[Any], Row]]]]
     )],
     SaveSet: [(_saving("sets"), lambda each: with_checksum("sets", each.id, _encode(each.members)))],
     DropSet: [("DELETE FROM sets WHERE id = ?", tuple)],
-    Append: [(INSERT, lambda each: entry_row(each.entry))],
+    Append: [(INSERT, entry_row)],  # for each message
     Assign: [(
         "UPDATE log SET set_id = ? WHERE position = ?", lambda each: (checked_set(*each), each.position),
     )],
