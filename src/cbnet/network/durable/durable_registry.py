@@ -80,6 +80,7 @@ class DurableRegistry:
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
         # No number is used again while messages of the log still name it.
         self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
+        self._recovered = {saved.id for saved in state.subscriptions}
         if replays is not None:
             self._add_history(replays.history)
         for saved in state.subscriptions:
@@ -91,7 +92,7 @@ class DurableRegistry:
     def _add_history(self, history: History) -> None:
         self._home.subscriptions[HISTORY_ID] = history
         self._filters.update(history.filters)
-        self._own.set(HISTORY_ID, None, history.filters)
+        self._own.set_history(history.filters)
         self._table.set(InternalSubscriber.DURABLE, HISTORY_ID, history.filters)
 
     def _recover(self, saved: SavedSubscription, losses: SaveLosses) -> None:
@@ -176,6 +177,9 @@ class DurableRegistry:
         self._dead_letters.check(account, frame.name, limits)
         subscription.saved = replace(subscription.saved, limits=limits)
         self._queue.add(SaveSubscription(subscription.saved))
+        if self._own.filters(subscription.id):  # else it is not on disk yet
+            self._own.set(subscription.saved, self._own.filters(subscription.id))
+            self._queue.after(self._records.announce)
         return limits
 
     def _existing(self, account: str, name: str) -> DurableSubscription:
@@ -189,6 +193,23 @@ class DurableRegistry:
         """Return the predicate of a subscription; empty if there is none."""
         subscription = self._by_name.get((account, name))
         return "" if subscription is None else subscription.saved.predicate
+
+    def names(self) -> list[DurableName]:
+        """Return account and name of each subscription."""
+        return [*self._by_name]
+
+    def is_recovered(self, account: str, name: str) -> bool:
+        """Return whether a subscription is older than this run of the router."""
+        return self._by_name[account, name].id in self._recovered
+
+    def lose(self, account: str, name: str, cause: str) -> None:
+        """Report that an unknown number of messages of a subscription is lost."""
+        self._by_name[account, name].losses.add(0, cause)
+
+    def has_losses(self, account: str, name: str) -> bool:
+        """Return whether a subscription exists, and has losses that no client has acknowledged."""
+        subscription = self._by_name.get((account, name))
+        return subscription is not None and not subscription.losses.are_acknowledged
 
     def load(self, account: str) -> FilterLoad:
         """Return the load of the subscriptions of an account."""
@@ -223,17 +244,16 @@ class DurableRegistry:
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
-        filters = self._filters.keys() | filters_of(frame.predicate)
-        for what, count, limit in (
-            ("filters of the durable subscriptions of a router", len(filters), MAX_FRAME_FILTERS),
-            ("bytes of these filters", sum(map(len, filters)), _MAX_FILTER_BYTES),
-            ("durable subscriptions of a router", len(self._by_name) + 1, MAX_FRAME_FILTERS),
-        ):
-            if count > limit:
-                raise LimitError(what, count, limit)
         limits = frame.limits or NO_LIMITS
         self._dead_letters.check(account, frame.name, limits)
-        saved = SavedSubscription(self._next_id, account, frame.name, frame.predicate, limits, start)
+        return self.create(account, frame.name, frame.predicate, limits, start)
+
+    def create(
+        self, account: str, name: str, predicate: str, limits: DurableLimits, start: int = 0
+    ) -> DurableSubscription:
+        """Create a subscription, which begins at an offset of the history, or now."""
+        self._check_room(predicate)
+        saved = SavedSubscription(self._next_id, account, name, predicate, limits, start)
         self._next_id += 1
         self._queue.add(SaveSubscription(saved))
         past = self._replays.history.cursor.anchor(start) if start and self._replays is not None else self._log.next
@@ -241,6 +261,17 @@ class DurableRegistry:
         subscription = self._add(saved, SaveLosses(saved.id))
         self._queue.after(partial(self._created, subscription))
         return subscription
+
+    def _check_room(self, predicate: str) -> None:
+        """Raise an `InputError` if there is no room for another subscription."""
+        filters = self._filters.keys() | filters_of(predicate)
+        for what, count, limit in (
+            ("filters of the durable subscriptions of a router", len(filters), MAX_FRAME_FILTERS),
+            ("bytes of these filters", sum(map(len, filters)), _MAX_FILTER_BYTES),
+            ("durable subscriptions of a router", len(self._by_name) + 1, MAX_FRAME_FILTERS),
+        ):
+            if count > limit:
+                raise LimitError(what, count, limit)
 
     def _add(self, saved: SavedSubscription, losses: SaveLosses) -> DurableSubscription:
         subscription = DurableSubscription(
@@ -260,7 +291,7 @@ class DurableRegistry:
         """Start storing messages for a subscription that is on disk, first those of the history if it begins there."""
         saved = subscription.saved
         filters = filters_of(saved.predicate)
-        self._own.set(saved.id, (saved.account, saved.name), filters)
+        self._own.set(saved, filters)
         if saved.start and self._replays is not None:
             scan = HistoryScan(subscription, self._context, self._queue, self._replays, self._receive)
             self._replays.add(scan.key, scan, filters)

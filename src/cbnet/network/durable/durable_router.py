@@ -18,6 +18,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate, takewhile
 
+from msgspec.structs import replace
+
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad
@@ -32,6 +34,7 @@ from cbnet.network.forwarding.forwarder import Forwarder
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
 from cbnet.network.logs import log
+from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableQuery,
@@ -293,7 +296,7 @@ class DurableRouter:
             number=frame.number,
             subscriptions=listed,
             homes=self.records.table.counts(),
-            problem=self.problem,
+            problem="; ".join(self.notes)[:MAX_REASON_LENGTH],
             history=self.history_status(is_whole=client.rights.watch),
             account=client.account,
             former_accounts=sorted(
@@ -309,15 +312,24 @@ class DurableRouter:
             return self._standby.problem
         return "" if self._held is None else self._held.queue.problem
 
+    @property
+    def notes(self) -> list[str]:
+        """What an operator has to know: why the journal cannot be used, and what was lost with another one."""
+        own = self._own
+        return [*filter(None, [self.problem]), *([] if own is None else own.review.problems)]
+
     def history_status(self, *, is_whole: bool = True) -> HistoryField | None:
         """Return the state of the history, if there is one; the predicate only if `is_whole`."""
         own = self._own
         return None if own is None or own.replays is None else own.replays.history.status(is_whole=is_whole)
 
     def take(self, packet: Packet, ids: Sequence[int]) -> None:
-        """Store a message for some durable subscriptions of this router, and answer its source."""
+        """Store a message for some durable subscriptions of this router, and answer its source.
+
+        A durable one comes again, if a subscription that it is for may be missing.
+        """
         own = self._own
-        if own is not None:
+        if own is not None and (packet.durable is None or not self.records.is_under_review):
             own.home.take(packet, ids)
 
     def lose(self, ids: Sequence[int]) -> None:
@@ -329,6 +341,7 @@ class DurableRouter:
     # --- inside
 
     def _answer(self, frame: Stored) -> None:
+        frame = replace(frame, journal=self.records.foreign.journal)
         if frame.to == self._context.name:
             self.publications.stored(frame)
         else:

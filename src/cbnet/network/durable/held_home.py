@@ -17,6 +17,7 @@ from cbnet.network.durable.home_log.journal import HISTORY_ID, Committed, OpenJo
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_records import HomeRecords
+from cbnet.network.durable.journal_review import JournalReview
 from cbnet.network.durable.replays import Replays
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.frames import Stored
@@ -40,7 +41,7 @@ class HeldHome:
         self._records = records
         self.journal, state = opened
         self.queue = queue = JournalQueue(context, self.journal)
-        records.hold(queue, state.homes)
+        records.hold(queue, state.id, state.homes)
         self._log = log = Log(queue, state)
         saved = next((each for each in state.subscriptions if each.id == HISTORY_ID), None)
         history = open_history(context, queue, log, state.id, saved)
@@ -48,6 +49,7 @@ class HeldHome:
         self.followers = None if history is None or self.replays is None else Followers(context, history, self.replays)
         self.home = Home(context, queue, log, state.windows.values(), answer)
         self.registry = DurableRegistry(core, announcements, self.home, records, queue, log, state, self.replays)
+        self.review = JournalReview(context, records, self.registry, queue)
 
     def journalled(self, event: Committed | ReadResult | Stalled) -> None:
         """Handle an event of the journal."""
@@ -69,6 +71,7 @@ class HeldHome:
         self.queue.check()
         self.home.check()
         self.registry.check()
+        self.review.check()
         if self.replays is not None:
             self.replays.run_all()
 

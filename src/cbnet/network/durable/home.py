@@ -95,7 +95,7 @@ class Home:
         windows: Iterable[SaveWindow],
         answer: Callable[[Stored], None],
     ) -> None:
-        """Initialise; windows: those found on disk."""
+        """Initialise; windows: those found on disk; answer: sends one, without the id of the journal."""
         self._context = context
         self._queue = queue
         self._log = log

@@ -4,7 +4,8 @@ A home floods a record of its durable subscriptions. Its version is a sequence n
 that made it: the one that holds the home, or a router that replaced the record with an empty one (`forget`). So no
 version has two contents, even if two routers reach the same number, or a journal is restored from a backup. Every
 router keeps the newest version, in its journal if it has one, until the home or an operator replaces it. Each router
-acknowledges a record to the router that holds the home, so that a new subscription can be confirmed.
+acknowledges a record to the router that holds the home, so that a new subscription can be confirmed. A home reviews a
+version that its journal does not know (`ForeignRecords`) before it supersedes it.
 
 A router that has just started may know no homes, and neither may its neighbours if they have just started, too. So it
 is *complete* only when it has the records of a complete neighbour. A router with a journal has saved the records: it
@@ -14,12 +15,15 @@ journal never becomes complete on its own: homes may be away, or cut off.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from cbnet.errors import InputError
+from cbnet.network.durable.foreign_records import ForeignRecord, ForeignRecords
+from cbnet.network.durable.home_log.journal import HISTORY_ID, SavedSubscription
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_table import HomeTable, is_empty
 from cbnet.network.forwarding.router_core import RouterCore
@@ -28,13 +32,14 @@ from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding, RecordRequests
 from cbnet.network.linkstate.records import OwnRecord, RecordVersion, version_of
-from cbnet.network.protocol.durable_frames import DurableName
+from cbnet.network.protocol.durable_frames import DurableLimits, DurableName, HomeDefinition
 from cbnet.network.protocol.fields import MAX_HOMES
-from cbnet.network.protocol.frames import HomeAck, HomeRecord, RecordRequest, RecordSummary
+from cbnet.network.protocol.frames import HomeAck, HomeRecord, RecordEntry, RecordRequest, RecordSummary
 from cbnet.network.security.record_signatures import PUBLIC_KEYS
 
 _decoder = msgspec.msgpack.Decoder(HomeRecord)
 _RATE = 1 << 19  # bytes of filters and names per second in own records: 2 MB, the most, every four seconds
+_MAX_INDEXES = 1 << 16  # of filters, in the definitions of a record
 ALONE = 3.0  # seconds after it has opened its journal for which a router waits for a neighbour that knows all homes
 
 
@@ -42,12 +47,19 @@ class OwnHomeRecord(OwnRecord):
     """The durable subscriptions of the home that a router holds that are on disk, and its history."""
 
     def __init__(
-        self, context: RouterContext, links: LinkTable, saved: HomeRecord | None = None, address: str = ""
-    ) -> None:  # fmt: skip
-        """Initialise; saved: the newest version on disk. address: that clients connect to."""
+        self,
+        context: RouterContext,
+        links: LinkTable,
+        journal: int = 0,
+        saved: HomeRecord | None = None,
+        address: str = "",
+    ) -> None:
+        """Initialise; journal: its id. saved: the newest version on disk. address: that clients connect to."""
         super().__init__(context, links, context.settings.retry, None if saved is None else version_of(saved))
+        self._journal = journal
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
+        self._limits: dict[int, DurableLimits] = {}
         self._newest = saved  # even if it is not on disk yet
         self._originated = 0.0  # time of the newest version
         self._allowed = float("-inf")  # time of the next one, at the earliest
@@ -60,11 +72,14 @@ class OwnHomeRecord(OwnRecord):
     def is_outdated(self) -> bool:
         """Whether the newest version has other durable subscriptions or history, or is of another router or key."""
         own = self._newest
-        if own is None or own.names != self._all_names() or {*own.filters} != self.all_filters():
+        if own is None or (self.address and self.has_other_address):
             return True
-        if own.router != self._router or (self.address and self.has_other_address):
-            return True
-        return self._sign(own) != own
+        return self._sign(self._filled(own)) != own
+
+    @property
+    def is_of_other_journal(self) -> bool:
+        """Whether no version was made with this journal yet."""
+        return self._newest is None or self._newest.journal != self._journal
 
     @property
     def has_other_address(self) -> bool:
@@ -90,20 +105,44 @@ class OwnHomeRecord(OwnRecord):
         """Return all filters."""
         return {filter for filters in self._filters.values() for filter in filters}
 
-    def _all_names(self) -> list[DurableName]:
-        return sorted(self._names.values())
+    def _filled(self, record: HomeRecord) -> HomeRecord:
+        """Return a record with the current durable subscriptions and history."""
+        ids = sorted(self._names, key=self._names.__getitem__)
+        filters = sorted(self.all_filters())
+        return replace(
+            record,
+            names=[self._names[id] for id in ids],
+            filters=filters,
+            router=self._router,
+            journal=self._journal,
+            definitions=[*self._definitions(ids, filters)],
+        )
+
+    def _definitions(self, ids: Iterable[int], filters: Iterable[bytes]) -> Iterator[HomeDefinition]:
+        """Yield the definitions of subscriptions; without filters those that do not fit."""
+        indexes = {filter: index for index, filter in enumerate(filters)}
+        size = 0
+        for id in ids:
+            size += len(self._filters[id])
+            own = sorted(map(indexes.__getitem__, self._filters[id])) if size <= _MAX_INDEXES else []
+            yield HomeDefinition(own, self._limits[id])
 
     # --- changes
 
-    def set(self, id: int, name: DurableName | None, filters: Collection[bytes]) -> None:
-        """Add a durable subscription, or, without a name, the history."""
-        self._filters[id] = filters
-        if name is not None:
-            self._names[id] = name
+    def set_history(self, filters: Collection[bytes]) -> None:
+        """Add the history."""
+        self._filters[HISTORY_ID] = filters
+
+    def set(self, saved: SavedSubscription, filters: Collection[bytes]) -> None:
+        """Add a durable subscription, or replace its limits."""
+        self._filters[saved.id] = filters
+        self._names[saved.id] = saved.account, saved.name
+        self._limits[saved.id] = saved.limits
 
     def remove(self, id: int) -> bool:
         """Remove a durable subscription; return whether it was there."""
         self._names.pop(id, None)
+        self._limits.pop(id, None)
         return self._filters.pop(id, None) is not None
 
     def originate(self) -> HomeRecord | None:
@@ -112,15 +151,14 @@ class OwnHomeRecord(OwnRecord):
             return None
         sequence, incarnation = self._advance()
         self._originated = self._context.now
-        names, filters = self._all_names(), sorted(self.all_filters())
-        size = sum(map(len, filters)) + sum(len(account) + len(name) for account, name in names)
+        record = self._filled(HomeRecord(self._context.home, incarnation, sequence, self.address, [], []))
+        size = sum(map(len, record.filters)) + sum(len(account) + len(name) for account, name in record.names)
         self._allowed = self._context.now + size / _RATE
-        record = HomeRecord(self._context.home, incarnation, sequence, self.address, names, filters, b"", self._router)
         self._newest = self._sign(record)
         return self._newest
 
     def _note_foreign(self, neighbour: str, version: RecordVersion) -> None:
-        """Log a foreign version: the home was forgotten, its journal was lost, or another router has its name."""
+        """Log a foreign version: the home was forgotten, its journal was replaced, or another router has its name."""
         self._context.warn("home record superseded", neighbour=neighbour, incarnation=version.incarnation)
 
 
@@ -134,6 +172,7 @@ class HomeRecords(Flooding[HomeRecord]):
         context, links = core.context, core.links
         self.table = HomeTable(context.home, core.home_routers)
         self.own = OwnHomeRecord(context, links)
+        self.foreign = ForeignRecords(0, context.incarnation, None)
         requests = RecordRequests(context.settings.silence, is_renewed=False)
         super().__init__(context, links, self.table, None, requests)
         self._unicast = core.unicast
@@ -147,10 +186,13 @@ class HomeRecords(Flooding[HomeRecord]):
 
     # --- the home of this router
 
-    def hold(self, queue: JournalQueue, saved: Mapping[str, bytes]) -> None:
-        """Keep the records in the journal of a home that this router holds from now on; saved: those found there."""
+    def hold(self, queue: JournalQueue, journal: int, saved: Mapping[str, bytes]) -> None:
+        """Keep the records in the journal of a home that this router holds from now on.
+
+        journal: its id; saved: the records found there.
+        """
         context = self._context
-        known = {record.owner: version_of(record) for record in self.table}
+        above = self.table.get(context.home)
         on_disk = {record.owner: record for record in map(_decoder.decode, saved.values())}
         for record in on_disk.values():
             if self.table.lacks(record.owner, version_of(record)) and self.table.fits(record):
@@ -160,10 +202,13 @@ class HomeRecords(Flooding[HomeRecord]):
             before = on_disk.get(record.owner)
             if record.owner != context.home and (before is None or version_of(before) != version_of(record)):
                 self.table.save(record)
-        newest, above = on_disk.get(context.home), known.get(context.home)
-        self._own = self.own = OwnHomeRecord(context, self._links, newest, self.own.address)
-        if above is not None and above.is_newer(self.own.version):
-            self.own.supersede("", above, is_forged=False)  # the operator has forgotten the home, or it was restored
+        newest = on_disk.get(context.home)
+        self._own = self.own = OwnHomeRecord(context, self._links, journal, newest, self.own.address)
+        self.foreign = ForeignRecords(journal, context.incarnation, newest)
+        if above is not None and self.foreign.is_unknown(above):
+            self.foreign.add("", above)
+        elif above is not None and version_of(above).is_newer(self.own.version):
+            self.own.supersede("", version_of(above), is_forged=False)  # an operator has forgotten the home
         self._acknowledged = {} if newest is None else {context.name: version_of(newest)}
         self._opened = context.now
         super().review()
@@ -171,6 +216,7 @@ class HomeRecords(Flooding[HomeRecord]):
     def release(self) -> None:
         """Keep the records in memory only, and learn the one of the home from others: this router has lost the home."""
         self._queue = self.table.queue = self._own = None
+        self.foreign = ForeignRecords(0, self._context.incarnation, None)
         self._is_changed = False
         self._acknowledged = {}
         self._context.outbox.send_all(self._links.routers(), RecordRequest(self.kind, []))
@@ -197,7 +243,14 @@ class HomeRecords(Flooding[HomeRecord]):
         self._check_completeness()
 
     def request(self, link: int, frame: RecordRequest) -> None:
-        """Send a neighbour the records that it requests; and a new summary, if some were dropped since the last one."""
+        """Send a neighbour the records that it requests; and a new summary, if some were dropped since the last one.
+
+        During a review no router gets the own one, which would replace the version that the journal does not know.
+        """
+        if self.is_under_review and frame.entries:
+            frame = replace(frame, entries=[each for each in frame.entries if not self._is_own(each)])
+            if not frame.entries:
+                return
         super().request(link, frame)
         if any(self.table.lacks(entry.owner, version_of(entry)) for entry in frame.entries):
             self.greet(link)
@@ -206,6 +259,20 @@ class HomeRecords(Flooding[HomeRecord]):
         """Handle a home record."""
         super().record(link, frame)
         self._check_completeness()
+
+    @property
+    def _believes_claims(self) -> bool:
+        return False  # the record itself may have subscriptions that are missing here
+
+    def _is_news(self, record: HomeRecord | RecordEntry) -> bool:
+        return (self._is_own(record) and self.foreign.is_unknown(record)) or super()._is_news(record)
+
+    def _receive(self, link: int, record: HomeRecord) -> None:
+        """Handle an accepted record; one of this router that its journal does not know is reviewed first."""
+        if self._is_own(record) and self.foreign.is_unknown(record):
+            self.foreign.add(self._links.name(link), record)
+        else:
+            super()._receive(link, record)
 
     def review(self) -> None:
         """Remove the records of others that are refused by now, and sign the own one: the keys have changed."""
@@ -223,11 +290,14 @@ class HomeRecords(Flooding[HomeRecord]):
         self._check_completeness()
         if self._own is not None and (self._is_changed or self._own.must_supersede):
             self.announce()
-        for home, links in self._requests.overdue():
+        for home, links in [*self._requests.overdue()]:
             reason = (
                 "announced and not sent, so durable publishers at this router are not answered; restart the neighbour"
             )
             self._context.warn("home record missing", home=home, neighbour=self._links.name(links[0]), reason=reason)
+            if home == self._context.home and self._own is not None:
+                for link in links:
+                    self._requests.reject(link, home)  # a claim alone ends no home
 
     def _check_completeness(self) -> None:
         """Notify the neighbours once this router is complete."""
@@ -247,7 +317,9 @@ class HomeRecords(Flooding[HomeRecord]):
         So its number is not used again after a crash.
         """
         assert self._queue is not None, "only a router with a journal is a home"
-        self._is_changed = not (self.own.may_follow or self.own.must_supersede)
+        # Neighbours may know a version of an earlier journal, which the first one of this journal must not replace.
+        is_early = self.is_under_review or (self.own.is_of_other_journal and not self.has_all_of_neighbours)
+        self._is_changed = is_early or not (self.own.may_follow or self.own.must_supersede)
         record = None if self._is_changed else self.own.originate()
         if record is not None:
             self.table.save(record)
@@ -257,6 +329,17 @@ class HomeRecords(Flooding[HomeRecord]):
         self.table.set(record)
         self._acknowledged[self._context.name] = version_of(record)
         self.flood(record)
+
+    @property
+    def is_under_review(self) -> bool:
+        """Whether other routers know a version of the own record that this router's journal does not know."""
+        return self._own is not None and (self.foreign.are_pending or self._context.home in self._requests)
+
+    def reviewed(self, foreign: ForeignRecord) -> None:
+        """Supersede a version whose subscriptions are on disk by now."""
+        self.foreign.finish()
+        self.own.supersede(foreign.neighbour, version_of(foreign.record), is_forged=False)
+        self.announce()
 
     @property
     def announced(self) -> RecordVersion:

@@ -22,7 +22,7 @@ from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.linkstate.records import InstallOutcome, RecordTable
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_HOME_RECORDS, MAX_HOMES
-from cbnet.network.protocol.frames import HomeRecord
+from cbnet.network.protocol.frames import HomeRecord, RecordEntry
 from cbnet.network.protocol.wire import WireError
 
 MAX_EMPTY = MAX_HOME_RECORDS - MAX_HOMES
@@ -62,6 +62,10 @@ class HomeTable(RecordTable[HomeRecord]):
     def counts(self) -> dict[str, int]:
         """Return the homes, each with the number of its durable subscriptions; one with a history may have none."""
         return {owner: len(record.names) for owner, record in sorted(self._records.items()) if not is_empty(record)}
+
+    def entries(self) -> list[RecordEntry]:
+        """Return an entry for each record."""
+        return [RecordEntry(each.owner, each.incarnation, each.sequence, each.journal) for each in self]
 
     @property
     def room(self) -> int:

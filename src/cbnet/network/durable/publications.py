@@ -157,7 +157,10 @@ class Publications:
             self._early[identity] = publication
 
     def stored(self, frame: Stored) -> None:
-        """Handle the answer of a home."""
+        """Handle the answer of a home, unless it has another journal than this router knows of: it answers again."""
+        record = self._records.table.get(frame.home)
+        if record is not None and frame.journal and record.journal not in (0, frame.journal):
+            return
         for entry in frame.entries:
             publication = self._all.get((entry.incarnation, entry.number))
             if publication is None or frame.home not in publication.missing:

@@ -47,10 +47,10 @@ def readiness_problems(router: TcpRouter) -> list[str]:
 
 
 def health_notes(router: TcpRouter) -> list[str]:
-    """Return the neighbours that owe announcements, whose sides get all messages, and any problem of the journal."""
+    """Return the neighbours that owe announcements, whose sides get all messages, and problems of the journal."""
     silent = sorted(router.router.silent_neighbours.items())
     notes = [f"no announcement of {name} for {seconds:.0f} s" for name, seconds in silent if seconds >= _NOTED]
-    return notes + [problem for problem in [router.router.durable.problem] if problem]
+    return notes + router.router.durable.notes
 
 
 class Observation:

@@ -74,6 +74,9 @@ class RecordRequests:
     def __len__(self) -> int:
         return len(self._requests)
 
+    def __contains__(self, owner: str) -> bool:
+        return owner in self._requests
+
     def add(self, link: int, owner: str, version: RecordVersion) -> bool:
         """Record that a newer version is available over a link; return whether there is room for the request."""
         if owner not in self._requests and len(self._requests) >= _MAX_REQUESTS:
@@ -237,11 +240,11 @@ class Flooding(Generic[Record]):
         self._summarised.add(link)
         for entry in frame.entries:
             owner, version = entry.owner, version_of(entry)
-            if self._is_own(entry) and not self._signatures.are_required:
+            if self._is_own(entry) and self._believes_claims:
                 self._supersede(link, entry)
             elif not self._signatures.may_own(owner):
                 continue  # its record would be refused
-            elif self._table.lacks(owner, version) and not self._requests.add(link, owner, version):
+            elif self._is_news(entry) and not self._requests.add(link, owner, version):
                 self._summarised.discard(link)  # too many: do not count as synchronised
 
     def request(self, link: int, frame: RecordRequest) -> None:
@@ -249,7 +252,7 @@ class Flooding(Generic[Record]):
         if not frame.entries:
             self.greet(link)
         for entry in frame.entries:
-            if self._is_own(entry) and not self._signatures.are_required and self._supersede(link, entry):
+            if self._is_own(entry) and self._believes_claims and self._supersede(link, entry):
                 continue  # all neighbours get the new version
             record = self._table.record(entry.owner, self._context.now)
             if record is not None:
@@ -284,9 +287,16 @@ class Flooding(Generic[Record]):
     def _signatures(self) -> RecordSignatures:
         return self._links.access.signatures
 
-    def _is_news(self, record: Record) -> bool:
+    @property
+    def _believes_claims(self) -> bool:
+        """Whether the announcement of an own record supersedes as the record itself does."""
+        return not self._signatures.are_required
+
+    def _is_news(self, record: Record | RecordEntry) -> bool:
         """Return whether a record can change anything here: signatures of others need not be verified."""
-        return self._table.lacks(record.owner, version_of(record)) or self._table.contradicts(record)
+        if self._table.lacks(record.owner, version_of(record)):
+            return True
+        return not isinstance(record, RecordEntry) and self._table.contradicts(record)
 
     def _receive(self, link: int, record: Record) -> None:
         """Handle an accepted record."""

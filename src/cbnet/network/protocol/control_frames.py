@@ -99,6 +99,7 @@ class RecordEntry(Part):
     owner: NodeName
     incarnation: Number
     sequence: Number
+    journal: Number = 0  # of a home
 
 
 class LinkField(Part):

@@ -98,6 +98,13 @@ class HistoryStart(Part):
 # --- between routers
 
 
+class HomeDefinition(Part):
+    """What a home needs to create one of its durable subscriptions again, if its journal is lost."""
+
+    filters: Annotated[list[Number], Meta(max_length=MAX_FRAME_FILTERS)]  # indexes into those of the record
+    limits: DurableLimits
+
+
 class HomeRecord(Frame, tag=60):
     """The durable subscriptions of a home."""
 
@@ -109,6 +116,8 @@ class HomeRecord(Frame, tag=60):
     filters: Filters  # of all
     signature: Signature = b""
     router: OptionalName = ""  # that holds the home; empty: the one with its name
+    journal: Number = 0  # the id of the home's journal; 0: unknown, or made by a router that forgot the home
+    definitions: Annotated[list[HomeDefinition], Meta(max_length=MAX_FRAME_FILTERS)] = []  # noqa: RUF012  # of the names
 
     @property
     def holder(self) -> str:
@@ -118,7 +127,7 @@ class HomeRecord(Frame, tag=60):
     @property
     def content(self) -> tuple[Any, ...]:
         """All but owner, version and signature."""
-        return self.address, self.names, self.filters, self.router
+        return self.address, self.names, self.filters, self.router, self.journal, self.definitions
 
 
 class HomeAck(UnicastFrame, tag=63):
@@ -144,6 +153,7 @@ class Stored(UnicastFrame, tag=64):
 
     home: NodeName
     entries: Annotated[list[StoredEntry], Meta(max_length=MAX_ENTRIES)]
+    journal: Number = 0  # the id of the home's journal
 
 
 # --- client to router
@@ -297,7 +307,7 @@ class DurableReport(NumberedFrame, tag=82):
 
     subscriptions: Annotated[list[DurableField], Meta(max_length=MAX_FRAME_FILTERS)]
     homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]  # with their subscriptions
-    problem: Reason  # why the journal cannot be written; empty if it can
+    problem: Reason  # why the journal cannot be written, and what was lost with another one; empty: nothing
     history: HistoryField | None = None
     account: OptionalName = ""  # of the client
     former_accounts: FormerAccounts = []  # noqa: RUF012  # msgspec copies it; those of `subscriptions` that exist no more

@@ -21,7 +21,7 @@ def router(
         is_synchronised=is_synchronised,
         is_complete=is_complete,
         silent_neighbours={"c": 0.4, "b": 12.3},
-        durable=SimpleNamespace(problem=problem),
+        durable=SimpleNamespace(notes=[problem] if problem else []),
     )
     return SimpleNamespace(
         now=100.0, ticked=ticked, neighbours={"b": None}, uptime=uptime, router=state, is_listening=is_listening,

@@ -38,6 +38,11 @@ class Losses:
         """Whether all losses were sent to the clients."""
         return self._reported >= self._number
 
+    @property
+    def are_acknowledged(self) -> bool:
+        """Whether clients have acknowledged all losses."""
+        return not self._pending
+
     def after(self, number: int) -> list[Loss]:
         """Return the unacknowledged losses with higher numbers, and mark all losses as reported."""
         self._reported = self._number
