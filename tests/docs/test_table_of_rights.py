@@ -117,11 +117,21 @@ FRAMES = {
         )
         for after in (None, ("", ""))
     ],
-    "limit and remove those of the own account": [
+    "look at messages of the own account, and move them": [
+        (frames.DurablePeek(1, "billing", 1, 0, 1), is_allowed),
+        (frames.DurableMove(1, "billing", "other", [], 1, 0, 1), is_allowed),
+    ],
+    "look at messages of other accounts, and move them": [
+        (frames.DurablePeek(1, "billing", 1, 0, 1, OWNER), is_allowed),
+        (frames.DurableMove(1, "billing", "other", [], 1, 0, 1, OWNER), is_allowed),
+    ],
+    "limit and remove those of the own account, and their messages": [
+        (frames.DurablePurge(1, "billing", [], 1, 0, 1), is_allowed),
         (frames.DurableLimit(1, *LIMIT), is_allowed),
         (frames.DurableRemove(1, "billing"), is_allowed),
     ],
-    "limit and remove those of other accounts": [
+    "limit and remove those of other accounts, and their messages": [
+        (frames.DurablePurge(1, "billing", [], 1, 0, 1, OWNER), is_allowed),
         (frames.DurableLimit(1, *LIMIT, OWNER), is_allowed),
         (frames.DurableRemove(1, "other", OWNER), is_allowed),
     ],
@@ -149,9 +159,12 @@ def test_the_table_names_every_frame_of_a_client():
 @pytest.mark.parametrize("operation", FRAMES)
 def test_a_frame_needs_the_rights_of_its_row_and_no_others(operation):
     rights = {OWNER: Rights()} | {str(n): rights_of(names) for n, names in enumerate(SETS)}
-    net = GuardedRouter(rights, history=HISTORY, dead=60.0)
-    for name in ("billing", "other"):
-        net.say(1, frames.DurableSubscribe(1, name, "x > 0", 0.0, 10, 30.0, None))
+    net = GuardedRouter(dict.fromkeys(rights, Rights()), history=HISTORY, dead=60.0)
+    has_own = operation == "look at messages of the own account, and move them"
+    for link in range(1, len(rights) + 1 if has_own else 2):
+        for id, name in enumerate(("billing", "other")):
+            net.say(link, frames.DurableSubscribe(id, name, "x > 0", 0.0, 10, 30.0, None))
+    net.change(rights)
     needs = TABLE[operation][-1]
     for frame, is_open in FRAMES[operation]:
         opened = {names for link, names in enumerate(SETS, 2) if is_open(net.say(link, frame))}

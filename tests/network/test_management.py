@@ -75,7 +75,7 @@ def test_an_operator_lists_limits_and_removes_the_subscription_of_an_account_tha
     asked = f"{question}\ntype the name billing to confirm:\n"
     assert (outcome.code, outcome.err) == (0, f"{asked}billing at a: 3 messages (refuse)\n")
     outcome = managed.command("operator", *limit, "--drop-oldest", "--confirm", "billing", "--json")
-    limits = {"messages": 3, "bytes": 0, "age": 0.0, "policy": "drop oldest"}
+    limits = {"messages": 3, "bytes": 0, "age": 0.0, "policy": "drop oldest", "max_deliveries": 0, "dead_letter": ""}
     assert json.loads(outcome.out) == {"home": "a", "name": "billing", "limits": limits}
 
     outcome = managed.command("operator", *REMOVE, stdin=b"billing\n")
@@ -125,6 +125,32 @@ def test_an_operator_manages_from_python(managed):
         ):
             operator.remove_durable("billing")
         assert operator.remove_durable("billing", account="ann") == 3
+
+
+def test_messages_of_others_are_looked_at_moved_and_removed(managed):
+    def run(*words, **options):
+        outcome = managed.command("operator", "durable", *words, "--account", "ann", **options)
+        return outcome.code, outcome.out, outcome.err
+
+    with managed.connect("ann") as ann:
+        ann.subscribe("false", durable="spare").unsubscribe()
+    (code, out, _) = run("peek", "billing", "true", "-n", "2", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert (code, [row["offset"] for row in rows], [row["deliveries"] for row in rows]) == (0, [1, 2], [0, 0])
+    assert rows[0].keys() == {"message", "payload", "source", "offset", "deliveries", "time"}
+    code, out, _ = run("peek", "billing", "--first", "3")
+    assert (code, out.startswith("3  20"), out.endswith("  0 deliveries  x = 1\n")) == (0, True, True)
+    code, out, err = run("move", "billing", "spare", "-n", "1", stdin=b"no\n")
+    assert (code, "messages of durable subscription billing of account ann at a will be moved to spare" in err) == (
+        2,
+        True,
+    )
+    assert run("move", "billing", "spare", "-n", "1", "--confirm", "billing")[::2] == (
+        0, "moved 1 message of billing at a to spare\n"
+    )  # fmt: skip
+    purge = ("purge", "billing", "--confirm", "billing", "--json")
+    assert json.loads(run(*purge)[1]) == {"home": "a", "name": "billing", "messages": 2}
+    assert {row["name"]: row["messages"] for row in managed.listed()} == {"billing": 0, "spare": 1}
 
 
 def test_a_reload_is_confirmed_by_the_name_of_the_router(managed):

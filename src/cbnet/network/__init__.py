@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from cbnet.network.client.blocking_client import Client, Offer, Subscription, connect
     from cbnet.network.client.client_events import ClientEvent
     from cbnet.network.client.client_inbox import Traced
+    from cbnet.network.client.durable_messages import PeekedMessage
     from cbnet.network.client.durable_publishing import Receipt
     from cbnet.network.client.router_status import statuses
     from cbnet.network.errors import (
@@ -78,6 +79,7 @@ _NAMES = {  # by module
     "client.blocking_client": "Client Offer Subscription connect",
     "client.client_events": "ClientEvent",
     "client.client_inbox": "Traced",
+    "client.durable_messages": "PeekedMessage",
     "client.durable_publishing": "Receipt",
     "client.router_status": "statuses",
     "errors": "NetworkError NoReply NotConfirmed NotConnected NotStored NotTrusted Refused Timeout TooSlow",
@@ -102,9 +104,9 @@ __all__ = [
     "Action", "Address", "AsyncClient", "AsyncOffer", "AsyncSubscription", "Client", "ClientEvent", "Close",
     "Confirmation", "Delivery", "DurableDelivery", "DurableLimits", "DurableMemoryClient", "Frame", "FrameReader",
     "Hello", "HistorySpan", "Item", "MemoryClient", "MemoryDisk", "MemoryNetwork", "NetworkError", "NoReply",
-    "NotConfirmed", "NotConnected", "NotStored", "NotTrusted", "Offer", "ProcessNetwork", "ReasonCode", "Receipt",
-    "Refused", "Reply", "Router", "Send", "Settings", "Shut", "Status", "Subscription", "TcpRouter", "Timeout",
-    "Tls", "TooSlow", "Traced", "WireError", "connect", "connect_async", "encode", "statuses",
+    "NotConfirmed", "NotConnected", "NotStored", "NotTrusted", "Offer", "PeekedMessage", "ProcessNetwork",
+    "ReasonCode", "Receipt", "Refused", "Reply", "Router", "Send", "Settings", "Shut", "Status", "Subscription",
+    "TcpRouter", "Timeout", "Tls", "TooSlow", "Traced", "WireError", "connect", "connect_async", "encode", "statuses",
 ]  # fmt: skip
 
 

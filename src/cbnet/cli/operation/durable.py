@@ -1,4 +1,4 @@
-"""`cbnet durable`: list, limit and remove durable subscriptions, and forget homes that will not return."""
+"""`cbnet durable`: durable subscriptions and their messages, and homes that will not return."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.operation.durable_messages import Account, Name, described, move, peek, purge, unacknowledged
 from cbnet.cli.options import (
     Confirm,
     Json,
@@ -16,7 +17,6 @@ from cbnet.cli.options import (
     dead_letter_option,
     flag,
     limit_option,
-    option,
     with_options,
 )
 from cbnet.errors import InputError
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from cbnet.network import Client
     from cbnet.network.protocol.durable_frames import DurableReport, HistoryField, Policy
 
-Name = Annotated[str, argument("NAME", "Name of the durable subscription.")]
-Account = Annotated[
-    str | None, option("--account", "NAME", "Account of the durable subscription.", shown="that of the client")
-]
 Home = Annotated[str, argument("ROUTER", "Name of the router.")]
 
 
@@ -78,7 +74,7 @@ def limit(
         raise InputError("no limit to change", hint=f"give {options}")
     with connection.connect() as client:
         if account is not None:
-            confirm(name, f"the limits of {_described(name, account)} at {client.router} will change", confirmed)
+            confirm(name, f"the limits of {described(name, account)} at {client.router} will change", confirmed)
         limits = client.limit_durable(
             name,
             messages=max_messages,
@@ -115,13 +111,13 @@ def remove(
         owner = report.account if account is None else account
         for each in report.subscriptions:  # one that is not there is refused below, with the reason
             if (each.account, each.name) == (owner, name):
-                what = f"{_described(name, owner)} at {client.router}, with {plural(each.clients, 'client')}"
-                confirm(name, f"{what} and {_messages(each.messages)}, will be removed", confirmed)
+                what = f"{described(name, owner)} at {client.router}, with {plural(each.clients, 'client')}"
+                confirm(name, f"{what} and {unacknowledged(each.messages)}, will be removed", confirmed)
         messages = client.remove_durable(name, account=account)
         if json:
             print_json({"home": client.router, "name": name, "messages": messages})
         else:
-            print_note(f"removed {name} at {client.router}, with {_messages(messages)}")
+            print_note(f"removed {name} at {client.router}, with {unacknowledged(messages)}")
 
 
 @with_options
@@ -144,10 +140,13 @@ def forget(home: Home, confirmed: Confirm = None, json: Json = False, *, connect
 
 
 durable = command_group(
-    "List, limit and remove durable subscriptions, and forget routers that will not return.",
+    "List, limit and remove durable subscriptions and their messages, and forget routers that will not return.",
     list=list_,
     limit=limit,
     remove=remove,
+    peek=peek,
+    move=move,
+    purge=purge,
     forget=forget,
 )
 
@@ -158,14 +157,6 @@ def _history(history: HistoryField) -> str:
         return f"history{predicate}: no messages"
     span = f"offsets {history.first:,} to {history.next - 1:,}"
     return f"history{predicate}: {plural(history.messages, 'message')}, {history.bytes:,} bytes, {span}"
-
-
-def _described(name: str, account: str) -> str:
-    return f"durable subscription {name}" + (f" of account {account}" if account else "")
-
-
-def _messages(count: int) -> str:
-    return plural(count, "unacknowledged message")
 
 
 def _print_report(client: Client, *, json: bool) -> None:

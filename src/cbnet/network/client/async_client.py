@@ -28,6 +28,7 @@ from cbnet.network.client.async_subscription import (
 from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_inbox import ClientInbox, Traced
 from cbnet.network.client.client_link import TIMEOUT, Dial, client_hello
+from cbnet.network.client.durable_messages import PeekedMessage, peek, selection, take
 from cbnet.network.client.durable_publishing import DurablePublisher, Receipt, new_publisher
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.errors import NotConnected
@@ -409,6 +410,59 @@ class AsyncClient(ClientState):
         limits = (messages, bytes, age, policy, account, max_deliveries, dead_letter)
         answer: frames.DurableLimited = await self.query(frames.DurableLimit, name, *limits, timeout=timeout)
         return answer.limits
+
+    async def peek_durable(
+        self,
+        name: str,
+        predicate: PredicateLike = "",
+        *,
+        first: int = 1,
+        count: int | None = None,
+        account: str | None = None,
+        timeout: float = TIMEOUT,
+    ) -> list[PeekedMessage]:
+        """Return messages that a durable subscription of this router keeps, without acknowledging them.
+
+        predicate: only those that match; "" for all. first: from this offset on. count: at most so many. account: the
+        owner, as in `remove_durable`. timeout: of each request; there are several for many messages.
+        """
+        return await peek(partial(self.query, timeout=timeout), selection(name, account, predicate, first, count))
+
+    async def move_durable(
+        self,
+        name: str,
+        to: str,
+        predicate: PredicateLike = "",
+        *,
+        first: int = 1,
+        count: int | None = None,
+        account: str | None = None,
+        timeout: float = TIMEOUT,
+    ) -> int:
+        """Move messages of a durable subscription to another one of the same router and account; return their number.
+
+        They lose the attribute `dead_letter`. The other arguments are those of `peek_durable`. If the other one has no
+        room, raises `Refused`; what was moved before stays there.
+        """
+        chosen = selection(name, account, predicate, first, count)
+        return await take(partial(self.query, timeout=timeout), frames.DurableMove, chosen, to)
+
+    async def purge_durable(
+        self,
+        name: str,
+        predicate: PredicateLike = "",
+        *,
+        first: int = 1,
+        count: int | None = None,
+        account: str | None = None,
+        timeout: float = TIMEOUT,
+    ) -> int:
+        """Remove messages of a durable subscription of this router; return their number.
+
+        The arguments are those of `peek_durable`.
+        """
+        chosen = selection(name, account, predicate, first, count)
+        return await take(partial(self.query, timeout=timeout), frames.DurablePurge, chosen)
 
     async def forget_home(self, home: str, timeout: float = TIMEOUT) -> None:
         """Remove the durable subscriptions of a router that will not return: publishers stop waiting for it.

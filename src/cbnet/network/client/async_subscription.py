@@ -41,13 +41,19 @@ _HINT: Final = "use an offset, a time such as 90s, 15m, 1h or 2d, or first"
 _decode = Decoder(tuple[dict[str, Any], list[str], bytes]).decode
 
 
+def decoded_content(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return message and payload of a stored message."""
+    message, tags, payload = _decode(content)
+    if tags:
+        message[RESERVED_NAME] = tags
+    return message, payload
+
+
 class DurableDelivery(Delivery):
     """A message with an offset; until it is acknowledged, it may be redelivered."""
 
     def __init__(self, frame: DurableDeliver, acknowledge: Callable[[int], None]) -> None:
-        message, tags, payload = _decode(frame.content)
-        if tags:
-            message[RESERVED_NAME] = tags
+        message, payload = decoded_content(frame.content)
         super().__init__(message, payload, frame.source, (frame.source, frame.incarnation, frame.number))
         self.offset = frame.offset
         self.deliveries = frame.deliveries  # how often it was sent since the router started

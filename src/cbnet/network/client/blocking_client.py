@@ -118,6 +118,9 @@ class Client(ClientState):
     durable_subscriptions = _blocking(AsyncClient.durable_subscriptions)
     remove_durable = _blocking(AsyncClient.remove_durable)
     limit_durable = _blocking(AsyncClient.limit_durable)
+    peek_durable = _blocking(AsyncClient.peek_durable)
+    move_durable = _blocking(AsyncClient.move_durable)
+    purge_durable = _blocking(AsyncClient.purge_durable)
     forget_home = _blocking(AsyncClient.forget_home)
     reload = _blocking(AsyncClient.reload)
 

@@ -30,6 +30,8 @@ _ANSWERED: Final[Mapping[type[Frame], tuple[str, tuple[type[Frame], ...]]]] = {
     frames.DurableReport: ("number", (frames.DurableQuery,)),
     frames.DurableRemoved: ("number", (frames.DurableRemove, frames.ForgetHome)),
     frames.DurableLimited: ("number", (frames.DurableLimit,)),
+    frames.DurablePeeked: ("number", (frames.DurablePeek,)),
+    frames.DurableTaken: ("number", (frames.DurableMove, frames.DurablePurge)),
     frames.Reloaded: ("number", (frames.Reload,)),
 }
 

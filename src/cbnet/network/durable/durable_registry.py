@@ -38,6 +38,7 @@ from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.replays import HistoryScan, Replays, scan_key
+from cbnet.network.durable.stored_messages import StoredMessages
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits, DurableName
@@ -75,6 +76,7 @@ class DurableRegistry:
         self._confirmations = DurableConfirmations(core, announcements.confirmations, records)
         self._by_name: dict[DurableName, DurableSubscription] = {}
         self._dead_letters = DeadLetters(self._context, queue, self._by_name)
+        self.messages = StoredMessages(self._context, queue, log, self._by_name, self._made_room)
         self._loads: dict[str, FilterLoad] = {}  # by account
         self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
@@ -144,13 +146,17 @@ class DurableRegistry:
         subscription = self._attached.get((link, frame.id))
         if subscription is not None:
             subscription.acknowledge(link, frame.id, frame.offsets, frame.up_to, frame.losses)
-            subscription.deliver(self._context.now)
-            if subscription.saved.start and self._replays is not None:
-                self._replays.run(scan_key(subscription.id))  # there may be room now
+            self._made_room(subscription)
+
+    def _made_room(self, subscription: DurableSubscription) -> None:
+        """Resume what waits for the removal of messages."""
+        subscription.deliver(self._context.now)
+        if subscription.saved.start and self._replays is not None:
+            self._replays.run(scan_key(subscription.id))
 
     def remove(self, account: str, name: str) -> int:
         """Remove a subscription and its messages; return their number."""
-        subscription = self._existing(account, name)
+        subscription = self.existing(account, name)
         del self._by_name[account, name]
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
@@ -172,7 +178,7 @@ class DurableRegistry:
 
     def limit(self, account: str, frame: DurableLimit) -> DurableLimits:
         """Change limits of a subscription, for further messages; return all."""
-        subscription = self._existing(account, frame.name)
+        subscription = self.existing(account, frame.name)
         limits = frame.applied_to(subscription.saved.limits)
         self._dead_letters.check(account, frame.name, limits)
         subscription.saved = replace(subscription.saved, limits=limits)
@@ -182,7 +188,8 @@ class DurableRegistry:
             self._queue.after(self._records.announce)
         return limits
 
-    def _existing(self, account: str, name: str) -> DurableSubscription:
+    def existing(self, account: str, name: str) -> DurableSubscription:
+        """Return a subscription; raise an `InputError` if there is none."""
         subscription = self._by_name.get((account, name))
         if subscription is None:
             of = f" of account {account!r}" if account else ""

@@ -156,8 +156,7 @@ class DurableSubscription:
         most, deliveries = self.saved.limits.max_deliveries, self._deliveries.get(offset, 0)
         if not most or deliveries < most or self._dead_letters.add(self.saved, offset, deliveries, entry):
             return False
-        self._forget(offset)
-        self.cursor.remove(offset)
+        self.remove([offset])
         if not self.saved.limits.dead_letter:
             self.losses.add(1, f"not acknowledged within max_deliveries ({most:,})")
         return True
@@ -173,7 +172,7 @@ class DurableSubscription:
         entry, lost = None, 0
         while entry is None:
             offset = self._following = max(self._following, self.cursor.first)
-            if not self._is_on_disk(offset):
+            if not self.is_on_disk(offset):
                 break
             if not self._is_due(offset):
                 self._following += 1
@@ -189,7 +188,7 @@ class DurableSubscription:
             self.losses.add(lost, f"{lost:,} messages of durable subscription {self.saved.name} were damaged")
         return entry
 
-    def _is_on_disk(self, offset: int) -> bool:
+    def is_on_disk(self, offset: int) -> bool:
         """Return whether a message exists, and is on disk for this subscription; True if it was acknowledged."""
         exists = offset < self.cursor.next and offset < self._unassigned
         return exists and self.cursor.position(offset) < self._log.on_disk
@@ -206,7 +205,7 @@ class DurableSubscription:
         size = 0
         offset = self._following
         count = min(_READ_MESSAGES, self.consumers.room)
-        while len(offsets) < count and size < _READ_BYTES and self._is_on_disk(offset):
+        while len(offsets) < count and size < _READ_BYTES and self.is_on_disk(offset):
             if self._is_due(offset):
                 offsets.append(offset)
                 size += self.cursor.size(offset)
@@ -229,11 +228,15 @@ class DurableSubscription:
         consumer = self.consumers.get(link, id)
         held = () if consumer is None or not up_to else consumer.held
         chosen = {offset for offset in offsets if offset in self._deliveries}
-        for offset in sorted(chosen.union(offset for offset in held if offset <= up_to)):
-            self._forget(offset)
-            self.cursor.remove(offset)
+        self.remove(sorted(chosen.union(offset for offset in held if offset <= up_to)))
         if losses and consumer is not None:
             self.losses.acknowledge(min(losses, consumer.reported))
+
+    def remove(self, offsets: Iterable[int]) -> None:
+        """Remove messages, in this order."""
+        for offset in offsets:
+            self._forget(offset)
+            self.cursor.remove(offset)
 
     def _forget(self, offset: int) -> None:
         """Forget the deliveries of a message that is removed."""
@@ -242,6 +245,10 @@ class DurableSubscription:
         self._loaded.pop(offset, None)
 
     # --- status
+
+    def deliveries(self, offset: int) -> int:
+        """Return how often a message was sent."""
+        return self._deliveries.get(offset, 0)
 
     def status(self) -> DurableField:
         """Return the status of the subscription."""

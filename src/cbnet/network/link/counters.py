@@ -105,6 +105,9 @@ class Denial(StrEnum):
     FORGET = "forget"
     REMOVE = "remove"
     LIMIT = "limit"
+    PEEK = "peek"
+    MOVE = "move"
+    PURGE = "purge"
 
     @property
     def key(self) -> str:

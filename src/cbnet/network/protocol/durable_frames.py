@@ -41,6 +41,9 @@ Age: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
 HistoryAge: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_HISTORY_AGE)]
 Window: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most
 Policy: TypeAlias = Literal["refuse", "drop oldest"]
+Offsets: TypeAlias = Annotated[list[Number], Meta(max_length=MAX_ENTRIES)]
+# Of a stored message: attributes, tags and payload in an array.
+Content: TypeAlias = Annotated[bytes, Meta(max_length=MAX_CONTENT_BYTES)]
 DurableName: TypeAlias = tuple[str, NodeName]  # account, and name of a durable subscription
 FormerAccounts: TypeAlias = Annotated[list[OptionalName], Meta(max_length=MAX_FRAME_FILTERS)]
 SubscriptionNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_FRAME_FILTERS)]
@@ -184,7 +187,7 @@ class Acknowledge(Frame, tag=71):
     """Acknowledge messages of a durable subscription."""
 
     id: Number
-    offsets: Annotated[list[Number], Meta(max_length=MAX_ENTRIES)]
+    offsets: Offsets
     up_to: Number  # also all messages up to this offset that this client received; 0: none
     losses: Number = 0  # the number of the last `DurableLost`; 0: none
 
@@ -233,6 +236,39 @@ class DurableLimit(NumberedFrame, tag=77):
         return replace(limits, **{name: value for name, value in members if value is not None})
 
 
+class DurablePeek(NumberedFrame, tag=78):
+    """Request for messages of a durable subscription, which stay as they are."""
+
+    name: NodeName
+    first: Number  # offset from which on
+    end: Number  # offset up to which, exclusive; 0: that of the next message
+    count: Annotated[int, Meta(ge=1)]  # maximum number of messages
+    account: OptionalName | None = None  # None: that of the client
+
+
+class DurableMove(NumberedFrame, tag=79):
+    """Move messages of a durable subscription to another one of the same router and account."""
+
+    name: NodeName
+    to: NodeName
+    offsets: Offsets  # of the messages; empty: those from `first` to `end`
+    first: Number
+    end: Number  # as in `DurablePeek`
+    count: Number  # maximum number of messages; 0: no maximum
+    account: OptionalName | None = None  # None: that of the client
+
+
+class DurablePurge(NumberedFrame, tag=69):
+    """Remove messages of a durable subscription."""
+
+    name: NodeName
+    offsets: Offsets  # this and the following as in `DurableMove`
+    first: Number
+    end: Number
+    count: Number
+    account: OptionalName | None = None
+
+
 class ForgetHome(NumberedFrame, tag=75):
     """Remove the record of a home that will not return, so that publishers no longer wait for it."""
 
@@ -251,7 +287,7 @@ class DurableDeliver(Frame, tag=80):
     source: NodeName
     incarnation: Number
     number: Number
-    content: Annotated[bytes, Meta(max_length=MAX_CONTENT_BYTES)]  # attributes, tags and payload in an array
+    content: Content
 
 
 class DurablePublished(Frame, tag=81):
@@ -324,6 +360,35 @@ class DurableLimited(NumberedFrame, tag=86):
     """The limits of a durable subscription after a change."""
 
     limits: DurableLimits
+
+
+class StoredField(Part):
+    """A message of a durable subscription."""
+
+    offset: Number
+    deliveries: Number  # how often it was sent
+    time: float  # when it was stored, in seconds since 1970 by the clock of the router
+    source: NodeName
+    incarnation: Number
+    number: Number
+    content: Content
+
+
+class DurablePeeked(NumberedFrame, tag=87):
+    """Some of the requested messages of a durable subscription."""
+
+    messages: Annotated[list[StoredField], Meta(max_length=MAX_ENTRIES)]
+    next: Number  # offset from which on to request further ones; 0: there are none
+    end: Number  # offset up to which, exclusive
+
+
+class DurableTaken(NumberedFrame, tag=88):
+    """Confirmation that messages of a durable subscription were moved or removed, perhaps only some of them."""
+
+    messages: Number
+    next: Number  # as in `DurablePeeked`
+    end: Number
+    problem: Reason  # why no further ones can be moved; empty if they can
 
 
 class DurableLost(Frame, tag=84):

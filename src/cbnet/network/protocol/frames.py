@@ -33,13 +33,18 @@ from cbnet.network.protocol.durable_frames import (
     DurableLimited,
     DurableLimits,
     DurableLost,
+    DurableMove,
+    DurablePeek,
+    DurablePeeked,
     DurablePublish,
     DurablePublished,
+    DurablePurge,
     DurableQuery,
     DurableRemove,
     DurableRemoved,
     DurableReport,
     DurableSubscribe,
+    DurableTaken,
     ForgetHome,
     HistoryField,
     HistoryStart,
@@ -49,6 +54,7 @@ from cbnet.network.protocol.durable_frames import (
     Replaying,
     Stored,
     StoredEntry,
+    StoredField,
 )
 from cbnet.network.protocol.fields import Frame, Part
 from cbnet.network.protocol.message_frames import (
@@ -106,17 +112,18 @@ from cbnet.network.protocol.pull_frames import (
 
 __all__ = [
     "FRAMES", "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver",
-    "DurableDeliver", "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost",
-    "DurableMark", "DurablePublish", "DurablePublished", "DurableQuery", "DurableRemove", "DurableRemoved",
-    "DurableReport", "DurableSubscribe", "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello",
-    "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "Hop", "Inquiry", "InquiryReport",
-    "InterfaceStatus", "InterfaceTable", "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame",
-    "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply",
-    "Record", "RecordEntry", "RecordRequest", "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "Replay",
-    "Replaying", "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored",
-    "StoredEntry", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField",
-    "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
-    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
+    "DurableDeliver", "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost", "DurableMark",
+    "DurableMove", "DurablePeek", "DurablePeeked", "DurablePublish", "DurablePublished", "DurablePurge",
+    "DurableQuery", "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe", "DurableTaken",
+    "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello", "HistoryField", "HistoryStart",
+    "HolderRequest", "HomeAck", "HomeRecord", "Hop", "Inquiry", "InquiryReport", "InterfaceStatus", "InterfaceTable",
+    "ItemField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping",
+    "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "Record", "RecordEntry", "RecordRequest",
+    "RecordSummary", "RefusedFrame", "Reload", "Reloaded", "Replay", "Replaying", "ReplyFrame", "Request",
+    "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StoredField", "StreamAck",
+    "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
+    "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
+    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
 ]  # fmt: skip
 
 Record = TypeVar("Record", LinkRecord, HomeRecord)
@@ -133,11 +140,13 @@ FRAMES: Final[tuple[type[Frame], ...]] = (
     Subscribe, Unsubscribe, Publish, Trace, SlowPolicy, OfferFrame, Withdraw, PullFrame, Answer,
     StatusRequest, SubscriptionRequest, TableRequest, FilterRequest, Reload,
     DurableSubscribe, Replay, Acknowledge, DurablePublish, DurableQuery, DurableRemove, DurableLimit, ForgetHome,
+    DurablePeek, DurableMove, DurablePurge,
     # router to client
     Subscribed, Unsubscribed, Published, TracedFrame, TraceEnd, RefusedFrame, Deliver, Lost,
     Offered, Withdrawn, HolderRequest, PullReply, PullFailure,
     Status, SubscriptionList, TableSummary, FilterPage, Reloaded,
     DurableDeliver, Replaying, DurableLost, DurablePublished, DurableReport, DurableRemoved, DurableLimited,
+    DurablePeeked, DurableTaken,
 )  # fmt: skip
 
 

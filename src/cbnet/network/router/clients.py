@@ -23,7 +23,10 @@ from cbnet.network.logs import audit, audit_change, log
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.frames import (
     DurableLimit,
+    DurableMove,
+    DurablePeek,
     DurablePublish,
+    DurablePurge,
     DurableRemove,
     DurableSubscribe,
     FilterRequest,
@@ -72,6 +75,9 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     ForgetHome: Denial.FORGET,
     DurableRemove: Denial.REMOVE,
     DurableLimit: Denial.LIMIT,
+    DurablePeek: Denial.PEEK,
+    DurableMove: Denial.MOVE,
+    DurablePurge: Denial.PURGE,
     Reload: Denial.RELOAD,
 }
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from cbnet.errors import InputError
 from cbnet.language.predicate import Predicate
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
+from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
@@ -24,7 +25,10 @@ from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableLimit,
     DurableLimited,
+    DurableMove,
+    DurablePeek,
     DurablePublish,
+    DurablePurge,
     DurableQuery,
     DurableRemove,
     DurableRemoved,
@@ -135,6 +139,41 @@ class DurableClientHandler:
             audit_change("limit", client=client.name, address=client.address, **changed)
         self._answer(client, DurableLimited(frame.number, limits))
 
+    def peek(self, client: Link, frame: DurablePeek) -> None:
+        """Send a client messages of a durable subscription."""
+        source = self._read(client, frame)
+        self._durable.registry.messages.peek(client.id, frame, source)
+        self._audit(client, frame, "peek", first=frame.first)
+
+    def move(self, client: Link, frame: DurableMove) -> None:
+        """Move messages to another durable subscription."""
+        source = self._read(client, frame)
+        registry = self._durable.registry
+        registry.messages.move(client.id, frame, source, registry.existing(source.saved.account, frame.to))
+        self._audit(client, frame, "move", to=frame.to)
+
+    def purge(self, client: Link, frame: DurablePurge) -> None:
+        """Remove messages of a durable subscription."""
+        registry = self._durable.registry
+        registry.messages.purge(client.id, frame, registry.existing(self._owner(client, frame), frame.name))
+        self._audit(client, frame, "purge")
+
+    def _read(self, client: Link, frame: DurablePeek | DurableMove) -> DurableSubscription:
+        """Return a durable subscription whose messages a client may read."""
+        account = self._owner(client, frame)
+        source = self._durable.registry.existing(account, frame.name)
+        if account == client.account:
+            client.rights.check_subscribe(predicate_of(source.saved.predicate))
+        return source
+
+    def _audit(
+        self, client: Link, frame: DurablePeek | DurableMove | DurablePurge, operation: str, **members: Any
+    ) -> None:
+        """Record what a client does with the messages of another account."""
+        if frame.account not in (None, client.account):
+            whose = {"account": frame.account, "name": frame.name}
+            audit_change(operation, client=client.name, address=client.address, **whose, **members)
+
     def forget(self, client: Link, frame: ForgetHome) -> None:
         """Remove the record of a home that will not return."""
         client.rights.check_manage("make routers forget a home")
@@ -142,7 +181,9 @@ class DurableClientHandler:
         audit_change("forget", client=client.name, address=client.address, home=frame.home)
         self._answer(client, DurableRemoved(frame.number))
 
-    def _owner(self, client: Link, frame: DurableRemove | DurableLimit) -> str:
+    def _owner(
+        self, client: Link, frame: DurableRemove | DurableLimit | DurablePeek | DurableMove | DurablePurge
+    ) -> str:
         """Return the account of a subscription of this router that a client changes; refuse what it may not change."""
         account = client.account if frame.account is None else frame.account
         if account != client.account:

@@ -141,6 +141,9 @@ class Router:
             frames.DurableQuery: self._durable_clients.query,
             frames.DurableRemove: self._durable_clients.remove,
             frames.DurableLimit: self._durable_clients.limit,
+            frames.DurablePeek: self._durable_clients.peek,
+            frames.DurableMove: self._durable_clients.move,
+            frames.DurablePurge: self._durable_clients.purge,
             frames.ForgetHome: self._durable_clients.forget,
             frames.Reload: lambda link, frame: self._clients.reload(link, frame, self.on_reload),
         }

@@ -39,6 +39,9 @@ from cbnet.network.link.link import Link
 from cbnet.network.link.reserve import Reserve
 from cbnet.network.protocol.frames import (
     DurableLimit,
+    DurableMove,
+    DurablePeek,
+    DurablePurge,
     DurableQuery,
     DurableRemove,
     DurableSubscribe,
@@ -85,6 +88,9 @@ _SLOW: frozenset[type[Frame]] = frozenset(
         DurableSubscribe,
         DurableRemove,
         DurableLimit,
+        DurablePeek,
+        DurableMove,
+        DurablePurge,
         DurableQuery,
         Replay,
         ForgetHome,

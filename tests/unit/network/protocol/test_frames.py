@@ -48,6 +48,7 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
         "A mark": frames.TraceMark, "A hop": frames.Hop, "A branch": frames.Branch, "A peer": frames.Peer,
         "A step": frames.StepField, "An item": frames.ItemField, "An entry": frames.StoredEntry,
         "A listed subscription": frames.SubscriptionField,
+        "A stored message": frames.StoredField,
         "A durable subscription": frames.DurableField, "The `durable` member of a `Packet`": frames.DurableMark,
         "A start in the history": frames.HistoryStart, "A history": frames.HistoryField,
     }  # fmt: skip

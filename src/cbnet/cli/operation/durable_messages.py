@@ -1,0 +1,118 @@
+"""`cbnet durable peek`, `move` and `purge`: the messages of durable subscriptions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Confirm, Json, argument, confirm, count_option, option, with_options
+
+Name = Annotated[str, argument("NAME", "Name of the durable subscription.")]
+Account = Annotated[
+    str | None, option("--account", "NAME", "Account of the durable subscription.", shown="that of the client")
+]
+Matching = Annotated[str | None, argument("PREDICATE", "Only messages that match this predicate, in quotes.")]
+First = Annotated[int, option("--first", "OFFSET", "Only messages from this offset on.", min=1)]
+
+
+@with_options
+def peek(
+    name: Name,
+    predicate: Matching = None,
+    first: First = 1,
+    count: Annotated[int, count_option("Maximum number of messages.")] = 20,
+    account: Account = None,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Print messages that a durable subscription of a router keeps, oldest first; they are not acknowledged.
+
+    Those of another account need the right `manage`.
+
+    Example: cbnet durable peek failed 'invoice > 5' --count 3
+    """
+    from cbnet.cli.network.message_text import message_line
+    from cbnet.network.client.message_json import delivery_members
+
+    with connection.connect() as client:
+        messages = client.peek_durable(name, predicate or "", first=first, count=count, account=account)
+    for each in messages:
+        if json:
+            print_json({**delivery_members(each), "time": each.time})
+        else:
+            stored = datetime.fromtimestamp(each.time).astimezone().isoformat(sep=" ", timespec="seconds")
+            sent = plural(each.deliveries, "delivery")
+            print(f"{each.offset}  {stored}  {sent}  {message_line(each.message, each.payload)}")
+
+
+@with_options
+def move(
+    name: Name,
+    to: Annotated[str, argument("TO", "Name of the durable subscription that gets the messages.")],
+    predicate: Matching = None,
+    first: First = 1,
+    count: Annotated[int | None, count_option("Maximum number of messages.")] = None,
+    account: Account = None,
+    confirmed: Confirm = None,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Move messages of a durable subscription to another one of the same router and account.
+
+    Dead letters lose the attribute that marks them. Those of another account need the right `manage`, and the name of
+    the first durable subscription as a confirmation.
+
+    Example: cbnet durable move failed billing
+    """
+    with connection.connect() as client:
+        if account is not None:
+            effect = f"messages of {described(name, account)} at {client.router} will be moved to {to}"
+            confirm(name, effect, confirmed)
+        moved = client.move_durable(name, to, predicate or "", first=first, count=count, account=account)
+        if json:
+            print_json({"home": client.router, "name": name, "to": to, "messages": moved})
+        else:
+            print_note(f"moved {plural(moved, 'message')} of {name} at {client.router} to {to}")
+
+
+@with_options
+def purge(
+    name: Name,
+    predicate: Matching = None,
+    first: First = 1,
+    count: Annotated[int | None, count_option("Maximum number of messages.")] = None,
+    account: Account = None,
+    confirmed: Confirm = None,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Remove messages of a durable subscription of a router. Needs its name as a confirmation.
+
+    That of another account needs the right `manage`.
+
+    Example: cbnet durable purge billing 'invoice < 5' --confirm billing
+    """
+    with connection.connect() as client:
+        which = f" that match {predicate}" if predicate else ""
+        whose = f"{described(name, account or '')} at {client.router}"
+        confirm(name, f"unacknowledged messages{which} of {whose} will be removed", confirmed)
+        purged = client.purge_durable(name, predicate or "", first=first, count=count, account=account)
+        if json:
+            print_json({"home": client.router, "name": name, "messages": purged})
+        else:
+            print_note(f"removed {unacknowledged(purged)} of {name} at {client.router}")
+
+
+def described(name: str, account: str) -> str:
+    """Return a durable subscription in words."""
+    return f"durable subscription {name}" + (f" of account {account}" if account else "")
+
+
+def unacknowledged(count: int) -> str:
+    """Return a number of messages in words."""
+    return plural(count, "unacknowledged message")
