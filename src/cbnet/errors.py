@@ -16,7 +16,7 @@
     ├── NetworkError                  failures between a client and the network (network/errors.py)
     │   ├── NotConnected              no router reached in time, or connection lost before the response
     │   ├── NotConfirmed              subscription or offer not confirmed by every reachable router in time
-    │   ├── NotStored                 message not on disk in every durable subscription that matches
+    │   ├── NotStored                 a home is silent or cannot write, or a durable subscription refuses
     │   ├── NoReply                   no holder offers the item, or none of those asked has it
     │   ├── Timeout                   no reply to a request in time
     │   ├── NotTrusted                failed authentication of a router or client

@@ -28,9 +28,9 @@ class DurableLab:
     def run(self, seconds):
         self.memory.run(seconds)
 
-    def client(self, router, name=None):
+    def client(self, router, name=None, token=""):
         self.clients += 1
-        client = DurableMemoryClient(self.memory, name or f"client {self.clients}", router)
+        client = DurableMemoryClient(self.memory, name or f"client {self.clients}", router, token=token)
         self.run(0.5)
         return client
 

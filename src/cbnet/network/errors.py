@@ -63,7 +63,7 @@ class NotConfirmed(NetworkError):  # noqa: N818
 
 
 class NotStored(NetworkError):  # noqa: N818
-    """Not all durable subscriptions that match have a message on disk.
+    """A home did not answer or cannot write, or a durable subscription that must not refuse a message refuses it.
 
     receipts: of all messages of the call. A home that did not answer may have the message or not.
     """

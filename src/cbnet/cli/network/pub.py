@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +21,7 @@ from cbnet.files import unreadable
 
 if TYPE_CHECKING:
     from cbnet.language import Message
-    from cbnet.network import Client
+    from cbnet.network import Receipt
 
     MessageLine = tuple[Message, bytes] | InputError
 
@@ -47,6 +48,10 @@ def pub(
     timeout: Annotated[
         float | None, option("--timeout", "S", "Timeout for --durable, in seconds.", shown="5", min=0.001, max=3_600)
     ] = None,
+    require: Annotated[
+        str | None,
+        option("--require", "ACCOUNT/NAME", "Durable subscription that must not refuse it, or `all` of them."),
+    ] = None,
     json: Json = False,
     *,
     connection: ConnectionOptions,
@@ -59,16 +64,19 @@ def pub(
     Example: cbnet pub price=300 dest=MXP '#upgradeable' --payload 'seat 7A'
     """
     from cbnet.cli.network.message_text import parse_message
+    from cbnet.network.client.durable_publishing import parse_required
 
+    required = () if require is None else parse_required(require)
     data = None if payload is None else text_or_file("--payload", payload)
     messages: Iterable[MessageLine]
-    if timeout is not None and not durable:
-        raise InputError("--timeout needs --durable", hint="add --durable, or leave it out")
+    for name, value in (("--timeout", timeout), ("--require", require)):
+        if value is not None and not durable:
+            raise InputError(f"{name} needs --durable", hint="add --durable, or leave it out")
     if words and input is not None:
         raise InputError("give either attributes and tags, or --input")
     messages = [(parse_message(words), b"")] * count if words else _lines(input or "-")
     published = errors = 0
-    stored: list[int] = []  # by how many durable subscriptions each message is
+    receipts: list[Receipt] = []
     with connection.connect() as client:
         for batch in _batches(_paced(messages, rate), _DURABLE_BATCH if durable and rate is None else 1):
             errors += sum(isinstance(line, InputError) for line in batch)
@@ -78,9 +86,8 @@ def pub(
             valid = [line for line in batch if not isinstance(line, InputError)]
             payloads = [own if data is None else data for _, own in valid]
             if durable:
-                stored += _publish_durably(
-                    client, [message for message, _ in valid], payloads, timeout or _TIMEOUT, published
-                )
+                publish = partial(client.publish_durably, timeout=timeout or _TIMEOUT, require=required)
+                receipts += _stored(partial(publish, [message for message, _ in valid], payloads), published)
             else:
                 for (message, _), own in zip(valid, payloads, strict=True):
                     client.publish(message, own)
@@ -91,10 +98,9 @@ def pub(
         client.status()  # the router answers after it has processed all messages before
         name, refused, refusal = client.router, client.refused, client.refusal
     if json:
-        counts = {"subscriptions": [min(stored), max(stored)]} if stored else {}
-        print_json({"published": published - refused, "router": name, **counts})
+        print_json({"published": published - refused, "router": name, **_counts(receipts)})
     elif published > refused or not refused:
-        print_note(f"published {plural(published - refused, 'message')} at {name}{_stored_text(stored)}")
+        print_note(f"published {plural(published - refused, 'message')} at {name}{_stored_text(receipts)}")
     if refused:
         raise CbnetError(f"{name} refused {plural(refused, 'message')}: {refusal}")
     if errors:
@@ -107,25 +113,37 @@ def _batches(lines: Iterable[MessageLine], size: int) -> Iterator[list[MessageLi
         yield batch
 
 
-def _publish_durably(
-    client: Client, messages: Sequence[Message], payloads: Sequence[bytes], timeout: float, before: int
-) -> list[int]:
-    """Publish messages; return how many durable subscriptions have each. before: messages that are stored already."""
+def _stored(publish: Callable[[], list[Receipt]], before: int) -> list[Receipt]:
+    """Publish messages, and return their receipts. before: messages that are stored already."""
     from cbnet.network import NotStored
 
     try:
-        return [each.subscriptions for each in client.publish_durably(messages, payloads, timeout=timeout)]
+        return publish()
     except NotStored as error:
         others = f" ({plural(before, 'message')} stored before)" if before else ""
         raise CbnetError(f"{error}{others}") from None
 
 
-def _stored_text(stored: Sequence[int]) -> str:
-    """Return a note on the numbers of durable subscriptions that have stored each message."""
-    if not stored:
+def _counts(receipts: Sequence[Receipt]) -> dict[str, object]:
+    """Return by how many durable subscriptions a message is stored, at least and most, and refusals of others."""
+    if not receipts:
+        return {}
+    stored, others = [each.subscriptions for each in receipts], sum(each.refused_by_others for each in receipts)
+    return {"subscriptions": [min(stored), max(stored)], **({"refused_by_others": others} if others else {})}
+
+
+def _stored_text(receipts: Sequence[Receipt]) -> str:
+    """Return a note on the numbers of durable subscriptions that have stored each message, or refused it."""
+    if not receipts:
         return ""
+    others = sum(map(bool, (each.refused_by_others for each in receipts)))
+    note = f"; durable subscriptions of other accounts refused {plural(others, 'message')}" if others else ""
+    return _stored_by([each.subscriptions for each in receipts], is_matched=bool(others)) + note
+
+
+def _stored_by(stored: Sequence[int], *, is_matched: bool) -> str:
     if not max(stored):
-        return "; no durable subscription matches"
+        return "" if is_matched else "; no durable subscription matches"
     counts = f"{min(stored):,} to {max(stored):,}" if min(stored) < max(stored) else f"{max(stored):,}"
     return f"; stored by {counts} durable {'subscription' if counts == '1' else 'subscriptions'}"
 

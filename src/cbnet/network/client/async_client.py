@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
+from cbnet.errors import InputError
 from cbnet.language.relations.covering import PredicateLike, as_predicate
 from cbnet.network.client.async_pull import DEFAULT_HOLDERS, AsyncOffer, Handler, Reply, pull, pull_frame
 from cbnet.network.client.async_subscription import (
@@ -29,7 +30,7 @@ from cbnet.network.client.client_events import EventHandler
 from cbnet.network.client.client_inbox import ClientInbox, Traced
 from cbnet.network.client.client_link import TIMEOUT, Dial, client_hello
 from cbnet.network.client.durable_messages import PeekedMessage, peek, selection, take
-from cbnet.network.client.durable_publishing import DurablePublisher, Receipt, new_publisher
+from cbnet.network.client.durable_publishing import DurablePublisher, Receipt, Required, new_publisher
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish, encode_trace
 from cbnet.network.errors import NotConnected
 from cbnet.network.protocol import frames
@@ -239,16 +240,21 @@ class AsyncClient(ClientState):
         wait: bool = False,
         durable: bool = False,
         timeout: float = TIMEOUT,
+        require: Required = (),
     ) -> Receipt | None:
         """Publish a message; wait: return when the router has accepted it.
 
         durable: return a receipt when every durable subscription that matches has the message on disk; until then it
-        is resent, also through another router. Raises `NotStored` if some do not have it after `timeout` seconds.
+        is resent, also through another router. Raises `NotStored` if a home does not answer in `timeout` seconds or
+        cannot write, or if a subscription of this account refuses it. The receipt counts those of other accounts that
+        refuse it, unless they are required, as a list of (account, name), or "all": then it is not stored either.
         Blocks while the client is disconnected, up to `timeout` seconds, and while the router does not read.
         """
         if durable:
-            (receipt,) = await self._inbox.durable.publish([message], [payload], timeout)
+            (receipt,) = await self._inbox.durable.publish([message], [payload], timeout, require)
             return receipt
+        if require:
+            raise InputError("require needs durable=True", hint="add it, or leave `require` out")
         number = next(self._numbers) if wait else 0
         data = encode_publish(number, message, payload, wants_answer=wait)
         if wait:
@@ -263,12 +269,14 @@ class AsyncClient(ClientState):
         payloads: Iterable[bytes] | None = None,
         *,
         timeout: float = TIMEOUT,
+        require: Required = (),
     ) -> list[Receipt]:
         """Publish messages durably (see `publish`), in order, and return their receipts; fastest for many messages.
 
         Raises `NotStored`, with all receipts, if some messages are not stored within `timeout` seconds each.
         """
-        return await self._inbox.durable.publish(messages, repeat(b"") if payloads is None else payloads, timeout)
+        data = repeat(b"") if payloads is None else payloads
+        return await self._inbox.durable.publish(messages, data, timeout, require)
 
     async def publish_many(
         self,

@@ -19,7 +19,7 @@ from cbnet.network.client.async_pull import Answer, AsyncOffer
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery, HistorySpan
 from cbnet.network.client.client_link import TIMEOUT
 from cbnet.network.client.client_thread import ClientThread, OutgoingFrames
-from cbnet.network.client.durable_publishing import Receipt
+from cbnet.network.client.durable_publishing import Receipt, Required
 from cbnet.network.client.message_encoding import MessageLike, encode_batch, encode_publish
 from cbnet.network.errors import NotConfirmed, NotConnected
 from cbnet.network.protocol.addresses import DEFAULT_ADDRESS
@@ -132,17 +132,20 @@ class Client(ClientState):
         wait: bool = False,
         durable: bool = False,
         timeout: float = TIMEOUT,
+        require: Required = (),
     ) -> Receipt | None:
         """Publish a message; wait: return when the router has accepted it.
 
         durable: return a receipt when every durable subscription that matches has the message on disk; until then it
-        is resent, also through another router. Raises `NotStored` if some do not have it after `timeout` seconds.
+        is resent, also through another router. Raises `NotStored` if a home does not answer in `timeout` seconds or
+        cannot write, or if a subscription of this account refuses it. The receipt counts those of other accounts that
+        refuse it, unless they are required, as a list of (account, name), or "all": then it is not stored either.
         Without `wait` or `durable` it is queued for the client's thread, in order; blocks while that queue is full.
         """
-        if wait or durable:
+        if wait or durable or require:
             self.flush(timeout)
             return self._thread.call(
-                self._client.publish(message, payload, wait=wait, durable=durable, timeout=timeout)
+                self._client.publish(message, payload, wait=wait, durable=durable, timeout=timeout, require=require)
             )
         self._send(encode_publish(0, message, payload, wants_answer=False), timeout)
         return None

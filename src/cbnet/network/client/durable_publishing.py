@@ -9,22 +9,47 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
 from cbnet.network.client.client_link import GRACE, ClientLink
 from cbnet.network.client.message_encoding import MessageLike, check_payload, encode_checked, message_content
 from cbnet.network.errors import NotStored, Refused
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
-from cbnet.network.protocol.fields import MAX_SECONDS
-from cbnet.network.protocol.frames import DurablePublish, DurablePublished
+from cbnet.network.protocol.fields import MAX_REQUIRED, MAX_SECONDS, DurableName
+from cbnet.network.protocol.frames import DurablePublish, DurablePublished, Refusals
 from cbnet.network.protocol.wire import encode
 
 MAX_UNANSWERED = 1 << 24  # bytes of unanswered payloads, beyond which no further message is published
+NO_REFUSALS: Final[Mapping[str, Refusals]] = MappingProxyType({})
+
+# Subscriptions of other accounts that must not refuse a message, each by account and name.
+Required: TypeAlias = Literal["all"] | Iterable[tuple[str, str]]
+
+
+def required_names(require: Required) -> list[DurableName] | None:
+    """Return the names in a frame; None: all. Raise an `InputError` if they are not valid."""
+    if isinstance(require, str):
+        if require != "all":
+            raise InputError(f"require={require!r} is not valid", hint='use "all", or a list of (account, name)')
+        return None
+    names = [(account, name) for account, name in require]
+    if len(names) > MAX_REQUIRED:
+        raise InputError(f"{len(names)} required subscriptions; the maximum is {MAX_REQUIRED}", hint='use "all"')
+    return names
+
+
+def parse_required(text: str) -> Required:
+    """Return the subscription in a text such as `ann/billing`, or "all"; raise an `InputError` if it is not valid."""
+    account, slash, name = text.partition("/")
+    if not slash and text != "all":
+        raise InputError(f"{text!r} names no durable subscription", hint="use all, or ACCOUNT/NAME")
+    return [(account, name)] if slash else "all"
 
 
 @dataclass
@@ -67,14 +92,22 @@ class DurablePublisher:
         return self._last + 1 >= self.floor + MAX_UNSETTLED or self._bytes > MAX_UNANSWERED
 
     def add(
-        self, attributes: dict[str, Any], tags: list[str], payload: bytes, now: float, timeout: float
-    ) -> int:  # fmt: skip
+        self,
+        attributes: dict[str, Any],
+        tags: list[str],
+        payload: bytes,
+        now: float,
+        timeout: float,
+        *,
+        required: list[DurableName] | None = None,
+    ) -> int:
         """Add a message and return its number.
 
-        timeout: capped at `MAX_SECONDS`, as homes remember a publisher for twice that time.
+        timeout: capped at `MAX_SECONDS`, as homes remember a publisher for twice that time. required: subscriptions of
+        other accounts that must not refuse it; None: all.
         """
         self._last += 1
-        frame = DurablePublish(self.publisher, self._last, 0, 0.0, attributes, tags, payload)
+        frame = DurablePublish(self.publisher, self._last, 0, 0.0, attributes, tags, payload, required)
         self._unanswered[self._last] = _Unanswered(frame, now + min(timeout, MAX_SECONDS))
         self._bytes += len(payload)
         return self._last
@@ -107,12 +140,18 @@ class Receipt(NamedTuple):
     subscriptions: int  # number that have it
     dropped: int  # older messages that these have dropped to make room, by their policy
     silent: list[str]  # homes, or routers, that did not answer: they may or may not have it
-    refused: list[str]  # homes that did not store it, with the reason
+    refused: list[str]  # homes that stored it for no subscription, with the reason
+    others: Mapping[str, Refusals] = NO_REFUSALS  # by home: subscriptions of other accounts that refused it
 
     @property
     def is_stored(self) -> bool:
-        """Whether all durable subscriptions that match have it."""
+        """Whether all durable subscriptions that match have it, except for `others`."""
         return not self.silent and not self.refused
+
+    @property
+    def refused_by_others(self) -> int:
+        """The number of durable subscriptions of other accounts that refused it."""
+        return sum(each.count for each in self.others.values())
 
 
 class DurablePublishing:
@@ -127,16 +166,19 @@ class DurablePublishing:
         self._room = asyncio.Event()
 
     async def publish(
-        self, messages: Iterable[MessageLike], payloads: Iterable[bytes], timeout: float
+        self, messages: Iterable[MessageLike], payloads: Iterable[bytes], timeout: float, require: Required
     ) -> list[Receipt]:
         """Publish messages in order, and return their receipts; raise `NotStored` unless all are stored."""
-        waiting = [await self._begin(*each, timeout) for each in zip(messages, payloads, strict=False)]
+        required = required_names(require)
+        waiting = [await self._begin(*each, timeout, required) for each in zip(messages, payloads, strict=False)]
         receipts = [await future for future in waiting]
         if not all(receipt.is_stored for receipt in receipts):
             raise NotStored(receipts)
         return receipts
 
-    async def _begin(self, message: MessageLike, payload: bytes, timeout: float) -> asyncio.Future[Receipt]:
+    async def _begin(
+        self, message: MessageLike, payload: bytes, timeout: float, required: list[DurableName] | None
+    ) -> asyncio.Future[Receipt]:
         """Publish a message, and return a future of its receipt; block while too many messages have no receipt."""
         if self._link.connection is not None and not self._link.is_writable:
             await self._link.writable(timeout)
@@ -145,7 +187,7 @@ class DurablePublishing:
         while self._publisher.is_full:
             self._room.clear()
             await self._room.wait()
-        number = self._publisher.add(attributes, tags, payload, self._loop.time(), timeout)
+        number = self._publisher.add(attributes, tags, payload, self._loop.time(), timeout, required=required)
         try:
             data = encode_checked(self._publisher.frame(number, self._loop.time()), message)
         except CbnetError:
@@ -164,7 +206,7 @@ class DurablePublishing:
     def answered(self, frame: DurablePublished) -> None:
         """Handle the answer of a router."""
         if frame.publisher == self._publisher.publisher:
-            receipt = Receipt(frame.subscriptions, frame.dropped, frame.silent, frame.refused)
+            receipt = Receipt(frame.subscriptions, frame.dropped, frame.silent, frame.refused, frame.others)
             self._settle(frame.sequence, receipt)
 
     def refused(self, number: int, error: Refused) -> None:

@@ -16,7 +16,8 @@ from cbnet.network.durable.home_log.journal import Entry, SavedSubscription
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
-from cbnet.network.protocol.durable_frames import MAX_CONTENT_BYTES, DurableLimits, DurableName
+from cbnet.network.protocol.durable_frames import MAX_CONTENT_BYTES, DurableLimits
+from cbnet.network.protocol.fields import DurableName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -41,8 +41,8 @@ from cbnet.network.durable.replays import HistoryScan, Replays, scan_key
 from cbnet.network.durable.stored_messages import StoredMessages
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits, DurableName
-from cbnet.network.protocol.fields import MAX_FRAME_FILTERS
+from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
+from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, DurableName
 from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed, frame_number
 from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused

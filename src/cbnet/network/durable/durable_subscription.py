@@ -22,6 +22,7 @@ from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.home_log.journal import Entry, SavedSubscription
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
+from cbnet.network.protocol.fields import DurableName
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 
 _READ_MESSAGES, _READ_BYTES = 256, 1 << 20  # read from the journal at once
@@ -54,6 +55,11 @@ class DurableSubscription:
         """Its number at this router."""
         return self.saved.id
 
+    @property
+    def owner(self) -> DurableName:
+        """Its account and name."""
+        return self.saved.account, self.saved.name
+
     # --- storing
 
     def refusal(self, size: int) -> str:
@@ -85,7 +91,7 @@ class DurableSubscription:
         self._unassigned = inf if end >= self._assigned_end else end
 
     def refuse(self) -> None:
-        """Count a message that is not stored and whose publisher is not notified."""
+        """Count a message as lost: it is not stored."""
         self.losses.refuse()
 
     def refusal_of_copy(self, size: int) -> str:

@@ -46,6 +46,7 @@ class History:
     """The history of one router."""
 
     id = HISTORY_ID
+    owner = "", ""
 
     def __init__(
         self, context: RouterContext, queue: JournalQueue, log: Log, journal: int, saved: SavedSubscription | None

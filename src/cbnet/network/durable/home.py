@@ -7,8 +7,9 @@
 
 A message of a durable publisher names its predecessor that this home must store, if that is not settled. So the
 messages of a publisher are stored in the order of their numbers, even if the network has reordered them. The numbers
-stored are saved in the same transaction, so a message that is sent again is stored once. A message that was refused is
-refused again, as its publisher has received the refusal; refusals are in memory only, until the home is restarted.
+stored are saved in the same transaction, so a message that is sent again is stored once. A full subscription of the
+publisher's account refuses it for all; one of another account loses it (`verdicts`). A message that was refused for all
+is refused again, as its publisher has received the refusal; these refusals are in memory only, until a restart.
 
 A message is in the log of the home once, with the subscriptions that it matches. Plain messages are stored in the order
 in which they arrive, without an answer. The history of the router is one of the subscriptions; answers do not count it.
@@ -18,21 +19,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
-from cbnet.network.durable.home_log.journal import HISTORY_ID, Entry, SaveWindow
+from cbnet.network.durable.home_log.journal import HISTORY_ID, SaveWindow
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.home_log.verdicts import LogReader, Verdict, judge
 from cbnet.network.durable.publisher_windows import PublisherWindow, PublisherWindows, RefusedMessages
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import DropReason, Event
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_ENTRIES, MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import Packet, Stored, StoredEntry
+from cbnet.network.protocol.frames import Packet, Refusals, Stored, StoredEntry
 
 _MAX_HELD_BYTES = 1 << 24  # of messages that are held back
 _HELD_OVERHEAD = 1_000  # bytes of such a message without its content
@@ -42,32 +44,6 @@ _HELD_AGE = 60.0  # seconds after which a held message is dropped unless its sou
 _encode = msgspec.msgpack.Encoder().encode
 Answer: TypeAlias = tuple[str, StoredEntry]  # with the router where the message was published
 AnswerKey: TypeAlias = tuple[str, int, int]  # that router, publisher and number
-
-
-class LogReader(Protocol):
-    """A subscription of the log: a durable one, or the history of the router."""
-
-    @property
-    def id(self) -> int:
-        """Its number in the journal."""
-
-    def refusal(self, size: int, /) -> str:
-        """Return why a message cannot be stored; empty if it can."""
-
-    def append(self, entry: Entry) -> int:
-        """Add a new message of the log to the cursor; return the number of older ones dropped for it."""
-
-    def refuse(self) -> None:
-        """Count a message that is not stored and whose publisher is not notified."""
-
-    def deliver(self, now: float, /) -> None:
-        """Send messages that are on disk while clients have room."""
-
-    def expire(self, now: float) -> None:
-        """Drop messages that are too old by the wall clock."""
-
-    def check(self, now: float, /) -> None:
-        """Do periodic work."""
 
 
 class _HeldPacket(NamedTuple):
@@ -147,11 +123,13 @@ class Home:
         for each in due:  # grows during the loop
             packet, number = each.packet, each.packet.number
             if number < window.floor:
-                self._refuse(packet, _SETTLED)  # it may be stored or not
+                self._refuse(packet, Verdict(problem=_SETTLED))  # it may be stored or not
             elif window.has(number):
-                self._acknowledge(packet, _count(each.ids))
-            elif refused := self._refused.problem(packet.incarnation, number):
-                self._refuse(packet, refused)
+                refusals = window.refusals(number)
+                count = _count(each.ids) - (0 if refusals is None else refusals.count)
+                self._acknowledge(packet, max(0, count), refusals=refusals)
+            elif (refused := self._refused.answer(packet.incarnation, number)) is not None:
+                self._refusals.append((packet.source, refused))
             elif not window.fits(number):
                 continue  # no client sends such a number
             elif not self._follows(window, packet):
@@ -165,36 +143,46 @@ class Home:
         """Return whether the predecessor of a message is settled."""
         assert packet.durable is not None
         previous = packet.durable.homes.get(self._context.home, 0)
-        return not previous or window.has(previous) or bool(self._refused.problem(packet.incarnation, previous))
+        return not previous or window.has(previous) or self._refused.answer(packet.incarnation, previous) is not None
 
     def _store(self, window: PublisherWindow, held: _HeldPacket) -> None:
-        """Store a message for all subscriptions, or, if one of them is full, for none."""
+        """Store a message for the subscriptions that take it, or for none, as the verdict says."""
         packet, content = held.packet, held.content
+        assert packet.durable is not None
         subscriptions = self._known(held.ids)
-        problems = (each.refusal(len(content)) for each in subscriptions)
         late = "a later message of the same publisher is stored" if window.is_late(packet.number) else ""
         unknown = self._windows.refusal(packet.incarnation) if subscriptions else ""
-        problem = late or self._queue.refusal or unknown or next(filter(None, problems), "")
-        if problem:
-            problem = problem[:MAX_REASON_LENGTH]
-            self._refused.add(packet.incarnation, packet.number, problem)
-            self._refuse(packet, problem)
+        problem = late or self._queue.refusal or unknown
+        verdict = (
+            Verdict(problem=problem[:MAX_REASON_LENGTH])
+            if problem
+            else judge(subscriptions, len(content), packet.durable)
+        )
+        if verdict.problem:
+            self._refused.add(self._refuse(packet, verdict))
             return
-        dropped = self._append(subscriptions, packet, content)
-        window.add(packet.number)
+        dropped = self._append(verdict.taking, packet, content)
+        for each in verdict.refusing:
+            each.refuse()
+            self._context.drop(DropReason.JOURNAL_FULL)
+        window.add(packet.number, verdict.refusals)
         if subscriptions:
             self._windows.keep(window)
-        self._acknowledge(packet, _count(each.id for each in subscriptions), dropped)
+        self._acknowledge(packet, _count(each.id for each in verdict.taking), dropped, verdict.refusals)
 
-    def _acknowledge(self, packet: Packet, subscriptions: int, dropped: int = 0) -> None:
+    def _acknowledge(
+        self, packet: Packet, subscriptions: int, dropped: int = 0, refusals: Refusals | None = None
+    ) -> None:  # fmt: skip
         """Confirm a message once it is on disk; only once, however often it arrives until then."""
         key = packet.source, packet.incarnation, packet.number
         if key not in self._pending:
             self._pending.add(key)
-            self._answers[key] = StoredEntry(packet.incarnation, packet.number, subscriptions, dropped, "")
+            self._answers[key] = StoredEntry(packet.incarnation, packet.number, subscriptions, dropped, "", refusals)
 
-    def _refuse(self, packet: Packet, problem: str) -> None:
-        self._refusals.append((packet.source, StoredEntry(packet.incarnation, packet.number, 0, 0, problem)))
+    def _refuse(self, packet: Packet, verdict: Verdict) -> StoredEntry:
+        answer = StoredEntry(packet.incarnation, packet.number, 0, 0, verdict.problem, verdict.refusals)
+        self._refusals.append((packet.source, answer))
+        return answer
 
     def join(self, id: int, predicate: Predicate) -> None:
         """Add a subscription to the held messages that match it: it did not exist when they arrived."""

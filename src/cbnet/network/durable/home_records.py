@@ -32,8 +32,8 @@ from cbnet.network.link.link import Link
 from cbnet.network.link.links import LinkTable
 from cbnet.network.linkstate.flooding import Flooding, RecordRequests
 from cbnet.network.linkstate.records import OwnRecord, RecordVersion, version_of
-from cbnet.network.protocol.durable_frames import DurableLimits, DurableName, HomeDefinition
-from cbnet.network.protocol.fields import MAX_HOMES
+from cbnet.network.protocol.durable_frames import DurableLimits, HomeDefinition
+from cbnet.network.protocol.fields import MAX_HOMES, DurableName
 from cbnet.network.protocol.frames import HomeAck, HomeRecord, RecordEntry, RecordRequest, RecordSummary
 from cbnet.network.security.record_signatures import PUBLIC_KEYS
 

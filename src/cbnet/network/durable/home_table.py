@@ -21,7 +21,7 @@ from cbnet.network.forwarding.search_credit import MessageCredit
 from cbnet.network.forwarding.timed_table import empty_table
 from cbnet.network.linkstate.records import InstallOutcome, RecordTable
 from cbnet.network.protocol.content import Content
-from cbnet.network.protocol.fields import MAX_HOME_RECORDS, MAX_HOMES
+from cbnet.network.protocol.fields import MAX_HOME_RECORDS, MAX_HOMES, DurableName
 from cbnet.network.protocol.frames import HomeRecord, RecordEntry
 from cbnet.network.protocol.wire import WireError
 
@@ -44,6 +44,7 @@ class HomeTable(RecordTable[HomeRecord]):
         self._routers = routers or HomeRouters()
         self.queue: JournalQueue | None = None
         self._empty: dict[str, None] = {}  # owners of empty records, oldest first, without the own one
+        self._by_name: dict[DurableName, HomeRecord] = {}  # empty after a change
         self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
 
     # --- lookup
@@ -57,7 +58,11 @@ class HomeTable(RecordTable[HomeRecord]):
 
     def home_of(self, account: str, name: str) -> HomeRecord | None:
         """Return the record of the home of a durable subscription."""
-        return next((each for each in self if (account, name) in each.names), None)
+        if not self._by_name:
+            for record in self:
+                for each in record.names:
+                    self._by_name.setdefault(each, record)
+        return self._by_name.get((account, name))
 
     def counts(self) -> dict[str, int]:
         """Return the homes, each with the number of its durable subscriptions; one with a history may have none."""
@@ -107,6 +112,7 @@ class HomeTable(RecordTable[HomeRecord]):
             raise WireError(error.summary) from None
         self._records[owner] = record
         self._routers.set(owner, record.holder)
+        self._by_name.clear()
         self._table.remove_tests(owner, [*map(tests_from_bytes, old - new)])
         self._table.add_tests(owner, added)
         self._empty.pop(owner, None)
@@ -118,6 +124,7 @@ class HomeTable(RecordTable[HomeRecord]):
         """Remove a record, also from the disk."""
         filters = set(self._records.pop(owner).filters)
         self._routers.set(owner, owner)
+        self._by_name.clear()
         self._table.remove_tests(owner, [*map(tests_from_bytes, filters)])
         self._empty.pop(owner, None)
         if self.queue is not None:

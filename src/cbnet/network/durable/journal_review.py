@@ -20,7 +20,8 @@ from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
-from cbnet.network.protocol.durable_frames import DurableLimits, DurableName, HomeRecord
+from cbnet.network.protocol.durable_frames import DurableLimits, HomeRecord
+from cbnet.network.protocol.fields import DurableName
 
 _MAX_LOGGED = 20  # names in a log line
 

@@ -26,8 +26,16 @@ from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.counters import Event
 from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.durable_frames import MAX_PROBLEMS
-from cbnet.network.protocol.fields import MAX_INT, MAX_REASON_LENGTH
-from cbnet.network.protocol.frames import DurableMark, DurablePublish, DurablePublished, Packet, Stored
+from cbnet.network.protocol.fields import MAX_INT, MAX_REASON_LENGTH, DurableName
+from cbnet.network.protocol.frames import (
+    DurableMark,
+    DurablePublish,
+    DurablePublished,
+    Packet,
+    Refusals,
+    Stored,
+    StoredEntry,
+)
 
 _OVERHEAD = 1_000  # bytes of a message without its payload
 Identity: TypeAlias = tuple[int, int]  # incarnation of the publisher, and number of the message
@@ -104,17 +112,19 @@ def _too_many(what: str, size: int) -> InputError:
 
 @dataclass
 class _Publication:
-    link: int  # of the client
+    link: int  # of the client, below 0: gone
     account: str  # of the client; empty: none
     publisher: int  # its number, disclosed only to the client
     packet: Packet  # without a mark
     size: int  # bytes that it counts for
     floor: int
+    required: list[DurableName] | None
     deadline: float  # in `Clock.elapsed`: homes forget a publisher also while this router is suspended
     missing: set[str] = field(default_factory=set)  # homes that have not answered
     subscriptions: int = 0
     dropped: int = 0
-    refused: list[str] = field(default_factory=list)
+    refused: dict[str, StoredEntry] = field(default_factory=dict)  # by home
+    others: dict[str, Refusals] = field(default_factory=dict)  # by home that has stored it
     sent: float = -inf
 
 
@@ -123,6 +133,7 @@ class Publications:
 
     def __init__(self, core: RouterCore, records: HomeRecords, forwarder: Forwarder) -> None:
         self._context = core.context
+        self._links = core.links
         self._versions = core.versions
         self._records = records
         self._home_routers = core.home_routers
@@ -149,7 +160,16 @@ class Publications:
             return
         packet = self._forwarder.durable_packet(frame, incarnation)
         size = len(frame.payload) + _OVERHEAD
-        publication = _Publication(link, account, frame.publisher, packet, size, frame.floor, deadline)
+        publication = _Publication(
+            link=link,
+            account=account,
+            publisher=frame.publisher,
+            packet=packet,
+            size=size,
+            floor=frame.floor,
+            required=frame.required,
+            deadline=deadline,
+        )
         if self._records.is_synchronised and not self._early:
             self._publish(publication)
         else:
@@ -168,7 +188,9 @@ class Publications:
             publication.subscriptions += entry.subscriptions
             publication.dropped += entry.dropped
             if entry.problem:
-                publication.refused.append(f"{frame.home}: {entry.problem}"[:MAX_REASON_LENGTH])
+                publication.refused[frame.home] = entry
+            elif entry.refusals is not None:
+                publication.others[frame.home] = entry.refusals
             self._settle(publication, [frame.home])
             if not publication.missing:
                 self._end(publication)
@@ -191,7 +213,7 @@ class Publications:
         for publication in [each for each in self._all.values() if elapsed >= each.deadline]:
             self._end(publication)
         for publication in self._drop_early(lambda each: elapsed >= each.deadline):
-            self._answer(publication, [self._context.name], [])
+            self._answer(publication, [self._context.name])
         for publication in self._all.values():
             if now - publication.sent >= self._context.settings.retry:
                 self._repeat(publication)
@@ -211,7 +233,10 @@ class Publications:
         try:
             self._publish(publication)
         except InputError as error:
-            self._answer(publication, [], [f"{self._context.name}: {error.summary}"[:MAX_REASON_LENGTH]])
+            packet = publication.packet
+            refused = StoredEntry(packet.incarnation, packet.number, 0, 0, error.summary[:MAX_REASON_LENGTH])
+            publication.refused[self._context.name] = refused
+            self._answer(publication, [])
 
     def _drop_early(self, is_dropped: Callable[[_Publication], bool]) -> list[_Publication]:
         dropped = [identity for identity, each in self._early.items() if is_dropped(each)]
@@ -222,6 +247,7 @@ class Publications:
 
     def _publish(self, publication: _Publication) -> None:
         packet = publication.packet
+        self._check_required(publication.required or ())
         homes = self._records.table.matching(Content(packet))
         self._waiting.add(publication.size, publication.account, homes)
         publication.missing.update(homes)
@@ -233,6 +259,13 @@ class Publications:
         self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
         if not publication.missing:
             self._end(publication)
+
+    def _check_required(self, names: Iterable[DurableName]) -> None:
+        """Raise an `InputError` if no home has a subscription that a publisher requires."""
+        for account, name in names:
+            if self._records.table.home_of(account, name) is None:
+                problem = f"no durable subscription {name!r} of account {account!r} is known"
+                raise InputError(problem, hint="check the names that the publisher requires")
 
     def _repeat(self, publication: _Publication) -> None:
         """Send a message again if some of the homes that have not answered can be reached."""
@@ -247,7 +280,7 @@ class Publications:
     def _mark(self, publication: _Publication, homes: Iterable[str], *, is_repeated: bool) -> DurableMark:
         packet = publication.packet
         previous = {home: self._previous(packet.incarnation, home, packet.number) for home in sorted(homes)}
-        return DurableMark(publication.floor, previous, is_repeated)
+        return DurableMark(publication.floor, previous, is_repeated, publication.account, publication.required)
 
     def _previous(self, incarnation: int, home: str, number: int) -> int:
         """Return the publisher's previous message that a home has not answered either; 0: none."""
@@ -274,10 +307,16 @@ class Publications:
         self._waiting.remove(publication.size, publication.account)
         if silent or publication.refused:
             self._context.counters[Event.DURABLE_UNSTORED] += 1
-        self._answer(publication, silent, publication.refused)
+        self._answer(publication, silent)
 
-    def _answer(self, publication: _Publication, silent: list[str], refused: list[str]) -> None:
-        if publication.link >= 0:
+    def _answer(self, publication: _Publication, silent: list[str]) -> None:
+        client = self._links.get(publication.link)
+        if client is not None:
+            is_named = client.rights.watch
+            refused = [_reason(home, entry, is_named=is_named) for home, entry in publication.refused.items()]
+            others = [
+                (home, each if is_named else Refusals(each.count, [])) for home, each in publication.others.items()
+            ]
             answer = DurablePublished(
                 publisher=publication.publisher,
                 sequence=publication.packet.number,
@@ -285,5 +324,13 @@ class Publications:
                 dropped=publication.dropped,
                 silent=silent[:MAX_PROBLEMS],
                 refused=refused[:MAX_PROBLEMS],
+                others=dict(others[:MAX_PROBLEMS]),
             )
             self._context.outbox.send(publication.link, answer)
+
+
+def _reason(home: str, entry: StoredEntry, *, is_named: bool) -> str:
+    """Return why a home has refused a message; is_named: with the subscriptions of other accounts."""
+    names = entry.refusals.names if is_named and entry.refusals is not None else []
+    listed = "".join(f"; {name} of account {account!r}" for account, name in names)
+    return f"{home}: {entry.problem}{listed}"[:MAX_REASON_LENGTH]

@@ -1,6 +1,6 @@
 """Publishers that a home knows: which of their messages it has stored or refused, bounded in time and number.
 
-    new ──► known, from its first message that is stored, saved with it ──► no message for `PUBLISHER_AGE`: forgotten
+    new ──► known, from its first message that matches, saved with it ──► no message for `PUBLISHER_AGE`: forgotten
 
 A message can be sent again for at most `MAX_SECONDS`, the longest timeout of a publisher, so a forgotten window is no
 longer needed. While `MAX_PUBLISHERS` are known, messages of others are refused: forgetting a publisher earlier could
@@ -14,15 +14,20 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from cbnet.network.durable.home_log.journal import DropWindow, SaveWindow
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.link.context import RouterContext
 from cbnet.network.protocol.durable_frames import MAX_UNSETTLED
 from cbnet.network.protocol.fields import MAX_SECONDS
+from cbnet.network.protocol.frames import Refusals, StoredEntry
 
 PUBLISHER_AGE: Final = 2 * MAX_SECONDS  # seconds for which a publisher is known after its last message
 MAX_PUBLISHERS: Final = 200_000  # known at once
 _MAX_FORGOTTEN: Final = 1_000  # at a time: less than a millisecond
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(dict[int, int])
 
 
 class PublisherWindow:
@@ -30,16 +35,20 @@ class PublisherWindow:
 
         floor 7    seen …0101       all below 7 are settled; 7 and 9 are stored, 8 is not
 
+    A message that subscriptions of other accounts have refused is stored, also if all have: a copy of it has the same
+    verdict, even after a restart, then without the names of these subscriptions.
+
     The publisher states the number below which it no longer waits for answers, and has at most `MAX_UNSETTLED` messages
     above it. A duplicate, through whatever router, is recognised as long as the publisher is known.
     """
 
-    __slots__ = ("_seen", "floor", "publisher", "used")  # there may be very many
+    __slots__ = ("_refusals", "_seen", "floor", "publisher", "used")  # there may be very many
 
     def __init__(self, publisher: int, floor: int = 1, seen: int = 0) -> None:
         self.publisher = publisher
         self.floor = floor
         self._seen = seen  # bit n: message floor + n is stored
+        self._refusals: dict[int, Refusals] | None = None  # by message, in order; None: there never were any
         self.used = 0.0  # time of the last message
 
     @classmethod
@@ -47,12 +56,17 @@ class PublisherWindow:
         """Return a window that was saved in a journal."""
         window = cls(saved.publisher, saved.floor, int.from_bytes(saved.seen, "little"))
         window.used = now
+        if saved.refusals:
+            window._refusals = {
+                number: Refusals(count, []) for number, count in _decoder.decode(saved.refusals).items()
+            }
         return window
 
     def saved(self) -> SaveWindow:
         """Return the window as saved in a journal."""
         seen = self._seen.to_bytes((self._seen.bit_length() + 7) // 8, "little")
-        return SaveWindow(self.publisher, self.floor, seen)
+        refusals = {number: each.count for number, each in (self._refusals or {}).items()}
+        return SaveWindow(self.publisher, self.floor, seen, _encode(refusals) if refusals else b"")
 
     def has(self, sequence: int) -> bool:
         """Return whether a message is stored, or settled in another way."""
@@ -66,16 +80,25 @@ class PublisherWindow:
         """Return whether a message is not too far above the floor."""
         return sequence < self.floor + MAX_UNSETTLED
 
-    def add(self, sequence: int) -> None:
-        """Record that a message is stored."""
+    def refusals(self, sequence: int) -> Refusals | None:
+        """Return the refusals of a stored message, if there were any."""
+        return None if self._refusals is None else self._refusals.get(sequence)
+
+    def add(self, sequence: int, refusals: Refusals | None = None) -> None:
+        """Record that a message is stored, except by subscriptions that refused it."""
         if sequence >= self.floor:
             self._seen |= 1 << (sequence - self.floor)
+            if refusals is not None:
+                self._refusals = {} if self._refusals is None else self._refusals
+                self._refusals[sequence] = refusals
 
     def advance(self, floor: int) -> None:
         """Forget the messages below a floor; a floor lower than the current one changes nothing."""
         if floor > self.floor:
             self._seen >>= floor - self.floor
             self.floor = floor
+            while self._refusals and (oldest := next(iter(self._refusals))) < floor:
+                del self._refusals[oldest]
 
 
 class PublisherWindows:
@@ -143,22 +166,22 @@ class RefusedMessages:
     """
 
     def __init__(self) -> None:
-        self._problems: OrderedDict[tuple[int, int], str] = OrderedDict()  # by publisher and number, oldest first
+        self._answers: OrderedDict[tuple[int, int], StoredEntry] = OrderedDict()  # by publisher, number; oldest first
         self._numbers: dict[int, set[int]] = {}  # by publisher
 
     def __len__(self) -> int:
-        return len(self._problems)
+        return len(self._answers)
 
-    def problem(self, publisher: int, number: int) -> str:
-        """Return why a message was refused; empty if it was not."""
-        return self._problems.get((publisher, number), "")
+    def answer(self, publisher: int, number: int) -> StoredEntry | None:
+        """Return the answer to a message that was refused; None if it was not."""
+        return self._answers.get((publisher, number))
 
-    def add(self, publisher: int, number: int, problem: str) -> None:
-        """Record that a message was refused."""
-        self._problems[publisher, number] = problem
-        self._numbers.setdefault(publisher, set()).add(number)
-        if len(self._problems) > MAX_REFUSED:
-            oldest, forgotten = next(iter(self._problems))
+    def add(self, answer: StoredEntry) -> None:
+        """Record that a message was refused, with the answer to its publisher."""
+        self._answers[answer.incarnation, answer.number] = answer
+        self._numbers.setdefault(answer.incarnation, set()).add(answer.number)
+        if len(self._answers) > MAX_REFUSED:
+            oldest, forgotten = next(iter(self._answers))
             self._forget(oldest, [forgotten])
 
     def advance(self, publisher: int, floor: int) -> None:
@@ -169,7 +192,7 @@ class RefusedMessages:
 
     def _forget(self, publisher: int, numbers: Iterable[int]) -> None:
         for number in numbers:
-            del self._problems[publisher, number]
+            del self._answers[publisher, number]
             self._numbers[publisher].discard(number)
         if not self._numbers[publisher]:
             del self._numbers[publisher]

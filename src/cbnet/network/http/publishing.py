@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 from starlette.requests import Request
@@ -26,6 +26,7 @@ from cbnet.errors import CbnetError, InputError
 from cbnet.language.cloud_events import message_from_event, messages_from_http
 from cbnet.language.message import Message
 from cbnet.network.client.async_client import AsyncClient
+from cbnet.network.client.durable_publishing import Receipt, Required, parse_required
 from cbnet.network.client.message_encoding import checked_message
 from cbnet.network.client.message_json import check_values, message_and_payload, object_from_json
 from cbnet.network.http.http_links import HttpLinks
@@ -53,34 +54,59 @@ class Publishing:
 
     async def __call__(self, request: Request) -> Response:
         """Publish the messages of a request."""
-        options = RequestOptions(request.query_params, ("durable", "timeout"))
-        is_durable, timeout = options.flag("durable"), options.timeout()
+        publication = publication_of(RequestOptions(request.query_params, DURABLE_OPTIONS))
         async with self._links.shared(request) as client:
             if _media_type(request) in _LINES:
-                lines = _Lines(client, is_durable=is_durable, timeout=timeout)
+                lines = _Lines(client, publication)
                 return json_response(await lines.publish(request))
             items = await _items(request, await body_of(request))
-            answer = await publish_all(client, items, is_durable=is_durable, timeout=timeout)
+            answer = await publish_all(client, items, publication)
             return json_response({"published": len(items), "router": client.router, **answer})
 
 
-async def publish_all(
-    client: AsyncClient, items: Sequence[Item], *, is_durable: bool, timeout: float
-) -> dict[str, Any]:  # fmt: skip
+class Publication(NamedTuple):
+    """How messages are published."""
+
+    is_durable: bool
+    timeout: float
+    require: Required = ()  # if durable
+
+    async def durably(
+        self, client: AsyncClient, messages: Sequence[Message], payloads: Sequence[bytes]
+    ) -> list[Receipt]:
+        """Publish messages durably, and return their receipts."""
+        return await client.publish_durably(messages, payloads, timeout=self.timeout, require=self.require)
+
+
+DURABLE_OPTIONS: Final = ("durable", "timeout", "require")
+
+
+def publication_of(options: RequestOptions) -> Publication:
+    """Return how the messages of a request are published."""
+    require = options.text("require")
+    publication = Publication(options.flag("durable"), options.timeout(), parse_required(require) if require else ())
+    if require and not publication.is_durable:
+        raise InputError("require needs durable=true", hint="add it, or leave `require` out")
+    return publication
+
+
+async def publish_all(client: AsyncClient, items: Sequence[Item], publication: Publication) -> dict[str, Any]:
     """Publish messages with their payloads, and wait until the router has accepted them; return further members."""
     messages, payloads = [message for message, _ in items], [payload for _, payload in items]
-    if is_durable:
-        receipts = await client.publish_durably(messages, payloads, timeout=timeout)
-        return {"subscriptions": [receipt.subscriptions for receipt in receipts]}
+    if publication.is_durable:
+        receipts = await publication.durably(client, messages, payloads)
+        by_others = [receipt.refused_by_others for receipt in receipts]
+        others = {"refused_by_others": by_others} if any(by_others) else {}
+        return {"subscriptions": [receipt.subscriptions for receipt in receipts], **others}
     if len(items) == 1:
-        await client.publish(messages[0], payloads[0], wait=True, timeout=timeout)
+        await client.publish(messages[0], payloads[0], wait=True, timeout=publication.timeout)
     elif items:
         refused = client.refused
         for start in range(0, len(items), _GROUP):
             end = start + _GROUP
-            await client.publish_many(messages[start:end], payloads[start:end], timeout=timeout)
+            await client.publish_many(messages[start:end], payloads[start:end], timeout=publication.timeout)
             await asyncio.sleep(0)
-        await _check_accepted(client, refused, len(items), timeout)
+        await _check_accepted(client, refused, len(items), publication.timeout)
     return {}
 
 
@@ -95,11 +121,11 @@ async def _check_accepted(client: AsyncClient, refused_before: int, count: int, 
 class _Lines:
     """JSON Lines that are published as they arrive."""
 
-    def __init__(self, client: AsyncClient, *, is_durable: bool, timeout: float) -> None:
+    def __init__(self, client: AsyncClient, publication: Publication) -> None:
         self._client = client
-        self._is_durable = is_durable
-        self._timeout = timeout
+        self._publication = publication
         self._published = 0
+        self._others = 0  # refusals of durable subscriptions of other accounts
         self._line = 0
 
     async def publish(self, request: Request) -> dict[str, Any]:
@@ -120,7 +146,8 @@ class _Lines:
             await _check_accepted(self._client, refused, self._published, _PATIENCE)
         except CbnetError as error:
             raise problem_of(error, published=self._published - (self._client.refused - refused)) from None
-        return {"published": self._published, "router": self._client.router}
+        others = {"refused_by_others": self._others} if self._others else {}
+        return {"published": self._published, "router": self._client.router, **others}
 
     async def _publish_lines(self, lines: Sequence[bytes]) -> None:
         items: list[Item] = []
@@ -140,8 +167,9 @@ class _Lines:
         if not items:
             return
         messages, payloads = [message for message, _ in items], [payload for _, payload in items]
-        if self._is_durable:
-            await self._client.publish_durably(messages, payloads, timeout=self._timeout)
+        if self._publication.is_durable:
+            receipts = await self._publication.durably(self._client, messages, payloads)
+            self._others += sum(receipt.refused_by_others for receipt in receipts)
         else:
             await self._client.publish_many(messages, payloads, timeout=_PATIENCE)
         self._published += len(items)

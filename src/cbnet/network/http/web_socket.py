@@ -47,7 +47,7 @@ from cbnet.network.http.event_stream import (
 from cbnet.network.http.http_links import HttpLinks, bearer_token
 from cbnet.network.http.problems import Problem, problem_members, problem_of
 from cbnet.network.http.processor_share import ProcessorShare
-from cbnet.network.http.publishing import publish_all
+from cbnet.network.http.publishing import DURABLE_OPTIONS, publication_of, publish_all
 from cbnet.network.http.queries import REQUEST, TRACE, requested, traced
 from cbnet.network.http.request_input import MAX_OBJECT_VALUES, RequestOptions
 from cbnet.network.protocol.fields import MAX_INT
@@ -155,16 +155,14 @@ class _Session:
     # --- operations
 
     async def _publish(self, members: Members) -> Members | None:
-        options = RequestOptions(members, ("number", "message", "payload", "encoding", "durable", "timeout"))
+        options = RequestOptions(members, ("number", "message", "payload", "encoding", *DURABLE_OPTIONS))
+        publication = publication_of(options)
         message = options.message('send {"op": "publish", "message": {"price": 3}}')
         item = message, payload_from_members(members)
-        if "number" not in members and not options.flag("durable"):
-            await self._client.publish(*item, timeout=options.timeout())
+        if "number" not in members and not publication.is_durable:
+            await self._client.publish(*item, timeout=publication.timeout)
             return None
-        more = await publish_all(
-            self._client, [item], is_durable=options.flag("durable"), timeout=options.timeout()
-        )  # fmt: skip
-        return {"op": "published", **more}
+        return {"op": "published", **await publish_all(self._client, [item], publication)}
 
     async def _subscribe(self, members: Members) -> Members:
         options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from"))

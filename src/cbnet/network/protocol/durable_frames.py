@@ -13,6 +13,7 @@ from cbnet.network.protocol.fields import (
     MAX_FRAME_FILTERS,
     MAX_HOMES,
     Attributes,
+    DurableName,
     Filters,
     Frame,
     NodeName,
@@ -24,6 +25,7 @@ from cbnet.network.protocol.fields import (
     PredicateText,
     Reason,
     RegistrationFrame,
+    RequiredNames,
     Seconds,
     Signature,
     Tags,
@@ -34,6 +36,7 @@ MAX_CONTENT_BYTES = 1 << 20  # of a stored message
 MAX_ACK_WAIT = 86_400  # seconds
 MAX_UNSETTLED = 1_024  # messages of one publisher, from the lowest that it waits for
 MAX_PROBLEMS = 1_000  # homes that an answer names
+MAX_REFUSING = 5  # subscriptions that a home names, of those that refuse a message
 MAX_HISTORY_AGE = 1e10  # seconds
 
 AddressText: TypeAlias = Annotated[str, Meta(max_length=300)]
@@ -44,7 +47,6 @@ Policy: TypeAlias = Literal["refuse", "drop oldest"]
 Offsets: TypeAlias = Annotated[list[Number], Meta(max_length=MAX_ENTRIES)]
 # Of a stored message: attributes, tags and payload in an array.
 Content: TypeAlias = Annotated[bytes, Meta(max_length=MAX_CONTENT_BYTES)]
-DurableName: TypeAlias = tuple[str, NodeName]  # account, and name of a durable subscription
 FormerAccounts: TypeAlias = Annotated[list[OptionalName], Meta(max_length=MAX_FRAME_FILTERS)]
 SubscriptionNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_FRAME_FILTERS)]
 
@@ -141,6 +143,13 @@ class HomeAck(UnicastFrame, tag=63):
     sequence: Number
 
 
+class Refusals(Part):
+    """Durable subscriptions of other accounts than the publisher's that did not store a message at a home."""
+
+    count: Number
+    names: Annotated[list[DurableName], Meta(max_length=MAX_REFUSING)]  # of the first ones, if they may be disclosed
+
+
 class StoredEntry(Part):
     """A message that a home has on disk, or cannot store."""
 
@@ -148,7 +157,8 @@ class StoredEntry(Part):
     number: Number  # of the packet
     subscriptions: Number  # durable ones that have it
     dropped: Number  # messages that had to make room for it
-    problem: Reason  # why it is not stored; empty if it is
+    problem: Reason  # why it is stored for no subscription; empty if it is stored, or matches none
+    refusals: Refusals | None = None
 
 
 class Stored(UnicastFrame, tag=64):
@@ -202,6 +212,8 @@ class DurablePublish(Frame, tag=72):
     attributes: Attributes
     tags: Tags
     payload: Payload
+    # Subscriptions of other accounts that must not refuse it; None: none may, as for a client of version 4.
+    required: RequiredNames | None = None
 
 
 class DurableQuery(NumberedFrame, tag=73):
@@ -299,6 +311,8 @@ class DurablePublished(Frame, tag=81):
     dropped: Number  # messages that had to make room for it, by the policy of these subscriptions
     silent: Annotated[list[NodeName], Meta(max_length=MAX_PROBLEMS)]  # homes that did not answer in time
     refused: Annotated[list[Reason], Meta(max_length=MAX_PROBLEMS)]  # by homes, with the reason
+    # Homes with subscriptions of other accounts that refused it; their names only if the client may watch.
+    others: Annotated[dict[NodeName, Refusals], Meta(max_length=MAX_PROBLEMS)] = {}  # noqa: RUF012  # msgspec copies it
 
 
 class Replaying(Frame, tag=85):

@@ -52,6 +52,7 @@ MAX_STEPS = 1_000  # of a traced request and its reply
 MAX_TOKEN_LENGTH = 128
 MAX_HOMES = 2_048  # routers with durable subscriptions
 MAX_HOME_RECORDS = 2 * MAX_HOMES  # with those that have none any more
+MAX_REQUIRED = 64  # subscriptions that a durable message names
 
 MAX_SECONDS = 3_600.0  # that a client waits for an answer
 MAX_INT = 2**63 - 1
@@ -61,6 +62,8 @@ _MAX_FLOAT = 1.7976931348623157e308
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)]
 NodeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
 OptionalName: TypeAlias = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
+DurableName: TypeAlias = tuple[OptionalName, NodeName]  # account, and name of a durable subscription
+RequiredNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_REQUIRED)]
 Hops: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_HOPS)]
 Reason: TypeAlias = Annotated[str, Meta(max_length=MAX_REASON_LENGTH)]
 Code: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]  # of a reason; see `reasons`

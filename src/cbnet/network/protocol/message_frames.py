@@ -18,12 +18,14 @@ from cbnet.network.protocol.fields import (
     Number,
     NumberedFrame,
     NumberedMessage,
+    OptionalName,
     Part,
     Payload,
     PredicateText,
     Reason,
     Registered,
     RegistrationFrame,
+    RequiredNames,
     Tags,
     Texts,
     TreeNumber,
@@ -49,6 +51,8 @@ class DurableMark(Part):
     # The homes that must store it, each with the number of the message to store there before; 0: none.
     homes: Annotated[dict[NodeName, Number], Meta(max_length=MAX_HOMES)]
     is_repeated: bool  # sent again: only toward these homes
+    account: OptionalName = ""  # of the publisher
+    required: RequiredNames | None = None  # as in `DurablePublish`
 
 
 class Packet(Frame, tag=10):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cbnet.network.client.durable_publishing import DurablePublisher
+from cbnet.network.client.durable_publishing import DurablePublisher, Required, required_names
 from cbnet.network.protocol.frames import (
     Acknowledge,
     DurableDeliver,
@@ -47,7 +47,8 @@ class StoredMessage:
 class DurableMemoryClient(MemoryClient):
     """A client that acknowledges messages unless `acknowledges` returns False, and resends unanswered messages."""
 
-    def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
+    def __init__(self, memory: MemoryNetwork, name: str, router: str, *, token: str = "") -> None:
+        """Connect; token: of its account, if routers have a list of clients."""
         self.publisher = DurablePublisher(memory.random.getrandbits(63))
         self.durable: dict[int, DurableSubscribe] = {}  # by id
         self.replays: dict[int, Replay] = {}  # by id
@@ -56,7 +57,7 @@ class DurableMemoryClient(MemoryClient):
         self.acknowledges: Callable[[StoredMessage], bool] = lambda _: True
         self.on_receipt: Callable[[int, DurablePublished | None], None] = lambda _number, _receipt: None
         self._deadlines: dict[int, float] = {}
-        super().__init__(memory, name, router)
+        super().__init__(memory, name, router, token=token)
         memory.every(TICK, self._give_up)
 
     # --- operations
@@ -84,9 +85,13 @@ class DurableMemoryClient(MemoryClient):
         self.replays[id] = Replay(id, predicate, wait, window, start)
         self.send(self.replays[id])
 
-    def publish_durable(self, attributes: Mapping[str, Any], payload: bytes = b"", timeout: float = 10.0) -> int:
+    def publish_durable(
+        self, attributes: Mapping[str, Any], payload: bytes = b"", timeout: float = 10.0, require: Required = ()
+    ) -> int:
         """Publish a message, and resend it at each reconnection until it is answered; return its number."""
-        number = self.publisher.add(dict(attributes), [], payload, self._memory.now, timeout)
+        number = self.publisher.add(
+            dict(attributes), [], payload, self._memory.now, timeout, required=required_names(require)
+        )
         self._deadlines[number] = self._memory.now + timeout + GRACE
         self.send(self.publisher.frame(number, self._memory.now))
         return number

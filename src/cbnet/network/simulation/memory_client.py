@@ -50,8 +50,10 @@ class MemoryClient:
     know what it delivered. A message that arrives twice over one connection is recorded twice.
     """
 
-    def __init__(self, memory: MemoryNetwork, name: str, router: str) -> None:
+    def __init__(self, memory: MemoryNetwork, name: str, router: str, *, token: str = "") -> None:
+        """Connect; token: of its account, if routers have a list of clients."""
         self._memory = memory
+        self._token = token
         self._host = memory.hosts[router]
         self._end: ConnectionEnd | None = None
         self._last_received = 0.0
@@ -180,7 +182,7 @@ class MemoryClient:
         """Send the Hello, subscriptions and offers."""
         self._end = end
         self._last_received = self._memory.now
-        self.send(client_hello(self.name, self._host.settings.network, ""))
+        self.send(client_hello(self.name, self._host.settings.network, self._token))
         for id, predicate in self.subscriptions.items():
             self.send(Subscribe(id, predicate, 0))
         for id, (predicate, _) in self.offers.items():

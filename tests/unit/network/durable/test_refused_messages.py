@@ -4,7 +4,7 @@ from support.durable_networks import DurableLab, payloads
 
 from cbnet.network.durable import publisher_windows
 from cbnet.network.durable.publisher_windows import RefusedMessages
-from cbnet.network.protocol.frames import DurableLimits, DurableMark, Packet
+from cbnet.network.protocol.frames import DurableLimits, DurableMark, Packet, StoredEntry
 from cbnet.network.protocol.wire import encode
 
 FULL = "durable subscription billing is full: 1 messages, 9 bytes"
@@ -67,14 +67,18 @@ def test_a_refused_message_holds_no_later_one_back():
     assert home.arrive(3, previous=2) == [(3, "")]
 
 
+def answer(publisher, number):
+    return StoredEntry(publisher, number, 0, 0, "full")
+
+
 def test_a_refused_message_is_forgotten_when_its_publisher_does_not_wait_for_it_any_more():
     refused = RefusedMessages()
     for number in (4, 2, 3):
-        refused.add(1, number, "full")
-    refused.add(2, 1, "slow")
+        refused.add(answer(1, number))
+    refused.add(answer(2, 1))
     refused.advance(1, 4)
-    assert [refused.problem(1, number) for number in (2, 3, 4)] == ["", "", "full"]
-    assert refused.problem(2, 1) == "slow"
+    assert [refused.answer(1, number) for number in (2, 3, 4)] == [None, None, answer(1, 4)]
+    assert refused.answer(2, 1) == answer(2, 1)
     refused.advance(1, 5)
     refused.advance(3, 5)
     assert len(refused) == 1
@@ -84,7 +88,8 @@ def test_refused_messages_are_bounded_and_the_oldest_are_forgotten(monkeypatch):
     monkeypatch.setattr(publisher_windows, "MAX_REFUSED", 3)
     refused = RefusedMessages()
     for publisher, number in ((1, 1), (2, 1), (1, 2), (1, 3), (2, 2)):
-        refused.add(publisher, number, "full")
+        refused.add(answer(publisher, number))
     assert len(refused) == 3
-    assert [refused.problem(1, number) for number in (1, 2, 3)] == ["", "full", "full"]
-    assert [refused.problem(2, number) for number in (1, 2)] == ["", "full"]
+    known = [(publisher, number) for publisher, number in ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2))
+             if refused.answer(publisher, number) is not None]  # fmt: skip
+    assert known == [(1, 2), (1, 3), (2, 2)]

@@ -142,11 +142,12 @@ class SaveLosses(NamedTuple):
 
 
 class SaveWindow(NamedTuple):
-    """Save which messages of a publisher were stored: all below `floor`, and above it those with a bit in `seen`."""
+    """Save which messages of a publisher were settled: all below `floor`, and above it those with a bit in `seen`."""
 
     publisher: int
     floor: int
     seen: bytes  # little-endian
+    refusals: bytes = b""  # number of subscriptions that refused, by message, in MessagePack; empty: none
 
 
 class DropWindow(NamedTuple):

@@ -56,8 +56,9 @@ class Losses:
         self._is_bound = True
 
     def refuse(self) -> None:
-        """Add the loss of a message that is not stored; it is saved once the journal can be written."""
+        """Add the loss of a message that is not stored; it is saved in this turn, or once the disk can be written."""
         self._add(1, "")
+        self._is_bound |= not self._queue.refusal
 
     def _add(self, messages: int, cause: str) -> None:
         self.lost += messages

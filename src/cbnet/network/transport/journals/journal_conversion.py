@@ -1,6 +1,7 @@
 """Conversion of a journal of cbnet 0.2 (version 4), where a message was stored once for each subscription.
 
     offsets   id of the subscription, next offset
+    windows   publisher, floor, bitmap of the messages stored above it
     entries   key = subscription · 2⁴⁰ + offset, message              all other tables are the same
 
     subscription 1    A   B   .   D         log    A        B        C      D
@@ -21,7 +22,7 @@ from math import isfinite
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from cbnet.network.durable.home_log.journal import Entry, SaveCursor, SaveSet, Stretch
+from cbnet.network.durable.home_log.journal import Entry, SaveCursor, SaveSet, SaveWindow, Stretch
 from cbnet.network.transport.journals.journal_tables import (
     INSERT,
     SCHEMA,
@@ -41,7 +42,8 @@ OLD_SCHEMA: Final = (
     SCHEMA[2],
     "CREATE TABLE entries (key INTEGER PRIMARY KEY, time REAL, source TEXT, life INTEGER, number INTEGER, "
     "content BLOB, checksum INTEGER)",
-    *SCHEMA[3:5],
+    "CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB, checksum INTEGER)",
+    SCHEMA[3],
 )
 _OFFSETS: Final = 1 << 40  # of one subscription
 
@@ -67,7 +69,9 @@ class Converted(NamedTuple):
 
 def convert(file: sqlite3.Connection) -> Converted:
     """Convert an undamaged journal, in a transaction of the caller; raise `JournalDamageError` if it is damaged."""
-    for statement in SCHEMA[5:]:
+    windows = [SaveWindow(*row) for row in table_rows(file.execute, "windows")]
+    file.execute("DROP TABLE windows")
+    for statement in SCHEMA[4:]:
         file.execute(statement)
     following: dict[int, int] = dict(table_rows(file.execute, "offsets"))
     known = {id for id, _ in table_rows(file.execute, "subscriptions")}
@@ -85,7 +89,7 @@ def convert(file: sqlite3.Connection) -> Converted:
     messages = file.executemany(INSERT, rows()).rowcount
     saved = (SaveSet(id, members) for members, id in sets.items())
     cursors = (SaveCursor(id, _stretches(entries.offsets[id], positions[id], following[id])) for id in sorted(known))
-    for statement, parameters in changes([*saved, *cursors]):
+    for statement, parameters in changes([*saved, *cursors, *windows]):
         file.executemany(statement, parameters)
     file.execute("DROP TABLE entries")
     file.execute("DROP TABLE offsets")

@@ -5,7 +5,7 @@
     subscriptions   id, definition
     cursors         id of the subscription, stretches of messages that it has not acknowledged
     losses          id of the subscription, if it has any: messages lost in total, and losses that no client knows of
-    windows         publisher, floor, bitmap of the messages stored above it
+    windows         publisher, floor, bitmap of the messages stored above it, and how many subscriptions refused each
     homes           owner, record
 
 Each row ends with a checksum: of its table and its other columns; for a message, of all but its set. The set has a
@@ -25,7 +25,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, starmap
 from math import isfinite
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
@@ -65,8 +65,8 @@ SCHEMA: Final = (
     "CREATE TABLE meta (router TEXT, id INTEGER, checksum INTEGER)",
     "CREATE TABLE subscriptions (id INTEGER PRIMARY KEY, definition BLOB, checksum INTEGER)",
     "CREATE TABLE losses (id INTEGER PRIMARY KEY, lost INTEGER, pending BLOB, checksum INTEGER)",
-    "CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB, checksum INTEGER)",
     "CREATE TABLE homes (owner TEXT PRIMARY KEY, record BLOB, checksum INTEGER) WITHOUT ROWID",
+    "CREATE TABLE windows (publisher INTEGER PRIMARY KEY, floor INTEGER, seen BLOB, refusals BLOB, checksum INTEGER)",
     "CREATE TABLE cursors (id INTEGER PRIMARY KEY, stretches BLOB, checksum INTEGER)",
     "CREATE TABLE sets (id INTEGER PRIMARY KEY, members BLOB, checksum INTEGER)",
     "CREATE TABLE log (position INTEGER PRIMARY KEY, set_id INTEGER, time REAL, source TEXT, incarnation INTEGER, "
@@ -219,8 +219,8 @@ def recover(select: Select) -> RecoveredState:
         state.sets[id] = _decoded(members, tuple[int, ...], "sets", id)
     _recover_log(select, state)
     _recover_cursors(select, state)
-    for publisher, floor, seen in table_rows(select, "windows"):
-        state.windows[publisher] = SaveWindow(publisher, floor, seen)
+    for window in starmap(SaveWindow, table_rows(select, "windows")):
+        state.windows[window.publisher] = window
     for name, record in table_rows(select, "homes"):
         _decoded(record, HomeRecord, "homes", name)
         state.homes[name] = record
