@@ -17,6 +17,7 @@ class DurableLab:
         pairs = [link.split("-") for link in links.split() if "-" in link]
         self.names = sorted({name for link in links.split() for name in link.split("-")})
         self.disks = {name: MemoryDisk(self.memory) for name in self.names if name not in diskless}
+        self.prepare(self.memory)
         for name in self.names:
             own_settings = Settings(name, **{**settings, **(own or {}).get(name, {})})
             self.memory.add(own_settings, disk=self.disks.get(name), access=(access or {}).get(name, OPEN_ACCESS))
@@ -24,6 +25,9 @@ class DurableLab:
             self.memory.add_cable(*pair)
         self.clients = 0
         self.run(4)
+
+    def prepare(self, memory):
+        """Prepare disks, before the routers start."""
 
     def run(self, seconds):
         self.memory.run(seconds)

@@ -2,7 +2,6 @@
 
 from support.memory_networks import hello
 
-from cbnet.network.durable.home_log.journal import OpenJournal
 from cbnet.network.link.settings import Settings
 from cbnet.network.router.router import Router
 from cbnet.network.security.access import Access, Account
@@ -27,8 +26,7 @@ class GuardedRouter:
 
     def start(self):
         """Start the router, or start it again with what is on disk; clients must connect again."""
-        state = self._disk.start(self._journalled)
-        self.router = Router(self._settings, 7, self._access, journal=OpenJournal(self._disk, state))
+        self.router = Router(self._settings, 7, self._access, journal=self._disk.start(self._journalled))
 
     def _journalled(self, event):
         self.done += self.router.journalled(event, self.memory.now)

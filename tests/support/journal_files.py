@@ -9,6 +9,7 @@ from cbnet.network.durable.home_log.journal import (
     Append,
     Committed,
     Entry,
+    OpenJournal,
     Read,
     SaveCursor,
     SavedSubscription,
@@ -134,7 +135,7 @@ class FileDisk:
         self._on_event = on_event
         self._file = SqliteJournal(self._folder, self._router)
         try:
-            return self._file.recover()
+            return OpenJournal(self, self._file.recover())
         except BaseException:
             self.crash()
             raise

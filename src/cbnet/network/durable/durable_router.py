@@ -91,6 +91,11 @@ class DurableRouter:
             self._lose(Standby("", "the lease has ended: the journal has not answered in time"))
         return self._held
 
+    @property
+    def is_holder(self) -> bool:
+        """Whether this router acts for its home."""
+        return self._own is not None
+
     def _take(self, opened: OpenJournal) -> None:
         if self._held is not None:
             self._lose(Standby("", "its journal was opened again"))

@@ -24,6 +24,7 @@ from cbnet.network.durable.home_log.journal import (
     DropWindow,
     Entry,
     JournalEvent,
+    OpenJournal,
     Operation,
     Read,
     ReadResult,
@@ -138,10 +139,10 @@ class MemoryDisk:
 
     # --- journal
 
-    def start(self, on_event: Callable[[JournalEvent], None]) -> RecoveredState:
-        """Return the recovered state."""
+    def start(self, on_event: Callable[[JournalEvent], None]) -> OpenJournal:
+        """Open the journal; from then on call a function with every event, never within `submit`."""
         self._on_event = on_event
-        return self._written.recover()
+        return OpenJournal(self, self._written.recover())
 
     def submit(self, operations: Sequence[Operation]) -> None:
         """Queue operations for the next transaction."""

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from cbnet.errors import InputError
 from cbnet.network.announce.announcements import NO_DATA, NodeData
-from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal
+from cbnet.network.durable.home_log.journal import JournalEvent
 from cbnet.network.link.context import Action
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import FRAMES, Frame, frame_number
@@ -26,6 +26,7 @@ from cbnet.network.router.router import Router
 from cbnet.network.security.access import OPEN_ACCESS, Access
 from cbnet.network.simulation.byte_router import ByteRouter, Sent
 from cbnet.network.simulation.memory_disk import MemoryDisk
+from cbnet.network.simulation.shared_disk import LeasedDisk
 
 TICK = 0.25  # seconds between two ticks of a router or client
 REDIAL = 0.5  # seconds before a closed connection is dialled again
@@ -70,14 +71,14 @@ class _Cable:
 
 
 class Host:
-    """A host of one router, running or killed."""
+    """A host of one router: running, suspended or killed."""
 
     def __init__(
         self,
         memory: MemoryNetwork,
         settings: Settings,
         data: NodeData,
-        disk: MemoryDisk | None,
+        disk: MemoryDisk | LeasedDisk | None,
         access: Access = OPEN_ACCESS,
     ) -> None:
         self._memory = memory
@@ -89,6 +90,28 @@ class Host:
         self.bytes: ByteRouter | None = None  # the running router behind its links
         self.clock_offset = 0.0  # seconds
         self.ends: dict[int, ConnectionEnd] = {}
+        self._is_suspended = False
+        self._delayed: list[Callable[[], None]] = []  # what has happened since
+
+    # --- suspension
+
+    def suspend(self) -> None:
+        """Suspend the process of the router: it does nothing until `resume`."""
+        self._is_suspended = True
+
+    def resume(self) -> None:
+        """Let the process go on, with what has arrived meanwhile."""
+        self._is_suspended = False
+        delayed, self._delayed = self._delayed, []
+        for call in delayed:
+            call()
+
+    def when_running(self, call: Callable[[], None]) -> None:
+        """Make a call, once the process is not suspended."""
+        if self._is_suspended:
+            self._delayed.append(call)
+        else:
+            call()
 
     @property
     def now(self) -> float:
@@ -98,17 +121,26 @@ class Host:
     def opened(self, end: ConnectionEnd) -> None:
         """Handle a new connection."""
         self.ends[end.link] = end
+        self.when_running(lambda: self._opened(end))
+
+    def _opened(self, end: ConnectionEnd) -> None:
         if self.bytes is not None:
             self._send(self.bytes.opened(end.link, self.now))
 
     def received_bytes(self, end: ConnectionEnd, data: bytes) -> None:
         """Pass bytes to the router."""
+        self.when_running(lambda: self._received(end, data))
+
+    def _received(self, end: ConnectionEnd, data: bytes) -> None:
         if self.bytes is not None:
             self._send(self.bytes.received(end.link, data, self.now))
 
     def closed(self, end: ConnectionEnd) -> None:
         """Report a closed connection to the router."""
         self.ends.pop(end.link, None)
+        self.when_running(lambda: self._closed(end))
+
+    def _closed(self, end: ConnectionEnd) -> None:
         if self.bytes is not None:
             self._send(self.bytes.closed(end.link, self.now))
 
@@ -122,7 +154,7 @@ class Host:
 
     def tick(self) -> None:
         """Call the router's `tick`."""
-        if self.router is not None:
+        if self.router is not None and not self._is_suspended:
             self.perform(self.router.tick(self.now))
             while self.router.has_work:
                 self.perform(self.router.work(self.now))
@@ -191,7 +223,7 @@ class MemoryNetwork:
         self,
         settings: Settings,
         data: NodeData = NO_DATA,
-        disk: MemoryDisk | None = None,
+        disk: MemoryDisk | LeasedDisk | None = None,
         access: Access = OPEN_ACCESS,
     ) -> Router:
         """Add a router and start it; data: its initial data at each start. disk: for its journal."""
@@ -205,7 +237,7 @@ class MemoryNetwork:
         """Start a router that was killed; it has lost its state, except what is on its disk."""
         host = self.hosts[name]
         incarnation = self.random.getrandbits(62)
-        journal = None if host.disk is None else OpenJournal(host.disk, host.disk.start(host.journalled))
+        journal = None if host.disk is None else host.disk.start(host.journalled)
         host.router = Router(host.settings, incarnation, host.access, host.data, journal)
         host.bytes = ByteRouter(host.router, is_fast=self.is_fast)
         host.tick()
@@ -224,6 +256,7 @@ class MemoryNetwork:
         host.router = host.bytes = None
         if host.disk is not None:
             host.disk.crash()
+        host.resume()
         for end in host.ends.values():
             self._sever(end, is_noticed=False)
             self._sever(end.peer, is_noticed=not silently)

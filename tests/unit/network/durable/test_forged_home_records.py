@@ -185,7 +185,7 @@ def test_a_record_without_a_signature_is_removed_from_the_disk_and_reported(capl
     reload(net, "b", rules["b"])
     net.run(5)
     assert [table(net, name).get("c") for name in "ab"] == [None, None]
-    assert "c" not in net.disks["a"].start(net.memory.hosts["a"].journalled).homes
+    assert "c" not in net.disks["a"].start(net.memory.hosts["a"].journalled).state.homes
     lines = [
         line for line in caplog.records if line.getMessage() == "record removed" and line.levelno == logging.WARNING
     ]

@@ -149,7 +149,7 @@ def test_homes_that_were_forgotten_make_room_for_others():
             client.send(DurableRemove(1, "e orders"))
             net.run(1)
     assert known(net, "a") == known(net, "b") == {"f": 1}
-    disk = net.disks["b"].start(net.memory.hosts["b"].journalled)
+    disk = net.disks["b"].start(net.memory.hosts["b"].journalled).state
     assert sorted(disk.homes) == sorted(each.owner for each in net.memory.router("b").durable.records.table)
     assert len(disk.homes) == 3  # two are empty
 

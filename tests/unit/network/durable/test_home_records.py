@@ -20,7 +20,7 @@ def told_and_saved():
         for _ in range(12):
             net.run(DISK / 8)
             known = net.memory.router("b").durable.records.table.get("a")
-            saved = net.disks["a"].start(net.memory.hosts["a"].journalled).homes.get("a")
+            saved = net.disks["a"].start(net.memory.hosts["a"].journalled).state.homes.get("a")
             number = msgspec.msgpack.decode(saved, type=HomeRecord).sequence if saved else 0
             pairs.append((known.sequence if known else 0, number))
     return pairs

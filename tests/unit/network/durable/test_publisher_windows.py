@@ -182,4 +182,4 @@ def test_publishers_beyond_the_limit_are_refused_until_others_are_forgotten(monk
     publishers = publishers[2:]
     assert publish(b"3") == [([], [])] * 3
     assert [payloads(carol).count(b"%d" % n) for n in range(4)] == [3] * 4
-    assert len(net.disks["a"].start(lambda _: None).windows) == 3
+    assert len(net.disks["a"].start(lambda _: None).state.windows) == 3
