@@ -45,7 +45,6 @@ class ClientInbox:
         self.lost = 0  # messages that a router dropped because this client read too slowly
         self.refused = 0  # messages published without `wait` that the router refused
         self.refusal = ""  # the reason for the last of them
-        self.is_held = False  # whether reading is paused because a queue is full
         self.on_event: EventHandler | None = None
         self.interruption = Interruption()
         self._loop = asyncio.get_running_loop()
@@ -53,7 +52,12 @@ class ClientInbox:
         self.registered = Registrations(self.link)
         self._hops: dict[int, list[Hop]] = {}  # of open traces, by the number of the message
         self.durable = DurablePublishing(self.link, publisher)
-        self._answers = OfferAnswers(self._send_answer)
+        self._answers = OfferAnswers(self.link.send_answer)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether reading is paused because a queue is full."""
+        return self.link.is_held
 
     async def close(self) -> None:
         """Close the connection and end all subscriptions and offers."""
@@ -64,6 +68,7 @@ class ClientInbox:
         self.durable.fail(NotConnected("the client is closed; no receipt arrived"))
         await self._answers.close()
         await self.link.close()
+        self.on_event = None  # it often refers to a subscription
 
     async def trace(self, number: int, data: bytes, timeout: float) -> Traced:
         """Send an encoded `Trace`, and return the trace when it ends."""
@@ -91,7 +96,7 @@ class ClientInbox:
     def release(self) -> None:
         """Resume reading if no queue is full."""
         if self.is_held and not any(each.is_full for each in self.registered.subscriptions.values()):
-            self.is_held = False
+            self.link.is_held = False
             self.link.release()
 
     def soon(self, call: Callable[[], None]) -> None:
@@ -139,7 +144,7 @@ class ClientInbox:
 
     def _queue(self, batches: Mapping[int, list[Delivery]]) -> None:
         found = self.registered.put(batches)
-        self.is_held = self.is_held or any(each.is_full for each in found)
+        self.link.is_held = self.is_held or any(each.is_full for each in found)
         if any(each.is_too_slow for each in found):
             self.too_slow()
 
@@ -193,10 +198,6 @@ class ClientInbox:
         """End all subscriptions and offers: no router accepts this client."""
         self.registered.fail(error)
         self.durable.fail(error)
-
-    def _send_answer(self, data: bytes) -> None:
-        if self.link.connection is not None:  # otherwise the requester has given up
-            self.link.send_bytes(data)
 
     def _refused(self, frame: frames.RefusedFrame) -> None:
         if self.link.calls.refuse(frame):

@@ -80,6 +80,7 @@ class ClientLink:
         self.connection: Connection | None = None  # admitted by the router
         self.calls = ClientCalls()
         self.problem = "no attempt was made"  # why the last connection was closed, or could not be opened
+        self.is_held = False  # whether reading is paused because a queue of the owner is full
         self._owner = owner
         self._hello = hello
         self._addresses = addresses
@@ -97,16 +98,18 @@ class ClientLink:
         self._tasks = [self._loop.create_task(task) for task in (self._keep(), self._watch())]
 
     async def close(self) -> None:
-        """Close the connection permanently."""
+        """Close the connection permanently; this object leaves no reference cycle."""
         self._is_closed = True
-        for task in self._tasks:
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         connection = self.connection
         self._disconnected("the client is closed")
         if connection is not None:
             connection.close("the client closes", ReasonCode.STOPPING)
             await connection.wait_closed(GRACE)
+        self.__dict__.pop("_owner", None)
 
     def give_up(self, problem: str, reason: str, hint: str) -> None:
         """Close the connection permanently because of a problem; reason: sent to the router."""
@@ -160,6 +163,11 @@ class ClientLink:
             raise NotConnected(f"the connection to {self.router} was closed")
         self.connection.send_bytes(data)
 
+    def send_answer(self, data: bytes) -> None:
+        """Send an encoded answer, if connected: otherwise the requester has given up."""
+        if self.connection is not None:
+            self.connection.send_bytes(data)
+
     async def call(
         self, kind: type[Frame], number: int, send: Callable[[], None], timeout: float, *, is_restored: bool = False
     ) -> Any:
@@ -169,7 +177,7 @@ class ClientLink:
             await self.writable(timeout)
         try:
             with self.calls.open(kind, number) as answer:
-                if self._owner.is_held:
+                if self.is_held:
                     self.release()
                 send()
                 async with asyncio.timeout(max(0.0, end - self._loop.time()) + GRACE):
@@ -192,8 +200,8 @@ class ClientLink:
             self.connection.resume_reading()
 
     def _hold(self) -> None:
-        """Pause reading if the owner is held, unless a call is open: its answer comes after the messages."""
-        if self._owner.is_held and self.connection is not None and not self.calls:
+        """Pause reading if a queue is full, unless a call is open: its answer comes after the messages."""
+        if self.is_held and self.connection is not None and not self.calls:
             self.connection.pause_reading()
 
     @property
@@ -205,6 +213,9 @@ class ClientLink:
 
     def opened(self, connection: Connection) -> None:
         """Send the Hello, and a Ping to learn whether it is accepted."""
+        if self._is_closed:  # while it was dialled
+            connection.abort()
+            return
         connection.send(self._hello)
         connection.send(_PROBE)
 
@@ -326,7 +337,7 @@ class ClientLink:
             self._ended = self._loop.time()
             self._owner.connection_changed(ClientEvent(EventKind.DISCONNECTED, self.router, problem))
         self.connection = None
-        self._owner.is_held = False
+        self.is_held = False
         restored = () if self._is_closed else self._owner.restored_calls()
         self.calls.fail(problem, restored)
         self._changed.set()
@@ -405,5 +416,5 @@ class ClientLink:
             if silence > _SILENT or connection.traffic.sent == sent:  # the router needs a sign of life too
                 connection.send(frames.Ping(0))
             sent = connection.traffic.sent
-            if silence > _DEAD and not self._owner.is_held:
+            if silence > _DEAD and not self.is_held:
                 self.failed(connection, "the router is silent")

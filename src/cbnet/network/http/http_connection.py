@@ -122,6 +122,16 @@ class WebSocketConnection(_PieceReader, WebSocketsSansIOProtocol):  # type: igno
         self.share = self.app_state["connection"].share
         super().connection_made(transport)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Release the generator of the parser, and the frames of errors, which refer to this object."""
+        super().connection_lost(exc)
+        self.conn.parser.close()
+        error: BaseException | None
+        for error in (self.conn.parser_exc, self.conn.handshake_exc):
+            while error is not None:
+                error.__traceback__ = None
+                error = error.__cause__ or error.__context__
+
     @property
     def is_held(self) -> bool:
         """Whether messages wait for the application, or the client has sent enough before it is admitted."""
@@ -155,6 +165,7 @@ class _RequestParser(h11.Connection):
             event = super().next_event()
         except h11.RemoteProtocolError as error:
             self.fault = _LONG_HEAD if error.error_status_hint == 431 or held > MAX_HEAD else _MALFORMED
+            error.__traceback__ = None  # whose frames refer to the error
             raise
         if type(event) is h11.Request:
             lengths = {name for name, _ in event.headers} & {b"content-length", b"transfer-encoding"}

@@ -11,6 +11,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from starlette.requests import HTTPConnection
@@ -148,7 +149,11 @@ class HttpLinks:
             task = asyncio.get_running_loop().create_task(client.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-            task.add_done_callback(lambda _: self._idle.append(dialler.publisher))
+            task.add_done_callback(partial(self._ended, dialler))
+
+    def _ended(self, dialler: _Dialler, _: object) -> None:
+        self._idle.append(dialler.publisher)
+        del dialler.client  # which refers to it
 
 
 class _Dialler:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import ContextVar
-from functools import partial
 from time import thread_time
 from types import coroutine
 from typing import Any, Final, ParamSpec, TypeVar
@@ -73,12 +72,15 @@ class ProcessorShare:
                     yield from self._turn()
             except BaseException as raised:  # such as a cancellation, which `work` handles
                 error = raised
+            began = thread_time()
             try:
-                awaited = self.call(partial(work.send, None) if error is None else partial(work.throw, error))
+                awaited = work.send(None) if error is None else work.throw(error)
             except StopIteration as end:
                 result: Result = end.value
                 return result
-            error = None
+            finally:
+                error = None  # whose traceback refers to this frame
+                self.charge(thread_time() - began)
             try:
                 yield awaited
             except BaseException as raised:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -102,33 +103,36 @@ class _Session:
     def __init__(self, socket: WebSocket, client: AsyncClient) -> None:
         self._socket = socket
         self._client = client
+        self._send = partial(_send, socket)
         self._losses = LossReports(client)
         self._reporting = asyncio.Lock()
         self._subscriptions: dict[int | str, AsyncSubscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        offers = _Offers(client, self._send)
+        self._offers = _Offers(client, self._send)
         self._handlers: Mapping[str, Callable[[Members], Awaitable[Members | None]]] = {
             "publish": self._publish,
             "subscribe": self._subscribe,
             "unsubscribe": self._unsubscribe,
             "acknowledge": self._acknowledge,
             "request": self._request,
-            "offer": offers.offer,
-            "withdraw": offers.withdraw,
-            "answer": offers.answer,
+            "offer": self._offers.offer,
+            "withdraw": self._offers.withdraw,
+            "answer": self._offers.answer,
             "trace": self._trace,
         }
 
     async def run(self) -> None:
         """Handle objects until the end of the connection."""
-        await self._send({"op": "welcome", "router": self._client.router})
         try:
+            await self._send({"op": "welcome", "router": self._client.router})
             while True:
                 await self._handle()
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._offers.clear()
+            self._handlers = {}  # they refer to this object
 
     async def _handle(self) -> None:
         """Handle the next object, and send the answer."""
@@ -235,8 +239,9 @@ class _Session:
             for loss in self._losses.take():
                 await self._send({"op": loss.name, **loss.members})
 
-    async def _send(self, members: Mapping[str, Any]) -> None:
-        await self._socket.send_text(msgspec.json.encode(members).decode())
+
+async def _send(socket: WebSocket, members: Mapping[str, Any]) -> None:
+    await socket.send_text(msgspec.json.encode(members).decode())
 
 
 async def _object(socket: WebSocket) -> Members:
@@ -251,7 +256,7 @@ async def _fail(socket: WebSocket, error: CbnetError) -> None:
     """Send an error, and close the connection."""
     problem = problem_of(error)
     try:
-        await socket.send_text(msgspec.json.encode({"op": "error", **problem_members(problem)}).decode())
+        await _send(socket, {"op": "error", **problem_members(problem)})
         await socket.close(_REFUSED if problem.status in (401, 403) else _ENDED)
     except (WebSocketDisconnect, RuntimeError):
         return
@@ -294,6 +299,10 @@ class _Offers:
             offer = cast(AsyncOffer, error.subscription)
         self._offers[id] = offer
         return {"op": "offered", **confirmation_members(offer.confirmation)}
+
+    def clear(self) -> None:
+        """Release the offers, whose handlers refer to this object."""
+        self._offers.clear()
 
     async def withdraw(self, members: Members) -> Members:
         """End an offer."""

@@ -223,7 +223,8 @@ class Connection(asyncio.BufferedProtocol):
     def _end(self) -> None:
         self.is_open = False
         self._transport.close()
-        self._loop.call_later(_LINGER, self._transport.abort)
+        lingering = self._loop.call_later(_LINGER, self._transport.abort)
+        self.ended.add_done_callback(lambda _: lingering.cancel())  # which refers to the transport
 
     @property
     def pending(self) -> int:

@@ -11,8 +11,8 @@ A router collects garbage as follows:
 
 What the C library keeps is returned to the system (`heap_return`).
 
-A router creates few reference cycles: none for filters, and none for connections that end before they are admitted. A
-frozen cycle is found within the hour.
+A router creates few reference cycles: none for filters, and none for the connections of clients, HTTP and WebSockets
+included. A frozen cycle is found within the hour.
 """
 
 from __future__ import annotations

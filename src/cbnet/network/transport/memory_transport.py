@@ -63,7 +63,8 @@ class MemoryTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         """Resume reading."""
         self._is_reading = True
-        self.peer._schedule()
+        if not self._is_lost:
+            self.peer._schedule()
 
     def is_reading(self) -> bool:
         """Return whether this end reads."""
@@ -82,8 +83,9 @@ class MemoryTransport(asyncio.Transport):
         """Close the connection at once."""
         self._is_closing = True
         self._unread.clear()
-        for end in (self, self.peer):
-            self._loop.call_soon(end._lose)
+        if not self._is_lost:
+            for end in (self, self.peer):
+                self._loop.call_soon(end._lose)
 
     def is_closing(self) -> bool:
         """Return whether the connection is closing or closed."""
@@ -104,7 +106,7 @@ class MemoryTransport(asyncio.Transport):
     def _deliver(self) -> None:
         """Deliver as many bytes as fit into the other end's buffer."""
         self._is_due = False
-        if not self._unread or not self.peer._is_reading or self.peer._is_lost:
+        if not self._unread or self._is_lost or not self.peer._is_reading or self.peer._is_lost:
             return
         buffer = memoryview(self.peer._protocol.get_buffer(-1))
         count = min(len(self._unread), len(buffer))
@@ -124,6 +126,7 @@ class MemoryTransport(asyncio.Transport):
         if not self._is_lost:
             self._is_lost = True
             self._protocol.connection_lost(None)
+            del self._protocol, self.peer  # which refer to it
 
 
 def connect_in_memory(client: asyncio.BufferedProtocol, server: asyncio.BufferedProtocol, info: PeerInfo) -> None:
