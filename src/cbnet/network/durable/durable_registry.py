@@ -80,6 +80,7 @@ class DurableRegistry:
         self._loads: dict[str, FilterLoad] = {}  # by account
         self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
+        self._unready: dict[tuple[int, int], DurableSubscribe] = {}  # of these: not on disk yet
         # No number is used again while messages of the log still name it.
         self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
         self._recovered = {saved.id for saved in state.subscriptions}
@@ -115,6 +116,8 @@ class DurableRegistry:
         subscription = self._by_name.get((account, frame.name))
         start: StartPoint | None = None
         if subscription is None:
+            if not frame.is_restored:  # else the client goes on waiting
+                self._queue.check_writable()
             start = self._locate(frame)
             subscription = self._create(frame, account, 0 if start is None else start.offset)
         else:
@@ -124,13 +127,19 @@ class DurableRegistry:
         subscription.attach(Consumer(link, frame.id, frame.window, frame.ack_wait))
         if start is not None:
             self._report_start(link, frame.id, start, subscription)
-        self._queue.after(partial(self._ready, link, frame, subscription, self._context.now + frame.wait))
+        deadline = self._context.now + frame.wait
+        if self._own.has(subscription.id):
+            self._ready(link, frame, subscription, deadline)  # also if the disk cannot be written
+        else:
+            self._unready[link, frame.id] = frame
+            self._queue.after(partial(self._ready, link, frame, subscription, deadline))
 
     def detach(self, link: int, id: int) -> bool:
         """Detach a client from a subscription; return whether it was attached."""
         subscription = self._attached.pop((link, id), None)
         if subscription is None:
             return False
+        self._unready.pop((link, id), None)
         subscription.detach(link, id)
         subscription.deliver(self._context.now)
         self._confirmations.cancel(link, id)
@@ -157,6 +166,7 @@ class DurableRegistry:
     def remove(self, account: str, name: str) -> int:
         """Remove a subscription and its messages; return their number."""
         subscription = self.existing(account, name)
+        self._queue.check_writable()
         del self._by_name[account, name]
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
@@ -179,6 +189,7 @@ class DurableRegistry:
     def limit(self, account: str, frame: DurableLimit) -> DurableLimits:
         """Change limits of a subscription, for further messages; return all."""
         subscription = self.existing(account, frame.name)
+        self._queue.check_writable()
         limits = frame.applied_to(subscription.saved.limits)
         self._dead_letters.check(account, frame.name, limits)
         subscription.saved = replace(subscription.saved, limits=limits)
@@ -319,6 +330,7 @@ class DurableRegistry:
         """Answer a client whose subscription is on disk, or wait until all routers know it."""
         if self._attached.get((link, frame.id)) is not subscription:
             return
+        self._unready.pop((link, frame.id), None)
         subscription.deliver(self._context.now)
         if frame.wait:
             id = HISTORY_ID if subscription.saved.start else subscription.id  # the log that receives its messages
@@ -329,6 +341,17 @@ class DurableRegistry:
     def check(self) -> None:
         """Do periodic work."""
         self._confirmations.check()
+        if self._unready and self._queue.stall:
+            self._refuse_unready()
+
+    def _refuse_unready(self) -> None:
+        """Answer the clients whose new subscriptions are not on disk, as the journal cannot be written."""
+        for (link, id), frame in list(self._unready.items()):
+            if not frame.is_restored:
+                problem = f"durable subscription {frame.name!r} is not created yet: {self._queue.stall}"
+                refusal = Refusal(problem, ReasonCode.UNWRITABLE, hint="subscribe again when the disk can be written")
+                self._context.outbox.send(link, refused(frame_number(DurableSubscribe), id, refusal))
+                self.detach(link, id)
 
     # --- end
 

@@ -13,7 +13,7 @@ from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.history import open_history
 from cbnet.network.durable.home import Home
-from cbnet.network.durable.home_log.journal import HISTORY_ID, Committed, OpenJournal, ReadResult, Stalled
+from cbnet.network.durable.home_log.journal import HISTORY_ID, Committed, OpenJournal, ReadResult, Shortage, Stalled
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_records import HomeRecords
@@ -51,10 +51,12 @@ class HeldHome:
         self.registry = DurableRegistry(core, announcements, self.home, records, queue, log, state, self.replays)
         self.review = JournalReview(context, records, self.registry, queue)
 
-    def journalled(self, event: Committed | ReadResult | Stalled) -> None:
+    def journalled(self, event: Committed | ReadResult | Stalled | Shortage) -> None:
         """Handle an event of the journal."""
         if isinstance(event, Stalled):
             self.queue.stalled(event.reason)
+        elif isinstance(event, Shortage):
+            self.queue.shortage = event.reason
         elif isinstance(event, ReadResult):
             self._log.loaded(event, self._context.now)
         else:

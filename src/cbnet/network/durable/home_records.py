@@ -101,6 +101,10 @@ class OwnHomeRecord(OwnRecord):
         """Return the filters of a durable subscription, or of the history; none if it is not on disk."""
         return self._filters.get(id, ())
 
+    def has(self, id: int) -> bool:
+        """Return whether a durable subscription, or the history, is on disk."""
+        return id in self._filters
+
     def all_filters(self) -> set[bytes]:
         """Return all filters."""
         return {filter for filters in self._filters.values() for filter in filters}

@@ -2,7 +2,8 @@
 
 healthy    its event loop runs
 ready      it listens; it has its neighbours, or has waited long enough for them; it is synchronised with them;
-           their announcements have arrived, or it has waited long enough for them; and it is not draining
+           their announcements have arrived, or it has waited long enough for them; its journal, if it has one, can be
+           written; and it is not draining
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def readiness_problems(router: TcpRouter) -> list[str]:
         problems.append("not yet synchronised with its neighbours")
     if not router.router.is_complete and router.uptime < STARTUP:
         problems.append("announcements of its neighbours have not arrived yet")
-    return problems
+    return problems + [problem for problem in [router.router.durable.problem] if problem]
 
 
 def health_notes(router: TcpRouter) -> list[str]:

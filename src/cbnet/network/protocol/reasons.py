@@ -28,6 +28,7 @@ class ReasonCode(IntEnum):
     NO_HISTORY = 7  # the router keeps no history
     REMOVED = 8  # the durable subscription was removed
     NO_ANSWER = 9  # another router did not answer in time
+    UNWRITABLE = 10  # the journal cannot be written now
 
     # closing of a link
     PROTOCOL = 20  # the peer has violated the protocol

@@ -36,6 +36,7 @@ from cbnet.network.durable.home_log.journal import (
     SaveSet,
     SaveSubscription,
     SaveWindow,
+    Shortage,
     Stalled,
     Write,
 )
@@ -127,7 +128,9 @@ class MemoryDisk:
         self._memory = memory
         self.delay = delay
         self.lies = lies
-        self.is_full = False
+        self.is_full = False  # and its reserve is used up
+        self.is_short = False  # full, with a reserve
+        self._is_shortage_known = False
         self.clock_offset = 0.0  # seconds
         self.transactions = 0
         self._written = DiskContent(memory.random.getrandbits(62))
@@ -205,6 +208,9 @@ class MemoryDisk:
             else:
                 self._written.perform(operation)
         events: list[JournalEvent] = [Committed(len(submits)), *map(self._written.read, reads)]
+        if self.is_short != self._is_shortage_known:
+            self._is_shortage_known = self.is_short
+            events.append(Shortage("the disk is full" if self.is_short else ""))
         self._is_busy = False
         for event in events:
             self._on_event(event)

@@ -21,7 +21,7 @@ def router(
         is_synchronised=is_synchronised,
         is_complete=is_complete,
         silent_neighbours={"c": 0.4, "b": 12.3},
-        durable=SimpleNamespace(notes=[problem] if problem else []),
+        durable=SimpleNamespace(problem=problem, notes=[problem] if problem else []),
     )
     return SimpleNamespace(
         now=100.0, ticked=ticked, neighbours={"b": None}, uptime=uptime, router=state, is_listening=is_listening,
@@ -50,7 +50,7 @@ def test_neighbours_that_owe_announcements_are_noted():
 def test_a_problem_of_the_journal_is_noted():
     problem = "the journal has not answered for 7 s"
     assert health_notes(router(problem=problem)) == ["no announcement of b for 12 s", problem]
-    assert readiness_problems(router(problem=problem)) == []  # other messages pass
+    assert readiness_problems(router(problem=problem)) == [problem]
 
 
 def test_draining_or_silent_router_is_not_ready():

@@ -3,7 +3,8 @@
     state machine ── operations ──► journal: one transaction for many of them, in order
                   ◄── Committed ──           they are on disk, whatever happens next
                   ◄── ReadResult ─           messages that were requested, after the transaction
-                  ◄── Stalled ────           they cannot be written now, as the disk is full; the journal retries
+                  ◄── Stalled ────           they cannot be written now, as no disk answers; the journal retries
+                  ◄── Shortage ───           only messages cannot be written now, as the disk is full
                   ◄── OpenJournal ─          the router holds the home from now on, with this state
                   ◄── Standby ────           it does not: another router does, or nobody knows
 
@@ -216,6 +217,12 @@ class Stalled(NamedTuple):
     reason: str
 
 
+class Shortage(NamedTuple):
+    """The journal has space for acknowledgements and removals, but not for further messages."""
+
+    reason: str  # empty: it has space for messages again
+
+
 @dataclass
 class RecoveredRows:
     """The log without contents: the columns of its messages, in the order of positions."""
@@ -295,4 +302,4 @@ class Standby(NamedTuple):
     problem: str = ""  # why that is not known
 
 
-JournalEvent: TypeAlias = Committed | ReadResult | Stalled | OpenJournal | Standby
+JournalEvent: TypeAlias = Committed | ReadResult | Stalled | Shortage | OpenJournal | Standby

@@ -1,7 +1,7 @@
 """Queue of a router's journal operations, and of the calls that wait until they are on disk.
 
-If the journal cannot be written or does not answer, the router refuses further messages, with the reason. So the queue
-is bounded.
+If the journal cannot be written or does not answer, or its disk is full, the router refuses further messages, with the
+reason. So the queue is bounded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from cbnet.network.durable.home_log.journal import Append, Committed, Journal, Operation
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log
+from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 MAX_UNWRITTEN = 1 << 26  # bytes of operations that wait for the disk
 OVERHEAD = 1_000  # bytes of an operation without the content of its message: measured in turns of one message
@@ -40,6 +41,7 @@ class JournalQueue:
         self._submitted: deque[_Submit] = deque()
         self._unwritten = 0  # bytes
         self._stalled = ""  # why the journal cannot be written
+        self.shortage = ""  # why it takes no more messages, but all else
         self._answered = 0.0  # time of its last answer
         self._silence = 0.0  # seconds without an expected answer; 0 if at most `MAX_SILENCE`
 
@@ -51,15 +53,27 @@ class JournalQueue:
 
     @property
     def problem(self) -> str:
-        """Why the journal cannot be used; empty if it can."""
+        """Why the journal cannot be used, or not for messages; empty if it can."""
+        if self.stall:
+            return self.stall
+        return f"the journal takes no messages: {self.shortage}" if self.shortage else ""
+
+    @property
+    def stall(self) -> str:
+        """Why nothing can be written now; empty if it can."""
         if self._stalled:
             return f"the journal cannot be written: {self._stalled}"
         return f"the journal has not answered for {self._silence:.0f} s" if self._silence else ""
 
+    def check_writable(self) -> None:
+        """Raise a `Refusal` if a change cannot be written now: its client would wait for nothing."""
+        if self.stall:
+            raise Refusal(self.stall, ReasonCode.UNWRITABLE, hint="try again when its disk can be written")
+
     @property
     def refusal(self) -> str:
         """Why no further message can be stored now; empty if it can."""
-        if self._stalled or self._silence:
+        if self.problem:
             return self.problem
         return "the journal is too slow" if self._unwritten > MAX_UNWRITTEN else ""
 

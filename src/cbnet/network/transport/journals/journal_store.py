@@ -27,6 +27,10 @@ class JournalStore(Protocol):
     def renewal(self) -> float | None:
         """Seconds without a transaction after which `renew` is called; None: never."""
 
+    @property
+    def shortage(self) -> str:
+        """Why no more messages should be stored, though all else can be written; empty: they can."""
+
     def recover(self) -> RecoveredState:
         """Return the recovered state; raise an `InputError` if the journal is damaged."""
 
@@ -37,7 +41,10 @@ class JournalStore(Protocol):
         """
 
     def renew(self) -> None:
-        """Renew the lease of the home, if it has one and that is due; or raise `FencedError` or one of `errors`."""
+        """Renew the lease of the home, or a reserve of the disk, if there is one and that is due.
+
+        Raise `FencedError` or one of `errors`.
+        """
 
     def read(self, read: Read, /) -> ReadResult:
         """Return the undamaged messages of a read; or raise one of `errors`."""

@@ -27,6 +27,7 @@ from cbnet.network.durable.home_log.journal import (
     Operation,
     Read,
     RecoveredState,
+    Shortage,
     Stalled,
     Write,
 )
@@ -49,6 +50,7 @@ class JournalThread:
         self._ending = threading.Event()
         self._reads: list[Read] = []  # pending
         self._unreadable = ""  # why messages cannot be read; empty if they can
+        self._shortage = ""  # that was reported
         self._thread = threading.Thread(target=self._run, name="cbnet-journal", daemon=True)
         self._loop: asyncio.AbstractEventLoop
         self._on_event: Callable[[JournalEvent], None]
@@ -115,6 +117,7 @@ class JournalThread:
         if submits:
             self._perform(submits)
         self._try(self._store.renew, 0)
+        self._report_shortage()
         self._read()
         while not is_last and self._shrink() and self._queue.empty():
             pass
@@ -150,6 +153,11 @@ class JournalThread:
                 if reason or submits:
                     self._report(Committed(submits))
                 return
+
+    def _report_shortage(self) -> None:
+        if self._store.shortage != self._shortage:
+            self._shortage = self._store.shortage
+            self._report(Shortage(self._shortage))
 
     def _read(self) -> None:
         """Read the requested messages; where the disk fails, retry later."""

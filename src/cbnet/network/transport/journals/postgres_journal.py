@@ -77,6 +77,7 @@ class PostgresJournal:
 
     errors = psycopg.Error
     renewal = _RENEWAL
+    shortage = ""  # a server without space fails
 
     def __init__(self, database: DatabaseUri, journal: JournalOwner) -> None:
         """Connect, create the journal if there is none, and wait until the home is free."""

@@ -7,6 +7,8 @@ the file, exclusively.
 Each row has a checksum. When the file is opened, SQLite checks the structure that holds the rows, which takes a sixth
 of the time of reading them. A damaged message is not returned when it is read, and counts as lost.
 
+If the disk is full, a reserve is released (`DiskReserve`), and the journal reports a shortage, until there is room.
+
 Pages of removed messages are reused. When they are most of the file, `shrink` releases them, some at a time: SQLite
 moves the last pages into free ones, and truncates the file at the next checkpoint.
 """
@@ -24,6 +26,7 @@ from typing import Final
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, RecoveredState, Write
 from cbnet.network.logs import log
+from cbnet.network.transport.journals.disk_reserve import DiskReserve
 from cbnet.network.transport.journals.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
 from cbnet.network.transport.journals.journal_tables import (
     SCHEMA,
@@ -37,9 +40,12 @@ from cbnet.network.transport.journals.journal_tables import (
 )
 
 FILE: Final = "journal.sqlite"
+RESERVE_FILE: Final = "journal.reserve"
 _REMEDY: Final = "restore the journal from a backup, or move its folder away: the messages in it are lost then"
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_ERROR)
 _VERSION = 5
+_FULL: Final = "the disk is full"
+_REFILL: Final = 1.0  # seconds between attempts
 _SPARE = 1_024  # free pages of 4 KiB kept for new messages, in addition to as many as there are pages in use
 _STEP = 256  # pages released at a time: about 2 ms
 _PRAGMAS = (
@@ -57,11 +63,11 @@ class SqliteJournal:
     """The file of a journal. Use it in one thread at a time."""
 
     errors = sqlite3.Error
-    renewal = None  # the file is locked
 
-    def __init__(self, folder: Path, router: str) -> None:
+    def __init__(self, folder: Path, router: str, reserve: DiskReserve | None = None) -> None:
         """Open the journal of a router in a folder, or create it."""
         self.path = folder / FILE
+        self._reserve = reserve or DiskReserve(folder / RESERVE_FILE)
         self.place = {"file": str(self.path)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -74,6 +80,17 @@ class SqliteJournal:
             except BaseException:
                 self._file.close()  # and release its lock
                 raise
+        self._reserve.fill()
+
+    @property
+    def renewal(self) -> float | None:
+        """Seconds after which the reserve is to be filled again, if it was released."""
+        return None if self._reserve.is_whole else _REFILL
+
+    @property
+    def shortage(self) -> str:
+        """Why no more messages should be stored; empty: they can."""
+        return "" if self._reserve.is_whole else _FULL
 
     @contextmanager
     def _opening(self) -> Iterator[None]:
@@ -151,8 +168,17 @@ class SqliteJournal:
         with self._opening():
             return recover(self._file.execute)
 
-    def perform(self, operations: Iterable[Write]) -> None:
+    def perform(self, operations: Sequence[Write]) -> None:
         """Perform operations in one transaction, synced to disk on return; raise a `sqlite3.Error` if it fails."""
+        try:
+            self._perform(operations)
+        except sqlite3.Error as error:
+            if not _is_full(error) or not self._reserve.release():
+                raise
+            log(logging.ERROR, "journal short of space", **self.place, reason=_FULL, hint="free some space")
+            self._perform(operations)
+
+    def _perform(self, operations: Iterable[Write]) -> None:
         self._file.execute("BEGIN IMMEDIATE")
         try:
             for statement, rows in changes(operations):
@@ -183,7 +209,9 @@ class SqliteJournal:
         return entry
 
     def renew(self) -> None:
-        """Do nothing: no other router can use the file."""
+        """Fill the reserve again, if there is room on the disk."""
+        if not self._reserve.is_whole and self._reserve.refill():
+            log(logging.WARNING, "journal has space again", **self.place)
 
     def shrink(self) -> bool:
         """Release some free space if it is most of the file; return whether more can be released."""
@@ -205,8 +233,8 @@ class SqliteJournal:
         assert isinstance(error, sqlite3.Error)
         if _is_damage(error):
             return f"its file is damaged: {error}", f"stop the router; {_REMEDY}"
-        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
-            return "the disk is full", "free some space"
+        if _is_full(error):
+            return _FULL, "free some space"
         return str(error), "check the disk"
 
     def close(self) -> None:
@@ -217,6 +245,10 @@ class SqliteJournal:
 def _is_damage(error: sqlite3.Error) -> bool:
     """Return whether an error means that the content of the file is damaged."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE  # the rest is the extended code
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
 
 
 def _damage_error(path: Path, what: str) -> InputError:
