@@ -114,6 +114,65 @@ def test_a_client_finds_the_home_of_its_subscription_again(network):
         elsewhere.subscribe("", durable="billing")
 
 
+def test_a_client_waits_for_its_home_at_another_router_and_goes_on_with_all_else_there(network):
+    with at(network, "c", "b") as consumer, at(network, "a") as publisher:
+        events = []
+        consumer.on_event = events.append
+        subscription = consumer.subscribe("x > 0", durable="billing", wait=True)
+        plain = consumer.subscribe("x < 0", wait=True)
+        assert subscription.waiting == ""
+        network.kill("c")
+        wait_until(lambda: any(each.kind == "waiting" for each in events))
+        home = f"durable subscription 'billing' lives at router c, {network.addresses['c']}"
+        assert subscription.waiting == f"{home}; connect there"
+        (waiting,) = [each for each in events if each.kind == "waiting"]
+        assert (waiting.router, waiting.text) == (
+            "b", f"durable subscription billing waits for its home: {home}; connect there"
+        )  # fmt: skip
+        connections = consumer.reconnects
+
+        def arrives():
+            publisher.publish({"x": -1})
+            return plain.get(timeout=0.2) is not None
+
+        wait_until(arrives)
+        assert (consumer.reconnects, consumer.router) == (connections, "b")
+        network.start("c")
+        publisher.publish({"x": 1}, b"0", durable=True, timeout=60)
+        assert subscription.get(timeout=60).payload == b"0"
+        assert (consumer.router, subscription.waiting) == ("c", "")
+        wait_until(lambda: any(each.kind == "resumed" for each in events))
+        assert [each.kind for each in events].count("waiting") == 1
+
+
+def test_a_client_that_waits_asks_its_router_again_which_may_be_the_home_by_now(network):
+    with at(network, "c", "b") as consumer, at(network, "a") as publisher:
+        events = []
+        consumer.on_event = events.append
+        subscription = consumer.subscribe("x > 0", durable="billing", wait=True)
+        network.kill("c")
+        wait_until(lambda: any(each.kind == "waiting" for each in events))
+        connections = consumer.reconnects
+        publisher.forget_home("c")  # now the next router that is asked creates the subscription
+        wait_until(lambda: not subscription.waiting)
+        assert (consumer.router, consumer.reconnects) == ("b", connections)
+        # the router of the publisher may not know the new home yet
+        wait_until(lambda: publisher.publish({"x": 1}, b"0", durable=True, timeout=60).subscriptions == 1)
+        assert subscription.get(timeout=60).payload == b"0"
+        (resumed,) = [each for each in events if each.kind == "resumed"]
+        assert resumed.text.startswith("durable subscription billing goes on at b after ")
+
+
+def test_a_subscription_that_waits_for_its_home_can_end(network):
+    with at(network, "c", "b") as consumer:
+        subscription = consumer.subscribe("x > 0", durable="billing", wait=True)
+        network.kill("c")
+        wait_until(lambda: subscription.waiting)
+        subscription.unsubscribe()
+        assert list(subscription) == []
+        network.start("c")
+
+
 def test_limits_are_reported_to_both_sides(network):
     with at(network, "c") as consumer, at(network, "a") as publisher:
         limits = DurableLimits(messages=2)

@@ -121,6 +121,7 @@ class AsyncSubscription:
         self.lost = 0  # messages that the router dropped because of the limits of a durable subscription or its history
         self.confirmation = Confirmation(False, 0, [])
         self.is_registered = False  # whether a router has accepted it
+        self.waiting = ""  # why a durable one gets nothing now: its home is elsewhere; empty: it does
         self.dropped = 0  # messages dropped because the queue was full
         self.id = id
         self.when_full = when_full

@@ -279,6 +279,11 @@ class Subscription(_Registration[AsyncSubscription]):
         return self._registered.lost
 
     @property
+    def waiting(self) -> str:
+        """Why a durable subscription gets no messages now: its home is elsewhere, and away; empty if it gets them."""
+        return self._registered.waiting
+
+    @property
     def history(self) -> HistorySpan | None:
         """Position in its router's history at which it began; None if it began with new messages, or existed before."""
         return self._registered.history

@@ -3,6 +3,8 @@
     disconnected    the connection to a router was closed, or the router is silent
     connected       the client is connected again, after an interruption in which nothing was delivered
     lost            the router dropped messages because the client reads too slowly; or routers have failed
+    waiting         the home of a durable subscription is away, and the client waits for it
+    resumed         that wait is over
     missed          a bound on the messages of one source that were not delivered during such an interruption
 
 Every message has a source, the incarnation of that source, and a number that the source increments for each message,
@@ -30,6 +32,8 @@ class EventKind(StrEnum):
     CONNECTED = "connected"
     LOST = "lost"
     MISSED = "missed"
+    WAITING = "waiting"
+    RESUMED = "resumed"
 
 
 class ClientEvent(NamedTuple):

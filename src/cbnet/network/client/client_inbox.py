@@ -49,7 +49,7 @@ class ClientInbox:
         self.interruption = Interruption()
         self._loop = asyncio.get_running_loop()
         self.link = ClientLink(self, hello, addresses, dial)
-        self.registered = Registrations(self.link)
+        self.registered = Registrations(self.link, self._report)
         self._hops: dict[int, list[Hop]] = {}  # of open traces, by the number of the message
         self.durable = DurablePublishing(self.link, publisher)
         self._answers = OfferAnswers(self.link.send_answer)
@@ -85,12 +85,12 @@ class ClientInbox:
 
     async def unsubscribe(self, subscription: AsyncSubscription) -> None:
         """End a subscription."""
-        if self.registered.subscriptions.pop(subscription.id, None) is None:
+        if self.registered.remove(subscription.id) is None:
             return
         subscription.send_acknowledgements()
         subscription.end()
         self.release()
-        if self.link.connection is not None:
+        if self.link.connection is not None and not subscription.waiting:
             await self.link.ask(frames.Unsubscribe(subscription.id), subscription.id, TIMEOUT)
 
     def release(self) -> None:
@@ -120,6 +120,9 @@ class ClientInbox:
                 self._refused(frame)
             case frames.Lost():
                 self._lost(frame)
+            case frames.Subscribed():
+                self.registered.accepted(frame.id)
+                self.link.calls.answer(frame)
             case frames.DurableDeliver():
                 self._delivered_durable(frame)
             case frames.DurablePublished():

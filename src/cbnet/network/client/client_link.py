@@ -84,7 +84,9 @@ class ClientLink:
         self._owner = owner
         self._hello = hello
         self._addresses = addresses
-        self._dial = dial
+        self.dial = dial
+        self._address: Address | None = None  # of the last router dialled
+        self._following: Address | None = None  # to dial before those of the list
         self._loop = asyncio.get_running_loop()
         self._deliveries = DeliveryReader()
         self._last_received = 0.0
@@ -119,11 +121,21 @@ class ClientLink:
         if connection is not None:
             connection.close(reason)
 
-    def leave(self, problem: str) -> bool:
-        """Close the connection and dial the next router; return False, and do nothing, if there is no other."""
+    @property
+    def has_others(self) -> bool:
+        """Whether there are other routers to connect to."""
+        return any(each != self._address for each in self._addresses)
+
+    def may_dial(self, address: Address) -> bool:
+        """Return whether the client may connect to an address that a router has named: its token must stay secret."""
+        return address in self._addresses or not self._hello.token or address.is_loopback
+
+    def leave(self, problem: str, address: Address | None = None) -> bool:
+        """Close the connection and dial an address, or the next router; return False, and do nothing, without one."""
         connection = self.connection
-        if len(set(self._addresses)) < 2 or connection is None:
+        if connection is None or (address is None and not self.has_others):
             return False
+        self._following = address
         self._disconnected(problem)
         connection.close("the client needs another router")
         return True
@@ -352,9 +364,11 @@ class ClientLink:
         """Keep the client connected: when a connection closes, open another."""
         backoff = Backoff()
         started, unheard = self._loop.time(), 0  # unheard: attempts that found no router listening
-        for attempt, address in enumerate(cycle(self._addresses)):
+        for attempt, listed in enumerate(cycle(self._addresses)):
             if self._fatal is not None:
                 return
+            self._address = address = self._following or listed
+            self._following = None
             began = self._loop.time()
             try:
                 await self._connect(address, is_new=attempt > 0)
@@ -370,13 +384,13 @@ class ClientLink:
             is_stable = self._loop.time() - began > _STABLE
             if is_stable:
                 backoff.reset()
-            if is_stable or (attempt + 1) % len(self._addresses) == 0:
+            if self._following is None and (is_stable or (attempt + 1) % len(self._addresses) == 0):
                 await asyncio.sleep(backoff.next())
 
     async def _connect(self, address: Address, *, is_new: bool) -> None:
         """Open a connection, and wait until it closes."""
         async with asyncio.timeout(_DEAD):
-            connection = await self._dial(self._new_connection, address)
+            connection = await self.dial(self._new_connection, address)
         self._last_received = self._loop.time()
         self.reconnects += is_new
         try:
@@ -398,7 +412,8 @@ class ClientLink:
         if refusal is None:
             return
         self.problem = str(refusal)
-        self._refusals[address] = refusal
+        if address in self._addresses:
+            self._refusals[address] = refusal
         if len(self._refusals) == len(set(self._addresses)):
             self._fatal = refusal
             self._owner.rejected(refusal)

@@ -11,7 +11,9 @@ from cbnet.errors import CbnetError
 from cbnet.network.client.async_pull import AsyncOffer
 from cbnet.network.client.async_subscription import AsyncSubscription, Confirmation, Delivery
 from cbnet.network.client.client_calls import Call
+from cbnet.network.client.client_events import ClientEvent
 from cbnet.network.client.client_link import ClientLink
+from cbnet.network.client.home_search import HomeSearch
 from cbnet.network.errors import NotConfirmed, Refused
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_SECONDS
@@ -39,10 +41,11 @@ def _is_elsewhere(subscription: AsyncSubscription, code: int) -> bool:
 class Registrations:
     """The subscriptions and offers of one client, by id."""
 
-    def __init__(self, link: ClientLink) -> None:
+    def __init__(self, link: ClientLink, report: Callable[[ClientEvent], None]) -> None:
         self.subscriptions: dict[int, AsyncSubscription] = {}
         self.offers: dict[int, AsyncOffer] = {}
         self._link = link
+        self.home_search = HomeSearch(link, self._send_subscription, report)
         self._loop = asyncio.get_running_loop()
         self._deadlines: dict[int, float] = {}  # by id, of entries that wait for confirmation
 
@@ -96,6 +99,7 @@ class Registrations:
 
     def restore(self) -> None:
         """Send all subscriptions and offers to a router that has just accepted the client."""
+        self.home_search.connected()
         if any(each.when_full == "disconnect" for each in self.subscriptions.values()):
             self._link.send(frames.SlowPolicy("disconnect"))
         for subscription in self.subscriptions.values():
@@ -154,13 +158,29 @@ class Registrations:
 
     # --- end
 
+    def accepted(self, id: int) -> None:
+        """Record that a router has accepted a subscription."""
+        subscription = self.subscriptions.get(id)
+        if subscription is not None and subscription.durable is not None:
+            self.home_search.accepted(subscription)
+
+    def remove(self, id: int) -> AsyncSubscription | None:
+        """Remove a subscription that ends; return it, if there is one."""
+        self.home_search.removed(id)
+        return self.subscriptions.pop(id, None)
+
+    def _goes_elsewhere(self, subscription: AsyncSubscription, frame: frames.RefusedFrame) -> bool:
+        if subscription.durable is None:
+            return self._link.leave(frame.reason)
+        return self.home_search.refused(subscription, frame.reason, frame.address)
+
     def refuse(self, frame: frames.RefusedFrame) -> None:
         """End an entry that was accepted before and is refused now, by another router or after a change of rights."""
         subscription = self.subscriptions.get(frame.number)
         if subscription is not None and frame.frame == frame_number(_kind_of(subscription)):
-            if _is_elsewhere(subscription, frame.code) and self._link.leave(frame.reason):
+            if _is_elsewhere(subscription, frame.code) and self._goes_elsewhere(subscription, frame):
                 return
-            del self.subscriptions[frame.number]
+            self.remove(frame.number)
             subscription.end(Refused(frame.reason, frame.code))
         elif frame.frame == frame_number(frames.OfferFrame) and frame.number in self.offers:
             self.offers.pop(frame.number).failure = Refused(frame.reason, frame.code)
@@ -168,6 +188,7 @@ class Registrations:
 
     def fail(self, error: CbnetError) -> None:
         """End all subscriptions and offers: no router accepts this client."""
+        self.home_search.close()
         for subscription in self.subscriptions.values():
             subscription.end(error)
         for offer in self.offers.values():
@@ -177,4 +198,5 @@ class Registrations:
         """End and remove all subscriptions; the error, if any, is raised after their last message."""
         for subscription in self.subscriptions.values():
             subscription.end(error)
+        self.home_search.close()
         self.subscriptions.clear()

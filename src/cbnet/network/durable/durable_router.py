@@ -140,8 +140,11 @@ class DurableRouter:
         if not standby.holder:
             return Refusal(f"nobody holds the home {home}, for which {name} stands by", code, hint="try again")
         record = self.records.table.get(home)
-        at = f", {record.address}" if record is not None and record.holder == standby.holder and record.address else ""
-        return Refusal(f"router {standby.holder}{at} holds the home {home}", code, hint="connect there")
+        address = record.address if record is not None and record.holder == standby.holder else ""
+        at = f", {address}" if address else ""
+        return Refusal(
+            f"router {standby.holder}{at} holds the home {home}", code, hint="connect there", address=address
+        )
 
     def park(self, link: int, frame: DurableSubscribe | Replay) -> bool:
         """Keep a frame until it is known who holds the home; return whether that is necessary."""
@@ -207,7 +210,7 @@ class DurableRouter:
         if elsewhere is not None and elsewhere.owner != self._context.home and not is_here:
             where = f"{elsewhere.holder}, {elsewhere.address}" if elsewhere.address else elsewhere.holder
             problem = f"durable subscription {name!r} lives at router {where}"
-            raise Refusal(problem, ReasonCode.OTHER_HOME, hint="connect there")
+            raise Refusal(problem, ReasonCode.OTHER_HOME, hint="connect there", address=elsewhere.address)
 
     def load(self, account: str) -> FilterLoad:
         """Return the load of the durable subscriptions of an account, whether its clients are connected or not."""

@@ -16,6 +16,7 @@ from cbnet.network.protocol.fields import (
     MAX_SESSIONS,
     MAX_TOKEN_LENGTH,
     MAX_WAITING_LINKS,
+    AddressText,
     Code,
     ContentDigest,
     Filters,
@@ -75,6 +76,7 @@ class RefusedFrame(Frame, tag=35):
     number: Number
     reason: Reason
     code: Code = 0
+    address: AddressText = ""  # where the home of a durable subscription is; empty: elsewhere, or not known
 
 
 class SlowPolicy(Frame, tag=24):

@@ -12,6 +12,7 @@ from cbnet.network.protocol.fields import (
     MAX_ENTRIES,
     MAX_FRAME_FILTERS,
     MAX_HOMES,
+    AddressText,
     Attributes,
     DurableName,
     Filters,
@@ -39,7 +40,6 @@ MAX_PROBLEMS = 1_000  # homes that an answer names
 MAX_REFUSING = 5  # subscriptions that a home names, of those that refuse a message
 MAX_HISTORY_AGE = 1e10  # seconds
 
-AddressText: TypeAlias = Annotated[str, Meta(max_length=300)]
 Age: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
 HistoryAge: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_HISTORY_AGE)]
 Window: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most

@@ -61,6 +61,7 @@ _MAX_FLOAT = 1.7976931348623157e308
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_INT)]
 NodeName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+AddressText: TypeAlias = Annotated[str, Meta(max_length=300)]  # that clients connect to; empty: not known
 OptionalName: TypeAlias = Annotated[str, Meta(max_length=MAX_NAME_LENGTH)]
 DurableName: TypeAlias = tuple[OptionalName, NodeName]  # account, and name of a durable subscription
 RequiredNames: TypeAlias = Annotated[list[DurableName], Meta(max_length=MAX_REQUIRED)]

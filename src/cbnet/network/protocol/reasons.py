@@ -47,8 +47,12 @@ class Refusal(InputError):  # noqa: N818
 
     code = ReasonCode.INVALID
 
-    def __init__(self, problem: str, code: ReasonCode | None = None, *, hint: str | None = None) -> None:
+    def __init__(
+        self, problem: str, code: ReasonCode | None = None, *, hint: str | None = None, address: str = ""
+    ) -> None:
+        """Initialise; address: where the home of a durable subscription is."""
         super().__init__(problem, hint=hint)
+        self.address = address
         if code is not None:
             self.code = code
 
@@ -62,4 +66,5 @@ def refusal_code(error: InputError) -> ReasonCode:
 
 def refused(frame: int, number: int, error: InputError) -> RefusedFrame:
     """Return the refusal of a frame, by the number of its kind and its own id or number."""
-    return RefusedFrame(frame, number, error.summary[:MAX_REASON_LENGTH], refusal_code(error))
+    address = error.address if isinstance(error, Refusal) else ""
+    return RefusedFrame(frame, number, error.summary[:MAX_REASON_LENGTH], refusal_code(error), address)

@@ -322,7 +322,7 @@ def test_a_reason_is_never_too_long_for_a_close():
     ("frame", "members", "added"),
     [
         (Close("why", ReasonCode.SLOW), [4, "why"], [25]),
-        (frames.RefusedFrame(20, 1, "why", ReasonCode.LIMIT), [35, 20, 1, "why"], [3]),
+        (frames.RefusedFrame(20, 1, "why", ReasonCode.LIMIT, "c:4001"), [35, 20, 1, "why"], [3, "c:4001"]),
         (frames.DurableRemoved(1, 5), [83, 1], [5]),
         (
             frames.DurableReport(1, [], {"b": 1}, "", None, "ann", ["bob"], 7),
