@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.network import Client
-    from cbnet.network.protocol.durable_frames import DurableReport, HistoryField, Policy
+    from cbnet.network.protocol.durable_frames import AccountField, DurableReport, HistoryField, Policy
 
 Home = Annotated[str, argument("ROUTER", "Name of the router.")]
 
@@ -167,10 +168,13 @@ def _print_report(client: Client, *, json: bool) -> None:
         for each in report.subscriptions:
             exists = each.account not in report.former_accounts
             print_json({"home": router, **json_of(each), "account_exists": exists})
+        for account in report.accounts:
+            print_json({"home": router, "account": json_of(account)})
         if report.history is not None:
             print_json({"home": router, "history": json_of(report.history)})
         return
     _print_grid(report, router)
+    _print_accounts(report.accounts, router)
     others = [f"{name} ({count})" for name, count in report.homes.items() if name != router]
     if others:
         print_note(f"other routers with durable subscriptions: {', '.join(others)}")
@@ -178,6 +182,29 @@ def _print_report(client: Client, *, json: bool) -> None:
         print_note(_history(report.history))
     if report.problem:
         print_note(f"{router}: {report.problem}")
+
+
+def _print_accounts(accounts: Sequence[AccountField], router: str) -> None:
+    """Print what the subscriptions of accounts keep, of their quotas, unless there are no accounts."""
+    rows = [
+        (
+            each.account,
+            _of(each.subscriptions, each.max_subscriptions),
+            _of(each.messages, each.max_messages),
+            _of(each.bytes, each.max_bytes),
+            "no limit" if each.max_age is None else f"{each.max_age:,} s",
+        )
+        for each in accounts
+        if each.account or each.max_subscriptions is not None
+    ]
+    if rows:
+        heads = ("account", "subscriptions", "messages", "bytes", "age")
+        title = f"quotas of durable subscriptions at router {router}"
+        results_console().print(new_grid(title, *heads, rows=rows, text=("account",)))
+
+
+def _of(count: int, limit: int | None) -> str:
+    return f"{count:,}" if limit is None else f"{count:,} of {limit:,}"
 
 
 def _print_grid(report: DurableReport, router: str) -> None:

@@ -384,7 +384,13 @@ class AsyncClient(ClientState):
                 frames.DurableQuery, (last.account, last.name), timeout=timeout
             )
             former = sorted({*report.former_accounts, *more.former_accounts})
-            report = replace(more, subscriptions=report.subscriptions + more.subscriptions, former_accounts=former)
+            accounts = {each.account: each for each in (*report.accounts, *more.accounts)}
+            report = replace(
+                more,
+                subscriptions=report.subscriptions + more.subscriptions,
+                former_accounts=former,
+                accounts=[accounts[name] for name in sorted(accounts)],
+            )
         return report
 
     async def remove_durable(self, name: str, *, account: str | None = None, timeout: float = TIMEOUT) -> int:

@@ -25,6 +25,7 @@ from cbnet.network.durable.durable_confirmations import DurableConfirmations
 from cbnet.network.durable.durable_subscription import DurableSubscription
 from cbnet.network.durable.history import History, StartPoint, no_history
 from cbnet.network.durable.home import Home
+from cbnet.network.durable.home_log.account_use import AccountUse
 from cbnet.network.durable.home_log.journal import (
     HISTORY_ID,
     DropSubscription,
@@ -43,7 +44,14 @@ from cbnet.network.forwarding.forwarding_table import InternalSubscriber
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits
 from cbnet.network.protocol.fields import MAX_FRAME_FILTERS, DurableName
-from cbnet.network.protocol.frames import Acknowledge, DurableLimit, DurableSubscribe, Subscribed, frame_number
+from cbnet.network.protocol.frames import (
+    AccountField,
+    Acknowledge,
+    DurableLimit,
+    DurableSubscribe,
+    Subscribed,
+    frame_number,
+)
 from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 
@@ -66,6 +74,7 @@ class DurableRegistry:
     ) -> None:
         """Initialise with the content of the journal; replays: readers of the history, if there is one."""
         self._context = core.context
+        self._links = core.links
         self._table = announcements.subscriptions
         self._home = home
         self._queue = queue
@@ -78,6 +87,7 @@ class DurableRegistry:
         self._dead_letters = DeadLetters(self._context, queue, self._by_name)
         self.messages = StoredMessages(self._context, queue, log, self._by_name, self._made_room)
         self._loads: dict[str, FilterLoad] = {}  # by account
+        self._uses: dict[str, AccountUse] = {}  # by account
         self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
         self._unready: dict[tuple[int, int], DurableSubscribe] = {}  # of these: not on disk yet
@@ -174,6 +184,7 @@ class DurableRegistry:
             self._context.outbox.send(link, refused(frame_number(DurableSubscribe), id, removed))
         del self._home.subscriptions[subscription.id]
         self._loads[account] = self._loads[account].minus(_load(subscription.saved))
+        subscription.cursor.use.subscriptions -= 1
         self._filters -= Counter(filters_of(subscription.saved.predicate))
         messages = subscription.cursor.messages
         self._queue.add(DropSubscription(subscription.id))
@@ -233,6 +244,32 @@ class DurableRegistry:
         """Return the load of the subscriptions of an account."""
         return self._loads.get(account, NO_LOAD)
 
+    def use(self, account: str) -> AccountUse:
+        """Return what the subscriptions of an account keep, with its quotas."""
+        use = self._uses.get(account)
+        if use is None:
+            use = self._uses[account] = AccountUse(account, self._links.access.rights_of(account))
+        return use
+
+    def account_status(self, account: str) -> AccountField:
+        """Return what the subscriptions of an account keep, and its quotas."""
+        use = self.use(account)
+        return AccountField(
+            account=account,
+            subscriptions=use.subscriptions,
+            messages=use.messages,
+            bytes=use.bytes,
+            max_subscriptions=use.rights.durable_subscriptions,
+            max_messages=use.rights.durable_messages,
+            max_bytes=use.rights.durable_bytes,
+            max_age=use.rights.durable_age,
+        )
+
+    def change_quotas(self) -> None:
+        """Apply the quotas of all accounts: they may have changed. What exceeds them stays, without growing."""
+        for account, use in self._uses.items():
+            use.rights = self._links.access.rights_of(account)
+
     def attached(self, link: int) -> list[tuple[int, str]]:
         """Return the id and predicate of each subscription that a client is attached to."""
         return [(id, each.saved.predicate) for (of, id), each in self._attached.items() if of == link]
@@ -262,6 +299,7 @@ class DurableRegistry:
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
+        self.use(account).rights.check_durable_subscriptions(self.use(account).subscriptions + 1)
         limits = frame.limits or NO_LIMITS
         self._dead_letters.check(account, frame.name, limits)
         return self.create(account, frame.name, frame.predicate, limits, start)
@@ -292,6 +330,9 @@ class DurableRegistry:
                 raise LimitError(what, count, limit)
 
     def _add(self, saved: SavedSubscription, losses: SaveLosses) -> DurableSubscription:
+        use = self.use(saved.account)
+        use.subscriptions += 1
+        self._log.cursors[saved.id].charge(use)
         subscription = DurableSubscription(
             saved, Losses(self._queue, losses), self._log, self._context.outbox.send, self._dead_letters
         )

@@ -212,6 +212,12 @@ class DurableRouter:
             problem = f"durable subscription {name!r} lives at router {where}"
             raise Refusal(problem, ReasonCode.OTHER_HOME, hint="connect there", address=elsewhere.address)
 
+    def change_quotas(self) -> None:
+        """Apply the quotas of all accounts: they may have changed."""
+        own = self._own
+        if own is not None:
+            own.registry.change_quotas()
+
     def load(self, account: str) -> FilterLoad:
         """Return the load of the durable subscriptions of an account, whether its clients are connected or not."""
         own = self._own
@@ -300,6 +306,7 @@ class DurableRouter:
             raise InputError(
                 "too many durable subscriptions for one answer", hint="use a client of version 0.3 or later"
             )
+        owners = {client.account, *(each.account for each in listed)}
         return DurableReport(
             number=frame.number,
             subscriptions=listed,
@@ -311,6 +318,7 @@ class DurableRouter:
                 {each.account for each in listed if not self._links.access.has_account(each.account)}
             ),
             rest=rest,
+            accounts=[] if own is None else [own.registry.account_status(each) for each in sorted(owners)],
         )
 
     @property

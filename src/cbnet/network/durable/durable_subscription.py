@@ -64,9 +64,13 @@ class DurableSubscription:
 
     def refusal(self, size: int) -> str:
         """Return why a message cannot be stored; empty if it can."""
-        limits = self.saved.limits
-        if limits.policy != "refuse" or not self.cursor.is_over(limits, size):
+        limits, cursor, use = self.saved.limits, self.cursor, self.cursor.use
+        if cursor.has_room(limits, 1, size):
             return ""
+        if limits.policy != "refuse":  # all that it keeps may be dropped
+            return "" if use.has_room(1 - cursor.messages, size - cursor.bytes) else use.refusal
+        if cursor.fits(limits, 1, size):
+            return use.refusal
         kept = f"{self.cursor.messages:,} messages, {self.cursor.bytes:,} bytes"
         return f"durable subscription {self.saved.name} is full: {kept}"
 
@@ -90,9 +94,10 @@ class DurableSubscription:
         """Record that all offsets below one are on disk."""
         self._unassigned = inf if end >= self._assigned_end else end
 
-    def refuse(self) -> None:
-        """Count a message as lost: it is not stored."""
-        self.losses.refuse()
+    def refuse(self, size: int | None = None) -> None:
+        """Count a message as lost: it is not stored; size: if there is no room for it."""
+        is_quota = size is not None and self.cursor.fits(self.saved.limits, 1, size)
+        self.losses.refuse(self.cursor.use.cause if is_quota else "")
 
     def refusal_of_copy(self, size: int) -> str:
         """Return why a message of another subscription of this home cannot be added; empty if it can."""
@@ -103,16 +108,18 @@ class DurableSubscription:
         """Add a message of another subscription of this home, perhaps with another content."""
         self.append(self._log.append([self.id], entry.source, entry.incarnation, entry.number, content))
 
-    def _drop(self, offset: int) -> None:
+    def _drop(self, offset: int, cause: str = "") -> None:
         """Drop a message; the loss is saved in the same transaction."""
         self._forget(offset)
         self.cursor.remove(offset)
-        self.losses.add(1)
+        self.losses.add(1, cause)
 
     def expire(self, now: float) -> None:
         """Drop messages that are too old by the wall clock."""
-        for offset in self.cursor.outdated(self.saved.limits, now):
-            self._drop(offset)
+        age, quota = self.saved.limits.age, self.cursor.use.rights.durable_age
+        is_quota = quota is not None and not 0 < age <= quota
+        for offset in self.cursor.outdated(quota if is_quota and quota is not None else age, now):
+            self._drop(offset, self.cursor.use.cause if is_quota else "")
 
     # --- sending
 

@@ -165,7 +165,7 @@ class History:
         self.unwritten.append((self.cursor.append(entry.position, len(entry.content)), entry))
         return 0
 
-    def refuse(self) -> None:
+    def refuse(self, _: int | None = None) -> None:
         """Count a message that cannot be stored."""
         self._unstored += 1
         if self._unstored == 1:
@@ -188,7 +188,7 @@ class History:
 
     def expire(self, now: float) -> None:
         """Drop messages that are too old by the wall clock."""
-        self._drop(self.cursor.outdated(self._limits, now))
+        self._drop(self.cursor.outdated(self._limits.age, now))
 
     def _drop(self, offsets: Iterable[int]) -> None:
         for offset in offsets:

@@ -105,8 +105,9 @@ class Home:
     def _take_plain(self, packet: Packet, ids: Iterable[int], content: bytes) -> None:
         taking: list[LogReader] = []
         for subscription in self._known(ids):
-            if self._queue.refusal or subscription.refusal(len(content)):
-                subscription.refuse()
+            problem = self._queue.refusal
+            if problem or subscription.refusal(len(content)):
+                subscription.refuse(None if problem else len(content))
                 self._context.drop(DropReason.JOURNAL_FULL)
             else:
                 taking.append(subscription)
@@ -163,7 +164,7 @@ class Home:
             return
         dropped = self._append(verdict.taking, packet, content)
         for each in verdict.refusing:
-            each.refuse()
+            each.refuse(len(content))
             self._context.drop(DropReason.JOURNAL_FULL)
         window.add(packet.number, verdict.refusals)
         if subscriptions:

@@ -352,6 +352,19 @@ class DurableField(Part):
     lost: Number  # messages that it did not get, in all
 
 
+class AccountField(Part):
+    """What the durable subscriptions of an account keep at a router, and its quotas; None: unlimited."""
+
+    account: OptionalName
+    subscriptions: Number
+    messages: Number
+    bytes: Number
+    max_subscriptions: Number | None
+    max_messages: Number | None
+    max_bytes: Number | None
+    max_age: Number | None
+
+
 class DurableReport(NumberedFrame, tag=82):
     """The durable subscriptions of a router, or the first of those requested, and the other homes that it knows."""
 
@@ -362,6 +375,8 @@ class DurableReport(NumberedFrame, tag=82):
     account: OptionalName = ""  # of the client
     former_accounts: FormerAccounts = []  # noqa: RUF012  # msgspec copies it; those of `subscriptions` that exist no more
     rest: Number = 0  # further subscriptions that were requested
+    # Of the client and the owners of `subscriptions`.
+    accounts: Annotated[list[AccountField], Meta(max_length=MAX_FRAME_FILTERS + 1)] = []  # noqa: RUF012
 
 
 class DurableRemoved(NumberedFrame, tag=83):

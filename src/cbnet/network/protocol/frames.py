@@ -26,6 +26,7 @@ from cbnet.network.protocol.control_frames import (
     StreamWaiting,
 )
 from cbnet.network.protocol.durable_frames import (
+    AccountField,
     Acknowledge,
     DurableDeliver,
     DurableField,
@@ -112,7 +113,8 @@ from cbnet.network.protocol.pull_frames import (
 )
 
 __all__ = [
-    "FRAMES", "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit", "Deliver",
+    "FRAMES", "AccountField", "Acknowledge", "Announce", "AnnounceAck", "Answer", "Branch", "Close", "Credit",
+    "Deliver",
     "DurableDeliver", "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost", "DurableMark",
     "DurableMove", "DurablePeek", "DurablePeeked", "DurablePublish", "DurablePublished", "DurablePurge",
     "DurableQuery", "DurableRemove", "DurableRemoved", "DurableReport", "DurableSubscribe", "DurableTaken",

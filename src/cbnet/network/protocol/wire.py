@@ -56,7 +56,7 @@ MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a hea
 
 # Members at the end of a frame, or of a part of one, that clients of version 4 do not know.
 _ADDED: Final[Mapping[type[Part], int]] = {
-    RefusedFrame: 2, Close: 1, DurableReport: 3, DurableRemoved: 1, DurableLimited: 0, DurableLimits: 2,
+    RefusedFrame: 2, Close: 1, DurableReport: 4, DurableRemoved: 1, DurableLimited: 0, DurableLimits: 2,
     DurablePublished: 1,
 }  # fmt: skip
 _TLS = 0x1603  # first bytes of TLS

@@ -37,6 +37,7 @@ from cbnet.network.protocol.frames import (
     Frame,
     Replay,
     Subscribed,
+    frame_number,
 )
 from cbnet.network.protocol.predicate_texts import filters_of, predicate_of
 from cbnet.network.protocol.reasons import refused
@@ -62,6 +63,7 @@ class DurableClientHandler:
 
     def subscribe(self, client: Link, frame: DurableSubscribe) -> None:
         """Attach a client to a durable subscription, new or existing."""
+        client.rights.check_durable()
         self._durable.check_home(client.account, frame.name)
         if self._durable.park(client.id, frame):
             return
@@ -97,6 +99,8 @@ class DurableClientHandler:
         """Detach a client whose rights have changed from subscriptions it may no longer have; messages stay on disk."""
         for frame, id, predicate in self._durable.attached(client.id):
             try:
+                if frame == frame_number(DurableSubscribe):
+                    client.rights.check_durable()
                 client.rights.check_subscribe(predicate_of(predicate))
             except Denied as error:
                 self._durable.detach(client.id, id)

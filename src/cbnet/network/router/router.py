@@ -308,6 +308,7 @@ class Router:
             self._durable_clients.review(link)
             self._review.check(link, before)
             self._fast.admit(link)
+        self.durable.change_quotas()
         if has_other_keys:
             self._own_links.renew()
             for records in self._floodings.values():

@@ -94,6 +94,13 @@ class Access:
         """Return whether an account exists; without a list of clients, all share the one with the empty name."""
         return not name if self.clients is None else name in self.clients
 
+    def rights_of(self, account: str) -> Rights:
+        """Return the rights of an account; of one that does not exist, those that a new one has by default."""
+        if self.clients is None:
+            return ALL_RIGHTS
+        present = self.clients.get(account)
+        return _NEW_RIGHTS if present is None else present.rights
+
     def _check_router(self, name: str, names: frozenset[str] | None) -> None:
         if self.routers is not None and name not in self.routers:
             raise Denied(f"router {name!r} is not allowed to link", hint="add it to `routers`")
@@ -131,6 +138,7 @@ class Access:
 
 
 OPEN_ACCESS: Final = Access()
+_NEW_RIGHTS: Final = read_rights({}, "")
 
 
 def read_account(name: str, table: Any) -> Account:

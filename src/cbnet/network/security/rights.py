@@ -18,6 +18,10 @@
     weight      share of the router's processor, relative to other accounts with work to do; 1 by default
     messages_per_second, bytes_per_second
                 over all links; a client that sends more is slowed down. Unlimited by default
+    durable     the client may have durable subscriptions; true by default
+    durable_subscriptions, durable_messages, durable_bytes, durable_age
+                maximum of the account at each router: durable subscriptions, the messages that they keep together,
+                the bytes of these, and their age in seconds, which is unlimited by default
 
 `constraints`, `text` and `links` bound the matching time that one client can cause: each value of a message is compared
 with each constraint at most once, in at most one pass over its text; and of several attributes with several values so
@@ -83,6 +87,11 @@ class Rights:
     weight: int | None = None
     messages_per_second: int | None = None
     bytes_per_second: int | None = None
+    durable: bool = True
+    durable_subscriptions: int | None = None
+    durable_messages: int | None = None
+    durable_bytes: int | None = None
+    durable_age: int | None = None
 
     def check_publish(self, message: Message) -> None:
         """Raise `Denied` unless the client may publish a message."""
@@ -122,6 +131,15 @@ class Rights:
         """Raise `Denied` if the client would have too many links."""
         _check_count("links", self.links, count, " at once")
 
+    def check_durable(self) -> None:
+        """Raise `Denied` unless the client may have durable subscriptions."""
+        if not self.durable:
+            raise Denied("you may not have durable subscriptions", hint="ask the operator for `durable = true`")
+
+    def check_durable_subscriptions(self, count: int) -> None:
+        """Raise `Denied` if the account would have too many durable subscriptions at this router."""
+        _check_count("durable_subscriptions", self.durable_subscriptions, count, f" at this router: {count:,}")
+
     def _check_message(self, may: str, right: Predicate | None, message: Message) -> None:
         if right is not None and not _table(right).match(message.members if isinstance(message, Content) else message):
             raise _denial(may, right, message)
@@ -153,12 +171,17 @@ _OTHERS: Final[Mapping[str, bool | int]] = {
     "constraints": 4_000,
     "text": 4_096,
     "links": 16,
+    "durable": True,
+    "durable_subscriptions": 256,
+    "durable_messages": 1_000_000,
+    "durable_bytes": 1 << 30,
 }  # defaults in a configuration file
 _QUOTAS: Final = (
     "filters",
     "weight",
     "messages_per_second",
     "bytes_per_second",
+    "durable_age",
 )  # None if not set
 _TYPE_TEXTS: Final = {bool: "true or false", int: "a whole number"}
 

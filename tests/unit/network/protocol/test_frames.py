@@ -50,6 +50,7 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
         "A listed subscription": frames.SubscriptionField,
         "A stored message": frames.StoredField,
         "A durable subscription": frames.DurableField, "The `durable` member of a `Packet`": frames.DurableMark,
+        "The use of an account": frames.AccountField,
         "A start in the history": frames.HistoryStart, "A history": frames.HistoryField,
     }  # fmt: skip
     for name, kind in parts.items():

@@ -325,9 +325,11 @@ def test_a_reason_is_never_too_long_for_a_close():
         (frames.RefusedFrame(20, 1, "why", ReasonCode.LIMIT, "c:4001"), [35, 20, 1, "why"], [3, "c:4001"]),
         (frames.DurableRemoved(1, 5), [83, 1], [5]),
         (
-            frames.DurableReport(1, [], {"b": 1}, "", None, "ann", ["bob"], 7),
+            frames.DurableReport(
+                1, [], {"b": 1}, "", None, "ann", ["bob"], 7, [frames.AccountField("ann", 1, 2, 3, 4, None, 5, 6)]
+            ),
             [82, 1, [], {"b": 1}, "", None],
-            ["ann", ["bob"], 7],
+            ["ann", ["bob"], 7, [["ann", 1, 2, 3, 4, None, 5, 6]]],
         ),
     ],
 )

@@ -133,6 +133,7 @@ def test_clients_are_read_from_tables():
     assert found["ticker"].rights == Rights(
         parse("x = 1"), nothing, nothing, nothing,
         watch=False, manage=False, constraints=4_000, text=4_096, links=16,
+        durable=True, durable_subscriptions=256, durable_messages=1_000_000, durable_bytes=1 << 30,
     )  # fmt: skip
     assert (found["card"].token, found["card"].rights.watch) == (None, True)
 

@@ -216,8 +216,9 @@ def test_the_constraints_of_a_client_are_those_of_all_its_links():
 def test_rights_are_read_from_a_table_which_gives_no_others():
     said = {"publish": 'region = "EU"', "subscribe": "true", "request": "#a", "watch": True, "constraints": 7}
     assert read_rights(said, "[clients.a]") == Rights(
-        EU, parse("true"), parse("false"), parse("#a"), watch=True, manage=False, constraints=7, text=4_096, links=16
-    )
+        EU, parse("true"), parse("false"), parse("#a"), watch=True, manage=False, constraints=7, text=4_096, links=16,
+        durable=True, durable_subscriptions=256, durable_messages=1_000_000, durable_bytes=1 << 30,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from math import inf
 
+from cbnet.network.durable.home_log.account_use import AccountUse
 from cbnet.network.durable.home_log.journal import SaveCursor, Stretch
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log_rows import LogRows
@@ -48,6 +49,7 @@ class Cursor:
         self._gaps = array("q")  # offsets at which a gap begins, or ends, in turn: those acknowledged beyond the floor
         self._is_closed = False
         self.messages = self.bytes = 0
+        self.use = AccountUse()
         for stretch, start, end in spans(saved, positions):
             acknowledged = stretch.offset - self.next
             if acknowledged:
@@ -56,6 +58,11 @@ class Cursor:
             self._positions.extend(positions[start:end])
             self.messages += end - start
             self.bytes += rows.need(positions[start:end])
+
+    def charge(self, use: AccountUse) -> None:
+        """Count the messages toward the quotas of an account."""
+        self.use = use
+        use.add(self.messages, self.bytes)
 
     # --- lookup
 
@@ -102,13 +109,17 @@ class Cursor:
         index = offset - self._base
         return abs(self._positions[index - 1]) + 1 if index else self._anchor
 
-    def has_room(self, limits: DurableLimits, messages: int, size: int) -> bool:
+    def fits(self, limits: DurableLimits, messages: int, size: int) -> bool:
         """Return whether further messages fit the limits; size: of their contents."""
         fits = not limits.messages or self.messages + messages <= limits.messages
         return fits and (not limits.bytes or self.bytes + size <= limits.bytes)
 
+    def has_room(self, limits: DurableLimits, messages: int, size: int) -> bool:
+        """Return whether further messages fit the limits, and the quotas of the account."""
+        return self.fits(limits, messages, size) and self.use.has_room(messages, size)
+
     def is_over(self, limits: DurableLimits, size: int) -> bool:
-        """Return whether another message would exceed a limit."""
+        """Return whether another message would exceed a limit or a quota."""
         return not self.has_room(limits, 1, size)
 
     # --- changes
@@ -116,15 +127,18 @@ class Cursor:
     def append(self, position: int, size: int) -> int:
         """Add a message that was added to the log for this subscription; return its offset."""
         self._positions.append(position)
-        self.messages += 1
-        self.bytes += size
+        self._count(1, size)
         return self.next - 1
 
     def extend(self, positions: Sequence[int], size: int) -> None:
         """Add messages that were added to the log for this subscription; size: of their contents."""
         self._positions.extend(positions)
-        self.messages += len(positions)
+        self._count(len(positions), size)
+
+    def _count(self, messages: int, size: int) -> None:
+        self.messages += messages
         self.bytes += size
+        self.use.add(messages, size)
 
     def remove(self, offset: int) -> bool:
         """Remove a message, which is acknowledged or lost; return whether it was there."""
@@ -133,8 +147,7 @@ class Cursor:
         index = offset - self._base
         position = self._positions[index]
         self._positions[index] = -position
-        self.messages -= 1
-        self.bytes -= self._rows.release(position)
+        self._count(-1, -self._rows.release(position))
         if index == self._start:
             self._advance(offset + 1)
         else:
@@ -147,9 +160,9 @@ class Cursor:
         while self.messages and self.is_over(limits, size):
             yield self.first
 
-    def outdated(self, limits: DurableLimits, now: float) -> Iterator[int]:
-        """Yield the oldest message, which the caller removes, while it is too old by the wall clock."""
-        while limits.age and self.messages and self.time(self.first) < now - limits.age:
+    def outdated(self, age: float, now: float) -> Iterator[int]:
+        """Yield the oldest message, which the caller removes, while it is too old by the wall clock; age: 0: any."""
+        while age and self.messages and self.time(self.first) < now - age:
             yield self.first
 
     def close(self) -> None:
@@ -162,7 +175,7 @@ class Cursor:
         for position in self._positions[self._start :]:
             if position > 0:
                 self._rows.release(position)
-        self.messages = self.bytes = 0
+        self._count(-self.messages, -self.bytes)
         self._start = len(self._positions)
         del self._gaps[:]
         self._queue.before_submit(self._save)

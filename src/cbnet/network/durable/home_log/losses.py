@@ -55,9 +55,9 @@ class Losses:
         self._add(messages, cause[:MAX_REASON_LENGTH])
         self._is_bound = True
 
-    def refuse(self) -> None:
+    def refuse(self, cause: str = "") -> None:
         """Add the loss of a message that is not stored; it is saved in this turn, or once the disk can be written."""
-        self._add(1, "")
+        self._add(1, cause[:MAX_REASON_LENGTH])
         self._is_bound |= not self._queue.refusal
 
     def _add(self, messages: int, cause: str) -> None:

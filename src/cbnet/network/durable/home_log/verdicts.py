@@ -36,8 +36,8 @@ class LogReader(Protocol):
     def append(self, entry: Entry) -> int:
         """Add a new message of the log to the cursor; return the number of older ones dropped for it."""
 
-    def refuse(self) -> None:
-        """Count a message as lost: the subscription does not store it."""
+    def refuse(self, size: int | None = None, /) -> None:
+        """Count a message as lost: the subscription does not store it; size: if it has no room for it."""
 
     def deliver(self, now: float, /) -> None:
         """Send messages that are on disk while clients have room."""
