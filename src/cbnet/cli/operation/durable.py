@@ -24,7 +24,7 @@ from cbnet.errors import InputError
 
 if TYPE_CHECKING:
     from cbnet.network import Client
-    from cbnet.network.protocol.durable_frames import AccountField, DurableReport, HistoryField, Policy
+    from cbnet.network.protocol.durable_frames import AccountField, DurableReport, HistoryField, JournalField, Policy
 
 Home = Annotated[str, argument("ROUTER", "Name of the router.")]
 
@@ -172,6 +172,8 @@ def _print_report(client: Client, *, json: bool) -> None:
             print_json({"home": router, "account": json_of(account)})
         if report.history is not None:
             print_json({"home": router, "history": json_of(report.history)})
+        if report.journal is not None:
+            print_json({"home": router, "journal": json_of(report.journal)})
         return
     _print_grid(report, router)
     _print_accounts(report.accounts, router)
@@ -180,6 +182,8 @@ def _print_report(client: Client, *, json: bool) -> None:
         print_note(f"other routers with durable subscriptions: {', '.join(others)}")
     if report.history is not None:
         print_note(_history(report.history))
+    if report.journal is not None:
+        print_note(_journal(report.journal))
     if report.problem:
         print_note(f"{router}: {report.problem}")
 
@@ -205,6 +209,15 @@ def _print_accounts(accounts: Sequence[AccountField], router: str) -> None:
 
 def _of(count: int, limit: int | None) -> str:
     return f"{count:,}" if limit is None else f"{count:,} of {limit:,}"
+
+
+def _journal(journal: JournalField) -> str:
+    parts = [f"journal: {journal.state}"]
+    if journal.bytes:
+        parts.append(f"{journal.bytes:,} bytes, {journal.disk:,} free on its disk")
+    if journal.commits:
+        parts.append(f"99 % of {plural(journal.commits, 'transaction')} synced within {1_000 * journal.p99:,.0f} ms")
+    return "; ".join(parts)
 
 
 def _print_grid(report: DurableReport, router: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from itertools import chain
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -58,6 +59,16 @@ from cbnet.network.protocol.reasons import ReasonCode, Refusal, refused
 _MAX_FILTER_BYTES = 1 << 21  # of all durable subscriptions of a router: they share one record
 
 
+class RemovedFigures(NamedTuple):
+    """Figures of the subscriptions of an account that were removed in this run of the router."""
+
+    lost: int
+    redelivered: int
+
+
+_NONE_REMOVED: Final = RemovedFigures(0, 0)
+
+
 class DurableRegistry:
     """The durable subscriptions of one router, by account and name."""
 
@@ -90,6 +101,7 @@ class DurableRegistry:
         self._uses: dict[str, AccountUse] = {}  # by account
         self._filters = Counter[bytes]()  # of the history and all subscriptions, also of those not on disk yet
         self._attached: dict[tuple[int, int], DurableSubscription] = {}  # by link and id of a client
+        self.removed: dict[str, RemovedFigures] = {}  # by account, so that its sums never decrease
         self._unready: dict[tuple[int, int], DurableSubscribe] = {}  # of these: not on disk yet
         # No number is used again while messages of the log still name it.
         self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
@@ -187,6 +199,10 @@ class DurableRegistry:
         subscription.cursor.use.subscriptions -= 1
         self._filters -= Counter(filters_of(subscription.saved.predicate))
         messages = subscription.cursor.messages
+        removed_before, status = self.removed.get(account, _NONE_REMOVED), subscription.status()
+        self.removed[account] = RemovedFigures(
+            removed_before.lost + status.lost, removed_before.redelivered + status.redelivered
+        )
         self._queue.add(DropSubscription(subscription.id))
         self._log.close(subscription.id)
         if self._replays is not None:

@@ -28,6 +28,7 @@ from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.history import no_history
 from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
+from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publications import Publications
 from cbnet.network.forwarding.forwarder import Forwarder
@@ -41,6 +42,7 @@ from cbnet.network.protocol.frames import (
     DurableReport,
     DurableSubscribe,
     HistoryField,
+    JournalField,
     Packet,
     Replay,
     Stored,
@@ -295,7 +297,8 @@ class DurableRouter:
 
     def report(self, client: Link, frame: DurableQuery) -> DurableReport:
         """Return the durable subscriptions of a client, or all if it may watch or manage, and the known homes."""
-        account = None if client.rights.watch or client.rights.manage else client.account
+        is_operator = client.rights.watch or client.rights.manage
+        account = None if is_operator else client.account
         own = self._own
         chosen = [] if own is None else own.registry.all(account, frame.after)
         sizes = accumulate(_FIELD_BYTES + len(each.saved.predicate.encode()) for each in chosen)
@@ -319,6 +322,7 @@ class DurableRouter:
             ),
             rest=rest,
             accounts=[] if own is None else [own.registry.account_status(each) for each in sorted(owners)],
+            journal=self.journal_status() if is_operator else None,
         )
 
     @property
@@ -333,6 +337,34 @@ class DurableRouter:
         """What an operator has to know: why the journal cannot be used, and what was lost with another one."""
         own = self._own
         return [*filter(None, [self.problem]), *([] if own is None else own.review.problems)]
+
+    @property
+    def held_registry(self) -> DurableRegistry | None:
+        """The durable subscriptions of the home that this router holds, if it does."""
+        own = self._own
+        return None if own is None else own.registry
+
+    @property
+    def journal_state(self) -> str:
+        """One of `JOURNAL_STATES`; empty without a journal."""
+        own = self._own
+        return own.queue.state if own is not None else "" if self._standby is None else "standby"
+
+    @property
+    def journal_statistics(self) -> JournalStatistics | None:
+        """The figures of the journal, while this router holds a home."""
+        own = self._own
+        return None if own is None else own.journal.statistics
+
+    def journal_status(self) -> JournalField | None:
+        """Return the state of the journal, if there is one."""
+        state, figures = self.journal_state, self.journal_statistics
+        if not state:
+            return None
+        figures = figures or JournalStatistics()
+        used, free, disk = figures.size or (0, 0, 0)
+        median, p99 = figures.quantile(0.5), figures.quantile(0.99)
+        return JournalField(state, used, free, disk, sum(figures.within), median, p99)
 
     def history_status(self, *, is_whole: bool = True) -> HistoryField | None:
         """Return the state of the history, if there is one; the predicate only if `is_whole`."""

@@ -47,6 +47,7 @@ class DurableSubscription:
         self._unassigned = inf  # offsets from here on are not on disk, though their messages are
         self._assigned_end = 0  # offset after the last one that was assigned
         self._deliveries: dict[int, int] = {}  # how often each unacknowledged message was sent
+        self._redelivered = 0  # times that a message was sent again
         self._loaded: dict[int, Entry | None] = {}  # messages read that no consumer holds, by offset; None: damaged
         self._is_reading = False
 
@@ -178,6 +179,7 @@ class DurableSubscription:
         self._loaded.pop(offset, None)
         self.consumers.sent(consumer, offset, len(entry.content), now)
         count = self._deliveries[offset] = self._deliveries.get(offset, 0) + 1
+        self._redelivered += count > 1
         self._send(consumer.link, consumer.delivery(offset, entry, count))
 
     def _next(self) -> Entry | None:
@@ -276,4 +278,6 @@ class DurableSubscription:
             unacknowledged=self.consumers.held,
             clients=len(self.consumers),
             lost=self.losses.lost,
+            oldest=self.cursor.time(self.cursor.first) if self.cursor.messages else 0.0,
+            redelivered=self._redelivered,
         )

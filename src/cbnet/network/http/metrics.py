@@ -30,8 +30,12 @@ try:
         SummaryMetricFamily,
     )
     from prometheus_client.registry import Collector
+
+    from cbnet.network.http.durable_metrics import durable_metrics
 except ImportError:
     raise CbnetError("metrics need prometheus-client: pip install 'cbnet[network]'") from None
+
+from cbnet.network.http.durable_metrics import durable_metrics  # needs the package, too
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _CACHE = {Event.CACHE_HITS: "hit", Event.CACHE_MISSES: "miss"}
@@ -64,6 +68,7 @@ class RouterCollector(Collector):
         yield from self._matching()
         yield from self._announcements()
         yield from self._sizes()
+        yield from durable_metrics(self._router.durable)
         yield from self._counted()
         yield from self._convergence()
 

@@ -350,6 +350,20 @@ class DurableField(Part):
     unacknowledged: Number  # of these messages: sent to clients
     clients: Number
     lost: Number  # messages that it did not get, in all
+    oldest: float = 0.0  # time of the oldest message, in seconds since 1970 by the clock of the router; 0: no message
+    redelivered: Number = 0  # messages that were sent again, since the router has started
+
+
+class JournalField(Part):
+    """The state of a journal; a time within which half, or 99 %, of its transactions were on disk, in seconds."""
+
+    state: str  # "writable", "short" of space, "stalled" or "standby"
+    bytes: Number  # of its files; 0: unknown, as in a database
+    free: Number  # of these bytes
+    disk: Number  # free on its disk
+    commits: Number
+    median: float
+    p99: float
 
 
 class AccountField(Part):
@@ -377,6 +391,7 @@ class DurableReport(NumberedFrame, tag=82):
     rest: Number = 0  # further subscriptions that were requested
     # Of the client and the owners of `subscriptions`.
     accounts: Annotated[list[AccountField], Meta(max_length=MAX_FRAME_FILTERS + 1)] = []  # noqa: RUF012
+    journal: JournalField | None = None
 
 
 class DurableRemoved(NumberedFrame, tag=83):

@@ -28,6 +28,7 @@ from cbnet.network.protocol.frames import (
     Answer,
     Close,
     Deliver,
+    DurableField,
     DurableLimited,
     DurableLimits,
     DurablePublish,
@@ -56,8 +57,8 @@ MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a hea
 
 # Members at the end of a frame, or of a part of one, that clients of version 4 do not know.
 _ADDED: Final[Mapping[type[Part], int]] = {
-    RefusedFrame: 2, Close: 1, DurableReport: 4, DurableRemoved: 1, DurableLimited: 0, DurableLimits: 2,
-    DurablePublished: 1,
+    RefusedFrame: 2, Close: 1, DurableReport: 5, DurableField: 2, DurableRemoved: 1, DurableLimited: 0,
+    DurableLimits: 2, DurablePublished: 1,
 }  # fmt: skip
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP

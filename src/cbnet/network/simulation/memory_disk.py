@@ -40,6 +40,7 @@ from cbnet.network.durable.home_log.journal import (
     Stalled,
     Write,
 )
+from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 
 if TYPE_CHECKING:
     from cbnet.network.simulation.memory_network import MemoryNetwork
@@ -133,6 +134,7 @@ class MemoryDisk:
         self._is_shortage_known = False
         self.clock_offset = 0.0  # seconds
         self.transactions = 0
+        self.statistics = JournalStatistics()
         self._written = DiskContent(memory.random.getrandbits(62))
         self._synced: DiskContent | None = None  # content at the last sync, if it lies and was written since
         self._queue: list[Sequence[Operation]] = []
@@ -201,6 +203,7 @@ class MemoryDisk:
         if self.lies and self._synced is None:
             self._synced = deepcopy(self._written)
         self.transactions += 1
+        self.statistics.committed(self.delay)
         reads: list[Read] = []
         for operation in chain.from_iterable(submits):
             if isinstance(operation, Read):

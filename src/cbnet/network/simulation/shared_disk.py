@@ -24,6 +24,7 @@ from cbnet.network.durable.home_log.journal import (
     RecoveredState,
     Standby,
 )
+from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.durable.home_log.lease import LEASE, POLL, RENEWAL, Lease
 from cbnet.network.simulation.memory_disk import DiskContent
 
@@ -105,6 +106,7 @@ class Tenure:
     def __init__(self, disk: LeasedDisk, taken: Taken, lease: Lease) -> None:
         self._disk = disk
         self.lease = lease
+        self.statistics = JournalStatistics()
         self.epoch = taken.epoch
         self.transactions = taken.transactions
         self.queue: list[Sequence[Operation]] = []

@@ -52,6 +52,7 @@ def test_the_parts_of_frames_are_in_the_document_with_their_members():
         "A durable subscription": frames.DurableField, "The `durable` member of a `Packet`": frames.DurableMark,
         "The use of an account": frames.AccountField,
         "A start in the history": frames.HistoryStart, "A history": frames.HistoryField,
+        "A journal": frames.JournalField,
     }  # fmt: skip
     for name, kind in parts.items():
         assert members(DOCUMENT.partition(f"{name} is an array of:")[2]) == kind.__struct_fields__

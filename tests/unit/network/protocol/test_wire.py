@@ -318,6 +318,9 @@ def test_a_reason_is_never_too_long_for_a_close():
     assert list(reader().feed(encode(Close(error.reason)))) == [Close("x" * 500)]
 
 
+JOURNAL = frames.JournalField("short", 5, 4, 3, 2, 0.5, 1.0)
+
+
 @pytest.mark.parametrize(
     ("frame", "members", "added"),
     [
@@ -326,10 +329,19 @@ def test_a_reason_is_never_too_long_for_a_close():
         (frames.DurableRemoved(1, 5), [83, 1], [5]),
         (
             frames.DurableReport(
-                1, [], {"b": 1}, "", None, "ann", ["bob"], 7, [frames.AccountField("ann", 1, 2, 3, 4, None, 5, 6)]
+                1,
+                [],
+                {"b": 1},
+                "",
+                None,
+                "ann",
+                ["bob"],
+                7,
+                [frames.AccountField("ann", 1, 2, 3, 4, None, 5, 6)],
+                JOURNAL,
             ),
             [82, 1, [], {"b": 1}, "", None],
-            ["ann", ["bob"], 7, [["ann", 1, 2, 3, 4, None, 5, 6]]],
+            ["ann", ["bob"], 7, [["ann", 1, 2, 3, 4, None, 5, 6]], ["short", 5, 4, 3, 2, 0.5, 1.0]],
         ),
     ],
 )

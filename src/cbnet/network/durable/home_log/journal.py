@@ -33,6 +33,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.protocol.durable_frames import DurableLimits
 from cbnet.network.protocol.fields import Part
 
@@ -279,6 +280,10 @@ class Journal(Protocol):
 
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
+
+    @property
+    def statistics(self) -> JournalStatistics:
+        """Its figures."""
 
     @property
     def is_held(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from cbnet.network.durable.home_log.journal import Append, Committed, Journal, Operation
 from cbnet.network.link.context import RouterContext
@@ -17,6 +18,7 @@ from cbnet.network.protocol.reasons import ReasonCode, Refusal
 
 MAX_UNWRITTEN = 1 << 26  # bytes of operations that wait for the disk
 OVERHEAD = 1_000  # bytes of an operation without the content of its message: measured in turns of one message
+JOURNAL_STATES: Final = ("writable", "short", "stalled", "standby")
 MAX_SILENCE = 5.0  # seconds without an answer from the journal after which messages are refused
 
 
@@ -57,6 +59,11 @@ class JournalQueue:
         if self.stall:
             return self.stall
         return f"the journal takes no messages: {self.shortage}" if self.shortage else ""
+
+    @property
+    def state(self) -> str:
+        """One of `JOURNAL_STATES`."""
+        return "stalled" if self.stall else "short" if self.shortage else "writable"
 
     @property
     def stall(self) -> str:

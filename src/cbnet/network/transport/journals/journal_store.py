@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from cbnet.network.durable.home_log.journal import Read, ReadResult, RecoveredState, Write
+from cbnet.network.durable.home_log.journal_statistics import JournalSize
 
 
 class FencedError(Exception):
@@ -51,6 +52,9 @@ class JournalStore(Protocol):
 
     def shrink(self) -> bool:
         """Release some free space, for some milliseconds; return whether more can be released."""
+
+    def size(self) -> JournalSize | None:
+        """Return the space of the journal, if it is in a folder; or raise one of `errors`."""
 
     def explain(self, error: Exception, /) -> tuple[str, str]:
         """Return the reason of an error, and the remedy."""

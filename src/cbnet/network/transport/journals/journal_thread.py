@@ -31,6 +31,7 @@ from cbnet.network.durable.home_log.journal import (
     Stalled,
     Write,
 )
+from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
 from cbnet.network.transport.journals.journal_store import FencedError, JournalStore
@@ -38,6 +39,7 @@ from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
 _RETRY: Final = 1.0  # seconds before a failed transaction is retried
 _CLOSE: Final = 10.0  # timeout for the last transaction, in seconds
+_MEASUREMENT: Final = 10.0  # seconds between measurements of a journal that nobody uses
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
 
 
@@ -51,6 +53,8 @@ class JournalThread:
         self._reads: list[Read] = []  # pending
         self._unreadable = ""  # why messages cannot be read; empty if they can
         self._shortage = ""  # that was reported
+        self.statistics = JournalStatistics()
+        self._measured = float("-inf")  # time of the last measurement
         self._thread = threading.Thread(target=self._run, name="cbnet-journal", daemon=True)
         self._loop: asyncio.AbstractEventLoop
         self._on_event: Callable[[JournalEvent], None]
@@ -106,7 +110,7 @@ class JournalThread:
         size = 0
         while size < _MAX_OPERATIONS and not is_last and (not submits or not self._queue.empty()):
             try:
-                submitted = self._queue.get(timeout=_RETRY if self._reads else self._store.renewal)
+                submitted = self._queue.get(timeout=_RETRY if self._reads else self._store.renewal or _MEASUREMENT)
             except queue.Empty:
                 break
             if submitted is None:
@@ -119,6 +123,7 @@ class JournalThread:
         self._try(self._store.renew, 0)
         self._report_shortage()
         self._read()
+        self._measure()
         while not is_last and self._shrink() and self._queue.empty():
             pass
         return not is_last
@@ -131,7 +136,19 @@ class JournalThread:
                 self._reads.append(operation)
             else:
                 writes.append(operation)
-        self._try(partial(self._store.perform, writes) if writes else lambda: None, len(submits))
+        self._try(partial(self._commit, writes) if writes else lambda: None, len(submits))
+
+    def _commit(self, writes: Sequence[Write]) -> None:
+        began = time.perf_counter()
+        self._store.perform(writes)
+        self.statistics.committed(time.perf_counter() - began)
+
+    def _measure(self) -> None:
+        """Measure the space of the journal, at most once per second."""
+        if time.monotonic() >= self._measured + 1.0:
+            with suppress(self._store.errors, OSError):
+                self.statistics.size = self._store.size()
+            self._measured = time.monotonic()
 
     def _try(self, call: Callable[[], None], submits: int) -> None:
         """Call a function until it does not fail, or the journal is closed; report that so many submits are on disk."""

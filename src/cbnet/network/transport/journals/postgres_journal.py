@@ -275,6 +275,9 @@ class PostgresJournal:
         """Return False: the server reuses free space."""
         return False
 
+    def size(self) -> None:
+        """Return None: the server has metrics of its own."""
+
     def explain(self, error: Exception) -> tuple[str, str]:
         """Return why the journal cannot be used, and the remedy."""
         text = " ".join(str(error).split()) or type(error).__name__

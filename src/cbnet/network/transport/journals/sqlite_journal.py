@@ -17,14 +17,16 @@ from __future__ import annotations
 
 import logging
 import secrets
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, RecoveredState, Write
+from cbnet.network.durable.home_log.journal_statistics import JournalSize
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.disk_reserve import DiskReserve
 from cbnet.network.transport.journals.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
@@ -227,6 +229,16 @@ class SqliteJournal:
         (pages,) = self._file.execute("PRAGMA page_count").fetchone()
         (free,) = self._file.execute("PRAGMA freelist_count").fetchone()
         return bool(free > _SPARE + (pages - free))
+
+    def size(self) -> JournalSize:
+        """Return the space of the journal; or raise a `sqlite3.Error`."""
+        (page,) = self._file.execute("PRAGMA page_size").fetchone()
+        (free,) = self._file.execute("PRAGMA freelist_count").fetchone()
+        used = 0
+        for path in (self.path, self.path.with_name(f"{FILE}-wal"), self.path.with_name(RESERVE_FILE)):
+            with suppress(OSError):
+                used += path.stat().st_size
+        return JournalSize(used, free * page, shutil.disk_usage(self.path.parent).free)
 
     def explain(self, error: Exception) -> tuple[str, str]:
         """Return why the journal cannot be written, and the remedy."""

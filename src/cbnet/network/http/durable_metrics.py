@@ -1,0 +1,104 @@
+"""Prometheus metrics of the durable subscriptions of a router, and of its journal.
+
+Subscriptions and accounts have labels, at most `MAX_LABELS` of each, in the order of accounts and names.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from cbnet.network.durable.durable_router import DurableRouter
+from cbnet.network.durable.home_log.journal_queue import JOURNAL_STATES
+from cbnet.network.durable.home_log.journal_statistics import COMMIT_BOUNDS, JournalStatistics
+from cbnet.network.protocol.durable_frames import DurableField
+
+MAX_LABELS: Final = 500
+_Labels = tuple[str, ...]
+_Figures = Mapping[_Labels, "_Sums"]
+
+
+class _Sums:
+    """The figures of a subscription, or of all of an account."""
+
+    def __init__(self, lost: int = 0, redelivered: int = 0) -> None:
+        """Initialise; lost, redelivered: by subscriptions that were removed."""
+        self.messages = self.bytes = self.unacknowledged = 0
+        self.lost, self.redelivered = lost, redelivered
+        self.oldest = 0.0
+
+    def add(self, field: DurableField) -> None:
+        """Add a subscription."""
+        self.messages += field.messages
+        self.bytes += field.bytes
+        self.unacknowledged += field.unacknowledged
+        self.lost += field.lost
+        self.redelivered += field.redelivered
+        self.oldest = min(filter(None, (self.oldest, field.oldest)), default=0.0)
+
+
+def durable_metrics(durable: DurableRouter) -> Iterator[Metric]:
+    """Yield the metrics; none if the router holds no home."""
+    registry = durable.held_registry
+    if registry is None:
+        return
+    subscriptions: dict[_Labels, _Sums] = {}
+    accounts: defaultdict[_Labels, _Sums] = defaultdict(_Sums)
+    for account, gone in registry.removed.items():
+        accounts[account,] = _Sums(gone.lost, gone.redelivered)
+    for each in registry.all(None):
+        field = each.status()
+        accounts[field.account,].add(field)
+        if len(subscriptions) < MAX_LABELS:
+            subscriptions[field.account, field.name] = _Sums()
+            subscriptions[field.account, field.name].add(field)
+    count = GaugeMetricFamily("cbnet_durable_subscriptions", "Durable subscriptions of this router.")
+    count.add_metric([], len(registry.names()))
+    yield count
+    yield from _family("cbnet_durable", "of a durable subscription", ["account", "subscription"], subscriptions)
+    bounded = dict(islice(sorted(accounts.items()), MAX_LABELS))
+    yield from _family("cbnet_durable_account", "of an account's durable subscriptions", ["account"], bounded)
+    yield from _journal(durable)
+
+
+def _family(prefix: str, whose: str, labels: list[str], figures: _Figures) -> Iterable[Metric]:
+    for name, text, kind in (
+        ("messages", "Unacknowledged messages", GaugeMetricFamily),
+        ("bytes", "Bytes of the unacknowledged messages", GaugeMetricFamily),
+        ("unacknowledged", "Messages sent to clients and not acknowledged", GaugeMetricFamily),
+        ("oldest_timestamp_seconds", "Unix time of the oldest unacknowledged message; 0: none;", GaugeMetricFamily),
+        ("lost", "Messages lost", CounterMetricFamily),
+        ("redelivered", "Messages sent again", CounterMetricFamily),
+    ):
+        metric = kind(f"{prefix}_{name}", f"{text} {whose}.", labels=labels)
+        for values, sums in figures.items():
+            metric.add_metric([*values], getattr(sums, name.removesuffix("_timestamp_seconds")))
+        yield metric
+
+
+def _journal(durable: DurableRouter) -> Iterator[Metric]:
+    state, statistics = durable.journal_state, durable.journal_statistics
+    states = GaugeMetricFamily("cbnet_journal_state", "1 for the state of the journal.", labels=["state"])
+    for each in JOURNAL_STATES:
+        states.add_metric([each], float(each == state))
+    yield states
+    if statistics is not None:
+        yield from _figures(statistics)
+
+
+def _figures(statistics: JournalStatistics) -> Iterator[Metric]:
+    counts = [*statistics.within]
+    bounds = [*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf"]
+    commits = HistogramMetricFamily("cbnet_journal_commit_seconds", "Time until a transaction is synced to disk.")
+    buckets = [(bound, float(sum(counts[: index + 1]))) for index, bound in enumerate(bounds)]
+    commits.add_metric([], buckets, sum_value=statistics.seconds)
+    yield commits
+    if statistics.size is not None:
+        used, free, disk = statistics.size
+        yield GaugeMetricFamily("cbnet_journal_bytes", "Size of the files of the journal.", used)
+        yield GaugeMetricFamily("cbnet_journal_free_bytes", "Free bytes in the files of the journal.", free)
+        yield GaugeMetricFamily("cbnet_journal_disk_free_bytes", "Free bytes on the disk of the journal.", disk)
