@@ -48,9 +48,7 @@ class Managed:
     def listed(self, name="operator"):
         outcome = self.command(name, "durable", "list", "--json")
         assert (outcome.code, outcome.err) == (0, "")
-        return [
-            row for row in map(json.loads, outcome.out.splitlines()) if "name" in row
-        ]  # not accounts, nor the journal
+        return [row for row in map(json.loads, outcome.out.splitlines()) if "name" in row]
 
 
 @pytest.fixture
@@ -70,6 +68,7 @@ def test_an_operator_lists_limits_and_removes_the_subscription_of_an_account_tha
     outcome = managed.command("operator", "durable", "list")
     assert "1 durable subscription of router a" in outcome.out
     assert "ann (removed)" in outcome.out
+    assert "ann (removed, ends in 7.0 d)" in outcome.out
 
     limit = ("durable", "limit", "billing", "--account", "ann", "--max-messages", "3")
     outcome = managed.command("operator", *limit, stdin=b"billing\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -168,7 +168,7 @@ def _print_report(client: Client, *, json: bool) -> None:
         for each in report.subscriptions:
             exists = each.account not in report.former_accounts
             print_json({"home": router, **json_of(each), "account_exists": exists})
-        for account in report.accounts:
+        for account in _limited(report.accounts):
             print_json({"home": router, "account": json_of(account)})
         if report.history is not None:
             print_json({"home": router, "history": json_of(report.history)})
@@ -189,22 +189,30 @@ def _print_report(client: Client, *, json: bool) -> None:
 
 
 def _print_accounts(accounts: Sequence[AccountField], router: str) -> None:
-    """Print what the subscriptions of accounts keep, of their quotas, unless there are no accounts."""
+    """Print what the subscriptions of accounts keep, of their quotas, unless no account has quotas."""
     rows = [
         (
-            each.account,
+            each.account + ("" if each.ends_in is None else f" (removed, ends in {_days(each.ends_in)})"),
             _of(each.subscriptions, each.max_subscriptions),
             _of(each.messages, each.max_messages),
             _of(each.bytes, each.max_bytes),
             "no limit" if each.max_age is None else f"{each.max_age:,} s",
         )
-        for each in accounts
-        if each.account or each.max_subscriptions is not None
+        for each in _limited(accounts)
     ]
     if rows:
         heads = ("account", "subscriptions", "messages", "bytes", "age")
         title = f"quotas of durable subscriptions at router {router}"
         results_console().print(new_grid(title, *heads, rows=rows, text=("account",)))
+
+
+def _limited(accounts: Iterable[AccountField]) -> list[AccountField]:
+    """Return the accounts, without the one that clients share where there is no list of clients."""
+    return [each for each in accounts if each.account or each.max_subscriptions is not None]
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / 86_400:.1f} d" if seconds >= 86_400 else f"{seconds / 3_600:.1f} h"
 
 
 def _of(count: int, limit: int | None) -> str:

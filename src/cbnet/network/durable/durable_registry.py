@@ -20,6 +20,7 @@ from cbnet.errors import InputError, LimitError
 from cbnet.language.relations.covering import covers
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load
+from cbnet.network.durable.accounts.ended_subscriptions import EndedSubscription, EndedSubscriptions, end_cause
 from cbnet.network.durable.consumers import Consumer
 from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.durable_confirmations import DurableConfirmations
@@ -106,10 +107,12 @@ class DurableRegistry:
         # No number is used again while messages of the log still name it.
         self._next_id = max([0, *(saved.id for saved in state.subscriptions), *chain(*state.sets.values())]) + 1
         self._recovered = {saved.id for saved in state.subscriptions}
+        gone = (EndedSubscription(each, state.losses[each.id]) for each in state.subscriptions if each.ended)
+        self._ended = EndedSubscriptions(queue, gone)
         if replays is not None:
             self._add_history(replays.history)
         for saved in state.subscriptions:
-            if saved.id != HISTORY_ID:
+            if saved.id != HISTORY_ID and not saved.ended:
                 self._recover(saved, state.losses[saved.id])
         if self._own.is_outdated:
             self._records.announce()
@@ -189,6 +192,24 @@ class DurableRegistry:
         """Remove a subscription and its messages; return their number."""
         subscription = self.existing(account, name)
         self._queue.check_writable()
+        messages = self._close(subscription)
+        self._queue.add(DropSubscription(subscription.id))
+        return messages
+
+    def end(self, account: str) -> list[tuple[str, int]]:
+        """End all subscriptions of an account that does not exist; return their names and numbers of messages."""
+        self._queue.check_writable()
+        ended: list[tuple[str, int]] = []
+        for subscription in self.all(account):
+            saved, messages = subscription.saved, self._close(subscription)
+            subscription.losses.add(messages, end_cause(saved))
+            self._ended.add(saved, subscription.losses.saved(), self._log.next)
+            ended.append((saved.name, messages))
+        return ended
+
+    def _close(self, subscription: DurableSubscription) -> int:
+        """Remove a subscription and its messages, except from the disk; return their number."""
+        account, name = subscription.owner
         del self._by_name[account, name]
         for link, id in [key for key, each in self._attached.items() if each is subscription]:
             self.detach(link, id)
@@ -203,7 +224,6 @@ class DurableRegistry:
         self.removed[account] = RemovedFigures(
             removed_before.lost + status.lost, removed_before.redelivered + status.redelivered
         )
-        self._queue.add(DropSubscription(subscription.id))
         self._log.close(subscription.id)
         if self._replays is not None:
             self._replays.remove(scan_key(subscription.id))
@@ -281,6 +301,21 @@ class DurableRegistry:
             max_age=use.rights.durable_age,
         )
 
+    def accounts(self) -> list[str]:
+        """Return the accounts that have subscriptions."""
+        return [account for account, use in self._uses.items() if use.subscriptions]
+
+    def former_seconds(self, account: str) -> float:
+        """Return the seconds that are saved with the subscriptions of an account, for which it has not existed."""
+        return self.use(account).former_seconds
+
+    def save_former_seconds(self, account: str, seconds: float) -> None:
+        """Save the seconds for which an account has not existed; 0: it exists."""
+        self.use(account).former_seconds = seconds
+        for each in self.all(account):
+            each.saved = replace(each.saved, former_seconds=seconds)
+            self._queue.add(SaveSubscription(each.saved))
+
     def change_quotas(self) -> None:
         """Apply the quotas of all accounts: they may have changed. What exceeds them stays, without growing."""
         for account, use in self._uses.items():
@@ -314,6 +349,7 @@ class DurableRegistry:
 
     def _create(self, frame: DurableSubscribe, account: str, start: int) -> DurableSubscription:
         if not frame.predicate:
+            self._ended.check(account, frame.name)
             raise InputError(f"there is no durable subscription {frame.name!r}", hint="give a predicate to create it")
         self.use(account).rights.check_durable_subscriptions(self.use(account).subscriptions + 1)
         limits = frame.limits or NO_LIMITS
@@ -330,7 +366,12 @@ class DurableRegistry:
         self._queue.add(SaveSubscription(saved))
         past = self._replays.history.cursor.anchor(start) if start and self._replays is not None else self._log.next
         self._log.open(saved.id, past)
-        subscription = self._add(saved, SaveLosses(saved.id))
+        losses = SaveLosses(saved.id)
+        former = self._ended.take(account, name)
+        if former is not None:
+            losses = former._replace(subscription=saved.id)
+            self._queue.add(losses)
+        subscription = self._add(saved, losses)
         self._queue.after(partial(self._created, subscription))
         return subscription
 
@@ -348,6 +389,7 @@ class DurableRegistry:
     def _add(self, saved: SavedSubscription, losses: SaveLosses) -> DurableSubscription:
         use = self.use(saved.account)
         use.subscriptions += 1
+        use.former_seconds = max(use.former_seconds, saved.former_seconds)
         self._log.cursors[saved.id].charge(use)
         subscription = DurableSubscription(
             saved, Losses(self._queue, losses), self._log, self._context.outbox.send, self._dead_letters

@@ -321,7 +321,7 @@ class DurableRouter:
                 {each.account for each in listed if not self._links.access.has_account(each.account)}
             ),
             rest=rest,
-            accounts=[] if own is None else [own.registry.account_status(each) for each in sorted(owners)],
+            accounts=[] if own is None else [own.account_status(each) for each in sorted(owners)],
             journal=self.journal_status() if is_operator else None,
         )
 

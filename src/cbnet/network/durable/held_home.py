@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from cbnet.network.announce.announcements import Announcements
+from cbnet.network.durable.accounts.former_accounts import FormerAccounts
 from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.history import open_history
@@ -20,7 +23,7 @@ from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.journal_review import JournalReview
 from cbnet.network.durable.replays import Replays
 from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.protocol.frames import Stored
+from cbnet.network.protocol.frames import AccountField, Stored
 from cbnet.network.protocol.reasons import ReasonCode
 
 
@@ -50,6 +53,7 @@ class HeldHome:
         self.home = Home(context, queue, log, state.windows.values(), answer)
         self.registry = DurableRegistry(core, announcements, self.home, records, queue, log, state, self.replays)
         self.review = JournalReview(context, records, self.registry, queue)
+        self.former_accounts = FormerAccounts(context, core.links, self.registry)
 
     def journalled(self, event: Committed | ReadResult | Stalled | Shortage) -> None:
         """Handle an event of the journal."""
@@ -68,12 +72,17 @@ class HeldHome:
         if self.followers is not None:
             self.followers.remove_client(link)
 
+    def account_status(self, account: str) -> AccountField:
+        """Return what the subscriptions of an account keep, its quotas, and when they end."""
+        return replace(self.registry.account_status(account), ends_in=self.former_accounts.ends_in(account))
+
     def check(self) -> None:
         """Do periodic work."""
         self.queue.check()
         self.home.check()
         self.registry.check()
         self.review.check()
+        self.former_accounts.check()
         if self.replays is not None:
             self.replays.run_all()
 

@@ -16,9 +16,10 @@ LIVE_SCHEMES = ("multitree", "pif")  # trees shared by all sources; one tree per
 
 # Settings that a running router can reload.
 RELOADED = ("weights", "cache_bytes", "cache_age", "session_filters", "session_bytes", "queue_bytes", "handshakes",
-            "handshakes_per_address", "history_messages", "history_bytes", "history_age")  # fmt: skip
+            "handshakes_per_address", "history_messages", "history_bytes", "history_age",
+            "account_grace")  # fmt: skip
 
-_MAY_BE_ZERO = {"cache_bytes", "cache_age", "history_age", "settle", "overlap", "spacing"}
+_MAY_BE_ZERO = {"account_grace", "cache_bytes", "cache_age", "history_age", "settle", "overlap", "spacing"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Settings:
     history_messages: int = 1_000_000  # of these, at most
     history_bytes: int = 1 << 28  # of their contents, at most
     history_age: float = 86_400.0  # of the oldest; 0: no limit
+    account_grace: float = 604_800.0  # after which the durable subscriptions of a removed account end; 0: never
     settle: float = 0.05  # minimum between two versions of the topology
     overlap: float = 2.0  # for which earlier versions are kept after the newest is complete
 

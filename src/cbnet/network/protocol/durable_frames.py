@@ -377,6 +377,7 @@ class AccountField(Part):
     max_messages: Number | None
     max_bytes: Number | None
     max_age: Number | None
+    ends_in: Age | None = None  # seconds until they end, as the account does not exist; None: they do not
 
 
 class DurableReport(NumberedFrame, tag=82):

@@ -42,7 +42,8 @@ def test_every_number_is_finite_and_bounded(name, value):
 
 
 @pytest.mark.parametrize(
-    "name", sorted({*NUMBERS} - {"cache_bytes", "cache_age", "history_age", "settle", "overlap", "spacing"})
+    "name",
+    sorted({*NUMBERS} - {"account_grace", "cache_bytes", "cache_age", "history_age", "settle", "overlap", "spacing"}),
 )
 def test_numbers_without_a_meaning_of_zero_are_positive(name):
     with pytest.raises(InputError, match=name):

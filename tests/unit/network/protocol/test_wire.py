@@ -337,11 +337,11 @@ JOURNAL = frames.JournalField("short", 5, 4, 3, 2, 0.5, 1.0)
                 "ann",
                 ["bob"],
                 7,
-                [frames.AccountField("ann", 1, 2, 3, 4, None, 5, 6)],
+                [frames.AccountField("ann", 1, 2, 3, 4, None, 5, 6, 7.5)],
                 JOURNAL,
             ),
             [82, 1, [], {"b": 1}, "", None],
-            ["ann", ["bob"], 7, [["ann", 1, 2, 3, 4, None, 5, 6]], ["short", 5, 4, 3, 2, 0.5, 1.0]],
+            ["ann", ["bob"], 7, [["ann", 1, 2, 3, 4, None, 5, 6, 7.5]], ["short", 5, 4, 3, 2, 0.5, 1.0]],
         ),
     ],
 )

@@ -50,6 +50,8 @@ class SavedSubscription(Part):
     limits: DurableLimits
     start: int = 0  # offset in the history from which messages are still to be searched for it; 0: none
     since: float = 0.0  # of the history: time since which all messages are kept
+    former_seconds: float = 0.0  # for which its account has not existed
+    ended: float = 0.0  # time when it ended, as its account did not exist; 0: it has not
 
 
 class Loss(Part):

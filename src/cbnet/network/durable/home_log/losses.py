@@ -43,6 +43,10 @@ class Losses:
         """Whether clients have acknowledged all losses."""
         return not self._pending
 
+    def saved(self) -> SaveLosses:
+        """Return the losses as saved in a journal."""
+        return SaveLosses(self._id, self.lost, tuple(self._pending))
+
     def after(self, number: int) -> list[Loss]:
         """Return the unacknowledged losses with higher numbers, and mark all losses as reported."""
         self._reported = self._number
@@ -91,7 +95,7 @@ class Losses:
     def _save(self) -> None:
         if self._is_bound or not self._queue.refusal:  # no operation per turn for a stalled journal
             self._is_saved, self._is_bound = True, False
-            self._queue.add(SaveLosses(self._id, self.lost, tuple(self._pending)))
+            self._queue.add(self.saved())
 
 
 def _merged(one: Loss, other: Loss) -> Loss:

@@ -1,0 +1,1 @@
+"""Durable subscriptions of accounts that do not exist any more."""
