@@ -38,7 +38,7 @@ from cbnet.errors import CbnetError
 from cbnet.network import ProcessNetwork, Settings, connect
 from cbnet.network.client.async_subscription import DurableDelivery
 from cbnet.network.protocol.addresses import Address
-from cbnet.network.protocol.frames import Deliver, DurablePublish, DurablePublished, Publish
+from cbnet.network.protocol.frames import Deliver, DurablePublish, DurablePublished, DurablePublishedRun, Publish
 from cbnet.network.protocol.wire import encode
 from cbnet.network.service.process_network import free_ports
 from cbnet.network.transport.event_loop import run as run_async
@@ -95,6 +95,10 @@ class RouterLink:
                 if frame.subscriptions != 1 or frame.silent or frame.refused:
                     raise CbnetError(f"a message was not stored: {frame}")
                 yield frame.sequence
+            elif isinstance(frame, DurablePublishedRun):
+                if frame.subscriptions != 1:
+                    raise CbnetError(f"messages were not stored: {frame}")
+                yield from range(frame.first, frame.first + frame.messages)
 
 
 class NatsLink:

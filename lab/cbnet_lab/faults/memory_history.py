@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec.msgpack import decode
 
@@ -78,14 +78,14 @@ class MemoryPublisher(DurableMemoryClient):
 
     def publish_burst(self) -> None:
         """Publish a burst of messages."""
-        random = self._history.random
-        for _ in range(random.choice(_BURSTS)):
-            if self.publisher.is_full:
-                return
-            k, timeout = random.randrange(KEYS), random.choice(_TIMEOUTS)
-            number = self.publisher.next
-            self._history.record(record.PublishEvent(self._memory.now, self.name, number, {"k": k}, timeout))
-            self.publish_durable({"k": k}, f"{self.name} {number}".encode(), timeout)
+        random, now, first = self._history.random, self._memory.now, self.publisher.next
+        timeout = random.choice(_TIMEOUTS)
+        burst: list[tuple[dict[str, Any], bytes]] = []
+        for number in range(first, min(first + random.choice(_BURSTS), self.publisher.end)):
+            k = random.randrange(KEYS)
+            self._history.record(record.PublishEvent(now, self.name, number, {"k": k}, timeout))
+            burst.append(({"k": k}, f"{self.name} {number}".encode()))
+        self.publish_run(burst, timeout)
 
 
 class MemorySubscriber(DurableMemoryClient):

@@ -7,6 +7,7 @@ cdef enum:  # frames, as in `network.protocol.frames`
     PUBLISH = 22
     PUBLISHED = 32
     DELIVER = 36
+    DURABLE_PUBLISH = 72
 
 cdef enum:  # limits, as in `network.protocol.fields` and `network.protocol.wire`
     LENGTH_BYTES = 4            # of a frame, before it
@@ -21,12 +22,16 @@ cdef enum:  # limits, as in `network.protocol.fields` and `network.protocol.wire
     MAX_HOPS = 255
     MAX_TREES = 64
     MAX_TRIES = 3
+    MAX_UNSETTLED = 1024        # messages of a publisher, as in `network.protocol.durable_frames`
+    MAX_SECONDS = 3600          # that a client waits for an answer
 
 cdef enum:  # first bytes of arrays with a known number of members
     PUBLISHED_ARRAY = 0x92
     MESSAGE_ARRAY = 0x93        # attributes, tags, payload
     PUBLISH_ARRAY = 0x96
     DELIVER_ARRAY = 0x98
+    OLD_DURABLE_PUBLISH_ARRAY = 0x98    # without `required`
+    DURABLE_PUBLISH_ARRAY = 0x99
     SHORT_PACKET_ARRAY = 0x9B   # without a mark and an origin
     PACKET_ARRAY = 0x9D
     LONG_PACKET_ARRAY = 0x9E    # with a mark of durable publishing, or nil

@@ -127,6 +127,9 @@ class ClientInbox:
                 self._delivered_durable(frame)
             case frames.DurablePublished():
                 self.durable.answered(frame)
+            case frames.DurablePublishedRun():
+                for each in frame.each():
+                    self.durable.answered(each)
             case frames.Replaying() if frame.id in self.registered.subscriptions:
                 self.registered.subscriptions[frame.id].begins(frame)
             case frames.DurableLost() if frame.id in self.registered.subscriptions:

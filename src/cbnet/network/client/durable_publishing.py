@@ -87,9 +87,14 @@ class DurablePublisher:
         return self._last + 1
 
     @property
+    def end(self) -> int:
+        """The first number that cannot be used before an answer arrives."""
+        return self.floor + MAX_UNSETTLED
+
+    @property
     def is_full(self) -> bool:
         """Whether no further message can be published before an answer arrives."""
-        return self._last + 1 >= self.floor + MAX_UNSETTLED or self._bytes > MAX_UNANSWERED
+        return self.next >= self.end or self._bytes > MAX_UNANSWERED
 
     def add(
         self,

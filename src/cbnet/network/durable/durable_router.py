@@ -24,11 +24,13 @@ from cbnet.errors import InputError
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad
 from cbnet.network.durable.durable_registry import DurableRegistry
+from cbnet.network.durable.durable_runs import DurableRuns
 from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.history import no_history
 from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
+from cbnet.network.durable.home_log.message_run import Run
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.durable.publications import Publications
 from cbnet.network.forwarding.forwarder import Forwarder
@@ -49,6 +51,7 @@ from cbnet.network.protocol.frames import (
     frame_number,
 )
 from cbnet.network.protocol.reasons import ReasonCode, Refusal
+from cbnet.network.protocol.wire import Data
 
 _MAX_REPORT_BYTES = 1 << 21  # of the subscriptions in one answer; more than the longest predicate
 _FIELD_BYTES = 1_000  # of a subscription without its predicate, at most
@@ -71,6 +74,7 @@ class DurableRouter:
         self._announcements = announcements
         self.records = HomeRecords(core, has_journal=journal is not None)
         self.publications = Publications(core, self.records, forwarder)
+        self._runs = DurableRuns(core, forwarder, self.records, self.publications)
         self._held: HeldHome | None = None
         self._standby: Standby | None = None  # None: this router holds a home, or has no journal
         self._parked: dict[tuple[int, int], DurableSubscribe | Replay] = {}  # by link and id
@@ -112,6 +116,7 @@ class DurableRouter:
             reason = standby.problem or f"router {standby.holder} holds it"
             log(logging.WARNING, "home lost", home=self._context.home, reason=reason)
             held.drop()
+            self._runs.drop()
 
     @property
     def registry(self) -> DurableRegistry:
@@ -176,6 +181,15 @@ class DurableRouter:
             self._lose(event)
         elif (own := self._own) is not None:
             own.journalled(event)
+
+    def read_run(self, link: int, data: Data, start: int, end: int, most: int) -> Run | None:
+        """Return the run of messages that begins in the bytes of a client, if this router may store it at once."""
+        return None if self._own is None else self._runs.read(link, data, start, end, most)
+
+    def store_run(self, client: Link, run: Run) -> bool:
+        """Store a run, and answer its publisher; return False, without any effect, if that is not possible."""
+        own = self._own
+        return own is not None and self._runs.store(client, own, run)
 
     def detach(self, link: int, id: int) -> bool:
         """Detach a client from a durable or replay subscription; return whether it was attached."""
@@ -255,6 +269,7 @@ class DurableRouter:
 
     def _link_closed(self, link: Link) -> None:
         self.publications.remove_client(link.id)
+        self._runs.remove_client(link.id)
         self._parked = {key: frame for key, frame in self._parked.items() if key[0] != link.id}
         own = self._own
         if own is not None:
@@ -285,6 +300,7 @@ class DurableRouter:
         """Do periodic work."""
         own = self._own
         self.publications.check()
+        self._runs.check()
         if own is not None:
             own.check()
 

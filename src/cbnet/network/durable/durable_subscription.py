@@ -22,6 +22,7 @@ from cbnet.network.durable.dead_letters import DeadLetters
 from cbnet.network.durable.home_log.journal import Entry, SavedSubscription
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_log.losses import Losses
+from cbnet.network.durable.home_log.message_run import RunPart
 from cbnet.network.protocol.fields import DurableName
 from cbnet.network.protocol.frames import DurableDeliver, DurableField, DurableLost
 
@@ -74,6 +75,16 @@ class DurableSubscription:
             return use.refusal
         kept = f"{self.cursor.messages:,} messages, {self.cursor.bytes:,} bytes"
         return f"durable subscription {self.saved.name} is full: {kept}"
+
+    def has_room(self, messages: int, size: int) -> bool:
+        """Return whether messages fit, also if all subscriptions of the account get them; size: of their contents."""
+        use = self.cursor.use
+        has_quota = use.has_room(messages * use.subscriptions, size * use.subscriptions)
+        return has_quota and self.cursor.fits(self.saved.limits, messages, size)
+
+    def extend(self, part: RunPart) -> None:
+        """Add new messages of the log, for which there is room, to the cursor."""
+        self.cursor.extend(part.positions, part.size.bytes)
 
     def append(self, entry: Entry) -> int:
         """Add a new message of the log to the cursor; return the number of older ones dropped for it."""

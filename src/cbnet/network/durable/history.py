@@ -25,6 +25,7 @@ from cbnet.language.syntax.parser import parse
 from cbnet.network.durable.home_log.journal import HISTORY_ID, Entry, SavedSubscription, SaveSubscription
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.home_log.message_run import RunPart
 from cbnet.network.link.context import RouterContext
 from cbnet.network.logs import log as log_event
 from cbnet.network.protocol.durable_frames import NO_LIMITS, DurableLimits, HistoryField, HistoryStart, Replaying
@@ -158,6 +159,15 @@ class History:
     def refusal(self, _: int) -> str:
         """Return an empty string: no message is refused."""
         return ""
+
+    def has_room(self, *_: int) -> bool:
+        """Return True: older messages make room, and are lost to nobody."""
+        return True
+
+    def extend(self, part: RunPart) -> None:
+        """Add new messages of the log to the cursor."""
+        for entry in part.entries:
+            self.append(entry)
 
     def append(self, entry: Entry) -> int:
         """Add a new message of the log to the cursor; return 0, as messages dropped for it are not lost to anybody."""

@@ -25,9 +25,10 @@ import msgspec
 
 from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
-from cbnet.network.durable.home_log.journal import HISTORY_ID, SaveWindow
+from cbnet.network.durable.home_log.journal import HISTORY_ID, Entry, SaveWindow
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
+from cbnet.network.durable.home_log.message_run import Run
 from cbnet.network.durable.home_log.verdicts import LogReader, Verdict, judge
 from cbnet.network.durable.publisher_windows import PublisherWindow, PublisherWindows, RefusedMessages
 from cbnet.network.link.context import RouterContext
@@ -112,6 +113,36 @@ class Home:
             else:
                 taking.append(subscription)
         self._append(taking, packet, content)
+
+    def take_run(
+        self, run: Run, chosen: Mapping[int, Sequence[int]], publisher: int
+    ) -> Sequence[Entry] | None:  # fmt: skip
+        """Store a run; return None, without any effect, if its messages are to be handled one by one.
+
+        chosen: the subscriptions of each kind; publisher: its incarnation. The caller answers.
+        """
+        window = self._windows.of(publisher)
+        is_known = publisher not in self._held and publisher not in self._refused and run.first >= window.top
+        if not is_known or self._queue.refusal or self._windows.refusal(publisher):
+            return None
+        kinds_of: dict[int, list[int]] = {}
+        for kind, ids in chosen.items():
+            for id in ids:
+                kinds_of.setdefault(id, []).append(kind)
+        parts = {(*kinds,): run.part(kinds) for kinds in kinds_of.values()}
+        for id, kinds in kinds_of.items():
+            if id not in self.subscriptions or not self.subscriptions[id].has_room(*parts[*kinds,].size):
+                return None
+        entries = self._log.extend(chosen, run.kinds, self._context.name, publisher, run.first, run.contents)
+        for part in parts.values():
+            part.take(entries)
+        for id, kinds in kinds_of.items():
+            self.subscriptions[id].extend(parts[*kinds,])
+            self._context.counters[Event.STORED] += parts[*kinds,].size.messages
+        window.add_run(run.first, len(entries))
+        window.advance(run.floor)
+        self._windows.keep(window)
+        return entries
 
     def lose(self, ids: Iterable[int]) -> None:
         """Count a message as lost for subscriptions: it is undecided whether it matches."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cbnet._kernels.frame_matching import LiveMatcher
 from cbnet.errors import InputError, UndecidedError
 from cbnet.matching import LiveTable
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
@@ -24,6 +25,7 @@ from cbnet.network.protocol.content import Content
 from cbnet.network.protocol.fields import MAX_HOME_RECORDS, MAX_HOMES, DurableName
 from cbnet.network.protocol.frames import HomeRecord, RecordEntry
 from cbnet.network.protocol.wire import WireError
+from cbnet.routing.aggregation.match_slots import Slots
 
 MAX_EMPTY = MAX_HOME_RECORDS - MAX_HOMES
 _encode = msgspec.msgpack.Encoder().encode
@@ -45,16 +47,19 @@ class HomeTable(RecordTable[HomeRecord]):
         self.queue: JournalQueue | None = None
         self._empty: dict[str, None] = {}  # owners of empty records, oldest first, without the own one
         self._by_name: dict[DurableName, HomeRecord] = {}  # empty after a change
-        self._table: LiveTable[str] = LiveTable(empty_table())  # type: ignore[arg-type]
+        self.slots: Slots[str] = Slots()  # of the match table, each of a home
+        self._table: LiveTable[int] = LiveTable(empty_table())
+        self.matcher = LiveMatcher(self._table)  # of messages in frames
 
     # --- lookup
 
     def matching(self, content: Content) -> list[str]:
         """Return the homes that must store a message, with those where it is undecided whether one must."""
         try:
-            return sorted(self._table.match(content.members, MessageCredit()))
+            found = self._table.match(content.members, MessageCredit())
         except UndecidedError as error:
-            return sorted({*error.rules, *error.undecided})
+            found = [*{*error.rules, *error.undecided}]
+        return sorted(map(self.slots.holder, found))
 
     def home_of(self, account: str, name: str) -> HomeRecord | None:
         """Return the record of the home of a durable subscription."""
@@ -113,8 +118,9 @@ class HomeTable(RecordTable[HomeRecord]):
         self._records[owner] = record
         self._routers.set(owner, record.holder)
         self._by_name.clear()
-        self._table.remove_tests(owner, [*map(tests_from_bytes, old - new)])
-        self._table.add_tests(owner, added)
+        slot = self.slots.take(owner)
+        self._table.remove_tests(slot, [*map(tests_from_bytes, old - new)])
+        self._table.add_tests(slot, added)
         self._empty.pop(owner, None)
         if is_empty(record) and owner != self._own:
             self._empty[owner] = None
@@ -125,7 +131,7 @@ class HomeTable(RecordTable[HomeRecord]):
         filters = set(self._records.pop(owner).filters)
         self._routers.set(owner, owner)
         self._by_name.clear()
-        self._table.remove_tests(owner, [*map(tests_from_bytes, filters)])
+        self._table.remove_tests(self.slots.release(owner), [*map(tests_from_bytes, filters)])
         self._empty.pop(owner, None)
         if self.queue is not None:
             self.queue.add(DropHome(owner))

@@ -12,6 +12,7 @@ router has the home records of its neighbours.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -140,6 +141,7 @@ class Publications:
         self._moves = 0  # of homes, that were seen
         self._forwarder = forwarder
         self._all: dict[Identity, _Publication] = {}
+        self._publishers = Counter[int]()  # messages of `_all`, by incarnation
         self._lacking: dict[tuple[int, str], list[int]] = {}  # numbers, in order, by incarnation and home
         self._early: dict[Identity, _Publication] = {}  # published before the records arrived
         self._waiting = WaitingBytes()
@@ -147,6 +149,15 @@ class Publications:
 
     def __len__(self) -> int:
         return len(self._all) + len(self._early)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages are published at once: this router has the home records of its neighbours."""
+        return self._records.is_synchronised and not self._early
+
+    def has(self, incarnation: int) -> bool:
+        """Return whether a message of a publisher waits for homes."""
+        return incarnation in self._publishers
 
     # --- events
 
@@ -170,7 +181,7 @@ class Publications:
             required=frame.required,
             deadline=deadline,
         )
-        if self._records.is_synchronised and not self._early:
+        if self.is_open:
             self._publish(publication)
         else:
             self._waiting.add(size, account, ())
@@ -254,6 +265,7 @@ class Publications:
         publication.sent = self._context.now
         self._context.counters[Event.DURABLE_PUBLISHED] += 1
         self._all[packet.incarnation, packet.number] = publication
+        self._publishers[packet.incarnation] += 1
         for home in publication.missing:
             insort(self._lacking.setdefault((packet.incarnation, home), []), packet.number)
         self._forwarder.begin_durable(packet, self._mark(publication, publication.missing, is_repeated=False))
@@ -302,6 +314,9 @@ class Publications:
         """Answer a publisher: all homes have answered, or the timeout has expired."""
         packet = publication.packet
         del self._all[packet.incarnation, packet.number]
+        self._publishers[packet.incarnation] -= 1
+        if not self._publishers[packet.incarnation]:
+            del self._publishers[packet.incarnation]
         silent = sorted(publication.missing)
         self._settle(publication, silent)
         self._waiting.remove(publication.size, publication.account)

@@ -74,7 +74,7 @@ class PublisherWindow:
 
     def is_late(self, sequence: int) -> bool:
         """Return whether a later message is stored, so that this one can no longer be stored in order."""
-        return not self.has(sequence) and sequence < self.floor + self._seen.bit_length()
+        return not self.has(sequence) and sequence < self.top
 
     def fits(self, sequence: int) -> bool:
         """Return whether a message is not too far above the floor."""
@@ -83,6 +83,15 @@ class PublisherWindow:
     def refusals(self, sequence: int) -> Refusals | None:
         """Return the refusals of a stored message, if there were any."""
         return None if self._refusals is None else self._refusals.get(sequence)
+
+    @property
+    def top(self) -> int:
+        """The number after all messages that are stored or settled."""
+        return self.floor + self._seen.bit_length()
+
+    def add_run(self, sequence: int, messages: int) -> None:
+        """Record that messages from a number on, which is not below the floor, are stored."""
+        self._seen |= ((1 << messages) - 1) << (sequence - self.floor)
 
     def add(self, sequence: int, refusals: Refusals | None = None) -> None:
         """Record that a message is stored, except by subscriptions that refused it."""
@@ -189,6 +198,9 @@ class RefusedMessages:
         numbers = self._numbers.get(publisher)
         if numbers is not None:
             self._forget(publisher, [number for number in numbers if number < floor])
+
+    def __contains__(self, publisher: int) -> bool:
+        return publisher in self._numbers
 
     def _forget(self, publisher: int, numbers: Iterable[int]) -> None:
         for number in numbers:

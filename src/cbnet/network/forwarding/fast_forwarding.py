@@ -48,6 +48,7 @@ class FastForwarding:
         self._versions = core.versions
         self._fib = fib = core.fib
         self._generation = fib.generation  # of the routes that the kernel knows
+        self.changes = 0  # of the meaning of slots and routes
         self._unconfirmed = unconfirmed
         self.path = FastPath(
             context.name,
@@ -92,9 +93,11 @@ class FastForwarding:
         """Discard the lookups that have changed since the last call."""
         for slot in self._fib.take_changed_slots():
             self.path.slots.forget(slot)
+            self.changes += 1
         if self._generation != self._fib.generation:
             self._generation = self._fib.generation
             self.path.routes.clear()
+            self.changes += 1
 
     def count(self) -> None:
         """Add the kernel's counts since the last call to the router's counters."""

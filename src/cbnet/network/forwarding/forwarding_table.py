@@ -109,9 +109,9 @@ class Fib:
     def match(self, content: Content) -> Matches:
         """Return the interfaces that a message or a request matches."""
         try:
-            return self._matches(self.table.match(content.members, self._credit.begin()))
+            return self.matches_of(self.table.match(content.members, self._credit.begin()))
         except UndecidedError as error:
-            decided, undecided = self._matches(error.rules), self._matches(error.undecided)
+            decided, undecided = self.matches_of(error.rules), self.matches_of(error.undecided)
             return decided._replace(
                 domains=[*decided.domains, *undecided.domains],
                 sources=decided.sources | undecided.sources,
@@ -129,7 +129,8 @@ class Fib:
         link = self._links.get(subscriber) if isinstance(subscriber, int) else None
         return str(subscriber) if link is None else link.payer
 
-    def _matches(self, slots: Sequence[int]) -> Matches:
+    def matches_of(self, slots: Sequence[int]) -> Matches:
+        """Return the interfaces of some slots of the match table."""
         clients: dict[int, list[int]] = {}
         domains: list[int] = []
         durable: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from msgspec import Meta
@@ -313,6 +314,20 @@ class DurablePublished(Frame, tag=81):
     refused: Annotated[list[Reason], Meta(max_length=MAX_PROBLEMS)]  # by homes, with the reason
     # Homes with subscriptions of other accounts that refused it; their names only if the client may watch.
     others: Annotated[dict[NodeName, Refusals], Meta(max_length=MAX_PROBLEMS)] = {}  # noqa: RUF012  # msgspec copies it
+
+
+class DurablePublishedRun(Frame, tag=95):
+    """Messages with consecutive numbers are on disk at all homes that they match."""
+
+    publisher: Number
+    first: Number  # sequence number
+    messages: Annotated[int, Meta(ge=1, le=MAX_UNSETTLED)]
+    subscriptions: Number  # durable ones that have each of them
+
+    def each(self) -> Iterator[DurablePublished]:
+        """Yield the result of each message."""
+        for number in range(self.first, self.first + self.messages):
+            yield DurablePublished(self.publisher, number, self.subscriptions, 0, [], [])
 
 
 class Replaying(Frame, tag=85):

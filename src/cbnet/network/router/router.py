@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cbnet._kernels.fast_path import PYTHON
+from cbnet._kernels.fast_path import LATE, PYTHON
 from cbnet._kernels.link_output import LinkOutput
 from cbnet.network.announce.announcements import NO_DATA, Announcements, NodeData
 from cbnet.network.durable.durable_router import DurableRouter
@@ -39,7 +39,7 @@ from cbnet.network.linkstate.versions import Version
 from cbnet.network.protocol import frames
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH
 from cbnet.network.protocol.reasons import ReasonCode
-from cbnet.network.protocol.wire import Data, WireError
+from cbnet.network.protocol.wire import LENGTH_BYTES, Data, WireError
 from cbnet.network.pull.pull_router import PullRouter
 from cbnet.network.router.clients import ClientHandler, Handler
 from cbnet.network.router.durable_clients import DurableClientHandler
@@ -52,6 +52,8 @@ from cbnet.network.router.status import TableReport, router_status
 from cbnet.network.security.access import OPEN_ACCESS, Access
 
 ANY_NUMBER = (1 << 62) - 1  # of messages
+_MAX_RUNS = 4  # of durable messages, before other links are served
+_DURABLE_PUBLISH = bytes((frames.frame_number(frames.DurablePublish),))
 # After these frames, nothing is due but forwarding them and writing the journal.
 _MESSAGES = frozenset((frames.Packet, frames.Publish, frames.DurablePublish, frames.Acknowledge, frames.Stored))
 
@@ -252,7 +254,27 @@ class Router:
             known.last_received = self._context.now
         if self._is_due or self._link_records.unconfirmed:  # work is due after the next frame
             return Progress(start, PYTHON)
-        return self._fast.run(link, data, start, end, most)
+        progress = self._fast.run(link, data, start, end, most)
+        if known is None or not _is_durable(data, progress):
+            return progress
+        return self._forward_runs(known, data, progress, end, most)
+
+    def _forward_runs(self, link: Link, data: Data, progress: Progress, end: int, most: int) -> Progress:
+        """Store the durable messages in the bytes of a client in runs, and handle the plain ones between them."""
+        written, actions, most = [*progress.written], [*progress.actions], most + link.traffic.messages_received
+        for _ in range(_MAX_RUNS):
+            left = most - link.traffic.messages_received
+            stop = self._durable_clients.publish_run(link, data, progress.end, end, left)
+            if stop == progress.end:
+                return Progress(stop, PYTHON, written, actions)
+            self.durable.flush()
+            actions += self._context.outbox.take()
+            progress = self._fast.run(link.id, data, stop, end, most - link.traffic.messages_received)
+            written += progress.written
+            actions += progress.actions
+            if not _is_durable(data, progress):
+                return Progress(progress.end, progress.outcome, written, actions)
+        return Progress(progress.end, LATE, written, actions)
 
     def held(self, link: int, now: float) -> None:
         """Record that reading from a link is paused."""
@@ -415,3 +437,9 @@ class Router:
 
     def _adopted(self) -> None:
         self._is_due = True
+
+
+def _is_durable(data: Data, progress: Progress) -> bool:
+    """Return whether the fast path has stopped at a durable message."""
+    number = progress.end + LENGTH_BYTES + 1
+    return progress.outcome == PYTHON and bytes(data[number : number + 1]) == _DURABLE_PUBLISH

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from cbnet.network.protocol.frames import (
     DurableLimits,
     DurableLost,
     DurablePublished,
+    DurablePublishedRun,
     DurableSubscribe,
     Frame,
     HistoryStart,
@@ -96,6 +97,16 @@ class DurableMemoryClient(MemoryClient):
         self.send(self.publisher.frame(number, self._memory.now))
         return number
 
+    def publish_run(
+        self, all: Iterable[tuple[Mapping[str, Any], bytes]], timeout: float = 10.0
+    ) -> list[int]:  # fmt: skip
+        """Publish messages, with their payloads, like `publish_durable`: they arrive together. Return their numbers."""
+        now = self._memory.now
+        numbers = [self.publisher.add(dict(each), [], payload, now, timeout) for each, payload in all]
+        self._deadlines.update(dict.fromkeys(numbers, now + timeout + GRACE))
+        self.send(*(self.publisher.frame(number, now) for number in numbers))
+        return numbers
+
     def acknowledge(self, id: int, *offsets: int, up_to: int = 0) -> None:
         """Acknowledge messages."""
         self.send(Acknowledge(id, list(offsets), up_to))
@@ -128,6 +139,9 @@ class DurableMemoryClient(MemoryClient):
         super().received(end, frame)
         if is_mine and isinstance(frame, DurablePublished):
             self._settle(frame.sequence, frame)
+        elif is_mine and isinstance(frame, DurablePublishedRun):
+            for each in frame.each():
+                self._settle(each.sequence, each)
         elif is_mine and isinstance(frame, DurableLost) and frame.number:
             self.send(Acknowledge(frame.id, [], 0, frame.number))
         elif is_mine and isinstance(frame, Replaying):

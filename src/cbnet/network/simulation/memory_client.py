@@ -25,7 +25,7 @@ from cbnet.network.protocol.frames import (
     Withdraw,
 )
 from cbnet.network.protocol.request_codec import RequestLike, as_request, request_from_bytes, request_to_bytes
-from cbnet.network.protocol.wire import WireError
+from cbnet.network.protocol.wire import WireError, encode
 from cbnet.network.simulation.memory_network import REDIAL, TICK, ConnectionEnd, MemoryNetwork
 
 Handler = Callable[[Message], ItemField | None]
@@ -138,10 +138,10 @@ class MemoryClient:
             )
         )
 
-    def send(self, frame: Frame) -> bool:
-        """Send a frame; return whether the client is connected."""
+    def send(self, *frames: Frame) -> bool:
+        """Send frames, which arrive together; return whether the client is connected."""
         if self._end is not None:
-            self._memory.send(self._end, frame)
+            self._memory.send_frames(self._end, b"".join(map(encode, frames)))
         return self._end is not None
 
     # --- failures

@@ -151,6 +151,7 @@ ALL = [
     frames.ForgetHome(1, "b"),
     frames.DurableDeliver(1, 2, 1, "a", 1, 2, b"\x93\x80\x90\xc4\x00"),
     frames.DurablePublished(1, 2, 3, 0, ["b"], ["c: the disk is full"]),
+    frames.DurablePublishedRun(1, 2, 3, 4),
     frames.DurableReport(
         1, [frames.DurableField("billing", "", "x > 0", frames.DurableLimits(), 1, 2, 3, 0, 1, 0)], {"b": 1}, ""
     ),

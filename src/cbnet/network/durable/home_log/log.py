@@ -126,10 +126,10 @@ class Log:
         return entry
 
     def extend(
-        self, kinds: Sequence[Sequence[int]], chosen: Sequence[int], source: str, incarnation: int, number: int,
+        self, kinds: Mapping[int, Sequence[int]], chosen: Sequence[int], source: str, incarnation: int, number: int,
         contents: Sequence[bytes],
     ) -> list[Entry]:  # fmt: skip
-        """Add messages with consecutive numbers; chosen: of each, the index in `kinds` of its subscriptions.
+        """Add messages with consecutive numbers; chosen: the kind of each; kinds: the subscriptions of each kind.
 
         The subscriptions add them to their cursors.
         """

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from cbnet.network.durable.home_log.journal import Entry
+from cbnet.network.durable.home_log.message_run import RunPart
 from cbnet.network.protocol.durable_frames import MAX_REFUSING
 from cbnet.network.protocol.fields import MAX_REASON_LENGTH, DurableName
 from cbnet.network.protocol.frames import DurableMark, Refusals
@@ -35,6 +36,12 @@ class LogReader(Protocol):
 
     def append(self, entry: Entry) -> int:
         """Add a new message of the log to the cursor; return the number of older ones dropped for it."""
+
+    def has_room(self, messages: int, size: int, /) -> bool:
+        """Return whether messages can be stored without dropping others; size: of their contents."""
+
+    def extend(self, part: RunPart) -> None:
+        """Add new messages of the log, for which there is room, to the cursor."""
 
     def refuse(self, size: int | None = None, /) -> None:
         """Count a message as lost: the subscription does not store it; size: if it has no room for it."""

@@ -1,0 +1,53 @@
+"""Runs of plain messages: of one publisher, with consecutive numbers, and stored together."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Sequence
+from itertools import compress
+from typing import NamedTuple
+
+from cbnet.network.durable.home_log.journal import Entry
+
+
+class Load(NamedTuple):
+    """The size of some messages."""
+
+    messages: int
+    bytes: int  # of their contents
+
+
+class Run(NamedTuple):
+    """Messages read from the bytes of a client."""
+
+    end: int  # in the bytes
+    publisher: int  # its number, which only the client and its routers know
+    first: int  # sequence number
+    floor: int
+    timeout: float
+    required: list[tuple[str, str]] | None  # as in `DurablePublish`
+    kinds: Sequence[int]  # of each message: what it matches
+    contents: Sequence[bytes]
+
+    def part(self, kinds: Collection[int]) -> RunPart:
+        """Return the messages of some kinds."""
+        if len(kinds) == len({*self.kinds}):
+            return RunPart(Load(len(self.contents), sum(map(len, self.contents))), None)
+        is_chosen = [kind in kinds for kind in self.kinds]
+        return RunPart(Load(sum(is_chosen), sum(map(len, compress(self.contents, is_chosen)))), is_chosen)
+
+
+class RunPart:
+    """The messages of a run that some subscriptions have in common."""
+
+    def __init__(self, size: Load, is_chosen: Sequence[bool] | None) -> None:
+        """Initialise; is_chosen: of each message of the run; None: all are."""
+        self.size = size
+        self._is_chosen = is_chosen
+        self.entries: Sequence[Entry] = ()  # once they are in the log
+        self.positions = array("q")
+
+    def take(self, entries: Sequence[Entry]) -> None:
+        """Choose from the entries of the run."""
+        self.entries = entries if self._is_chosen is None else [*compress(entries, self._is_chosen)]
+        self.positions = array("q", [entry.position for entry in self.entries])
