@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -30,6 +30,8 @@ from cbnet_lab.faults.attacks.ring import ATTACKED, AttackedRing
 
 Work = Callable[[], None]  # one step of an attack
 ENDED: Final = 30.0  # timeout for the last step of every work, in seconds
+DELAYED: Final = 60.0  # seconds for which an attack goes on that has not done the least
+_CHECKED: Final = 0.05  # seconds between two checks of that
 _PAUSE: Final = 0.05  # seconds after a step that failed
 _MAX_TOLD = 20  # different answers
 _MAX_LENGTH = 160  # characters of an answer
@@ -138,8 +140,8 @@ class Attacker:
         self._pipe.send((act, router))
         self._pipe.recv()
 
-    def run(self, attack: Callable[[Attacker], Sequence[Work]]) -> None:
-        """Run an attack until the trial stops it; send the outcome."""
+    def run(self, attack: Callable[[Attacker], Sequence[Work]], least: Mapping[str, int]) -> None:
+        """Run an attack until the trial stops it, and until it has done the least; send the outcome."""
         try:
             works = attack(self)
             threads = [threading.Thread(target=self._repeat, args=(work,), daemon=True) for work in works]
@@ -147,6 +149,9 @@ class Attacker:
                 thread.start()
             self._pipe.send("ready")
             self._pipe.recv()  # stop
+            end = time.monotonic() + DELAYED
+            while any(self.outcome.did[what] < count for what, count in least.items()) and time.monotonic() < end:
+                time.sleep(_CHECKED)  # a busy machine has done less in the time of the trial
             self.is_over.set()
             self._end_floods()
             end = time.monotonic() + ENDED
@@ -195,6 +200,6 @@ def attack(pipe: Connection, target: AttackedRing) -> None:
     while True:
         name = pipe.recv()
         try:
-            Attacker(pipe, target, name).run(ATTACKS[name].run)
+            Attacker(pipe, target, name).run(ATTACKS[name].run, ATTACKS[name].least)
         except (CbnetError, OSError) as error:  # such as a router that refuses what an attack needs
             pipe.send(CbnetError(f"{name}: {error}"))

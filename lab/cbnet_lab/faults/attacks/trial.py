@@ -23,7 +23,7 @@ import psutil
 from cbnet_lab.bench.plans import Report
 from cbnet_lab.bench.processes import WorkerProcess
 from cbnet_lab.bench.result_table import ResultTable, flat, percent
-from cbnet_lab.faults.attacks.attacker import ENDED, AttackOutcome, attack
+from cbnet_lab.faults.attacks.attacker import DELAYED, ENDED, AttackOutcome, attack
 from cbnet_lab.faults.attacks.attacks import ATTACKS, Attack
 from cbnet_lab.faults.attacks.ring import SecureRing
 from cbnet_lab.faults.check.checker import settled_checker
@@ -163,7 +163,7 @@ class AttackTrial(ExitStack):
                 pass
             time.sleep(seconds)
             self._attacker.send("stop")
-            while not isinstance(outcome := self._attack_event(2 * ENDED), AttackOutcome):
+            while not isinstance(outcome := self._attack_event(DELAYED + 2 * ENDED), AttackOutcome):
                 pass
             during = self._take()
             report(f"{name}: waiting for recovery")
