@@ -199,7 +199,7 @@ class SqliteJournal:
                 self._file.execute("ROLLBACK")
             raise
 
-    def _insert_together(self, rows: Sequence[Row]) -> Sequence[Row]:
+    def _insert_together(self, rows: list[Row]) -> list[Row]:
         """Add messages, many with one statement; return the rest.
 
         SQLite releases the interpreter for each statement. A thread that always has something to do gives it back only
@@ -217,9 +217,9 @@ class SqliteJournal:
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
                 raise
-            found = map(self._entry, read.positions)
+            found = [*map(self._entry, read.positions)]
         else:
-            found = (self._checked(rows[each]) if each in rows else None for each in read.positions)
+            found = [self._checked(rows[each]) for each in read.positions if each in rows]
         return ReadResult(read.id, [entry for entry in found if entry is not None])
 
     def _rows(self, first: int, last: int) -> Iterator[Row]:
