@@ -73,7 +73,7 @@ class DurableRuns:
 
     def read(self, link: int, data: Data, start: int, end: int, most: int) -> Run | None:
         """Return the run that begins in the bytes of a client; None if its first frame is to be handled alone."""
-        if not self._publications.is_open:
+        if not self._publications.is_open or not self._records.is_own_known:
             return None
         slots = self._records.table.slots
         if self._seen != self._fast.changes or slots.changed:
@@ -122,18 +122,9 @@ class DurableRuns:
 
     def drop(self) -> None:
         """Publish the messages that are not known to be on disk one by one: this router has lost its home."""
-        elapsed = self._context.clock.elapsed
         dropped, self._waiting = self._waiting, deque()
         for waiting in dropped:
-            run = waiting.run
-            for number, content in enumerate(run.contents, run.first):
-                left = waiting.deadline - elapsed
-                if not waiting.is_answered and left > 0:
-                    attributes, tags, payload = _decode(content)
-                    frame = DurablePublish(
-                        run.publisher, number, run.floor, left, attributes, tags, payload, run.required
-                    )
-                    self._publications.begin(waiting.link, waiting.account, frame)
+            self._publish_each(waiting)
 
     # --- inside
 
@@ -156,10 +147,21 @@ class DurableRuns:
             known = self._kinds[kind] = tuple(matches.durable) if is_own and not is_unusual else ()
         return known
 
+    def _publish_each(self, waiting: _Waiting) -> None:
+        """Publish the messages of a run one by one, in the time that is left."""
+        run, left = waiting.run, waiting.deadline - self._context.clock.elapsed
+        for number, content in enumerate(run.contents, run.first):
+            if not waiting.is_answered and left > 0:
+                attributes, tags, payload = _decode(content)
+                frame = DurablePublish(run.publisher, number, run.floor, left, attributes, tags, payload, run.required)
+                self._publications.begin(waiting.link, waiting.account, frame)
+
     def _stored(self) -> None:
         """Answer the publisher of the oldest run: it is on disk."""
         waiting = self._waiting.popleft()
-        if not waiting.is_answered:
+        if not self._records.is_own_known:
+            self._publish_each(waiting)
+        elif not waiting.is_answered:
             for answer in self._answers(waiting):
                 self._send(waiting, answer)
 

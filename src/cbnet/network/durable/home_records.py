@@ -56,7 +56,7 @@ class OwnHomeRecord(OwnRecord):
     ) -> None:
         """Initialise; journal: its id. saved: the newest version on disk. address: that clients connect to."""
         super().__init__(context, links, context.settings.retry, None if saved is None else version_of(saved))
-        self._journal = journal
+        self.journal = journal
         self._filters: dict[int, Collection[bytes]] = {}  # by id
         self._names: dict[int, DurableName] = {}
         self._limits: dict[int, DurableLimits] = {}
@@ -79,7 +79,7 @@ class OwnHomeRecord(OwnRecord):
     @property
     def is_of_other_journal(self) -> bool:
         """Whether no version was made with this journal yet."""
-        return self._newest is None or self._newest.journal != self._journal
+        return self._newest is None or self._newest.journal != self.journal
 
     @property
     def has_other_address(self) -> bool:
@@ -118,7 +118,7 @@ class OwnHomeRecord(OwnRecord):
             names=[self._names[id] for id in ids],
             filters=filters,
             router=self._router,
-            journal=self._journal,
+            journal=self.journal,
             definitions=[*self._definitions(ids, filters)],
         )
 
@@ -302,6 +302,13 @@ class HomeRecords(Flooding[HomeRecord]):
             if home == self._context.home and self._own is not None:
                 for link in links:
                     self._requests.reject(link, home)  # a claim alone ends no home
+
+    @property
+    def is_own_known(self) -> bool:
+        """Whether the newest record of the own home is one of its present journal, as far as is known."""
+        record = self.table.get(self._context.home)
+        is_present = record is not None and record.journal in (0, self.own.journal)
+        return is_present and not self.is_under_review
 
     def _check_completeness(self) -> None:
         """Notify the neighbours once this router is complete."""
