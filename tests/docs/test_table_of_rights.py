@@ -136,6 +136,7 @@ FRAMES = {
         (frames.DurableRemove(1, "other", OWNER), is_allowed),
     ],
     "forget a home of durable subscriptions": [(frames.ForgetHome(1, "z"), is_allowed)],
+    "back up the journal": [(frames.JournalBackup(1, "monday"), is_allowed)],
     "reload the configuration": [(frames.Reload(1, "a"), is_allowed)],
     "end, acknowledge and answer what is one's own": [
         (frames.Unsubscribe(1), is_allowed),

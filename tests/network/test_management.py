@@ -175,3 +175,34 @@ def test_a_list_of_several_routers_reports_those_that_do_not_answer(managed, cbn
     outcome = cbnet("durable", "list", "--json", "--router", routers, "--token", TOKENS["operator"].token)
     failed, row, *_ = map(json.loads, outcome.out.splitlines())
     assert (outcome.code, failed["error"].startswith(f"{closed}: "), row["name"]) == (1, True, "billing")
+
+
+def test_a_journal_is_backed_up_while_its_router_runs_and_restored(managed, cbnet, tmp_path):
+    outcome = managed.command("operator", "durable", "backup", "monday", "--json")
+    row = json.loads(outcome.out)
+    assert (outcome.code, row["router"]) == (0, "a")
+    with managed.connect("ann") as client:
+        client.publish_durably([{"x": 2}] * 2)
+    folder = tmp_path / "restored"
+    outcome = cbnet("durable", "restore", row["file"], str(folder))
+    counts = "1 durable subscription and 3 messages"
+    assert (outcome.code, outcome.err) == (0, f"restored the journal of a in {folder}, with {counts}\n")
+    assert cbnet("durable", "restore", row["file"], str(folder)).code == 2
+    with (
+        running_http(SecurityPolicy(Access(ACCOUNTS, frozenset())), journal=folder) as server,
+        connect(server.address, token=TOKENS["ann"].token) as client,
+    ):
+        lost = []
+        client.on_event = lost.append
+        subscription = client.subscribe("", durable="billing")
+        assert [subscription.get(timeout=60).message for _ in range(3)] == [{"x": 1}] * 3
+        assert [(event.kind, event.messages) for event in lost] == [("lost", None)]
+        assert "the journal was restored from a backup: messages stored after it are lost" in lost[0].text
+        assert client.publish({"x": 3}, durable=True).subscriptions == 1
+
+
+def test_only_operators_back_up_a_journal(managed):
+    outcome = managed.command("ann", "durable", "backup")
+    assert outcome.code != 0
+    assert "you may not back up the journal; ask the operator for `manage = true`" in outcome.err
+    assert managed.command("operator", "durable", "backup", "../up").err.startswith("error: not the name of a backup")

@@ -22,7 +22,7 @@ def script():
     ("words", "expected"),
     [
         (["cbnet", "be"], "bench"),
-        (["cbnet", "durable", ""], "list limit remove peek move purge forget"),
+        (["cbnet", "durable", ""], "list limit remove peek move purge forget backup restore"),
         (["cbnet", "match", "--ru"], "--rules"),
         (["cbnet", "match", "match", "--ru"], "--rules"),  # the second is an operand, not a command
         (["cbnet", "match", "--rules", "--"], ""),  # the value of an option: bash itself offers files

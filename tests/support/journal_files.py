@@ -18,6 +18,7 @@ from cbnet.network.durable.home_log.journal import (
     Stalled,
     Stretch,
 )
+from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.protocol.frames import DurableLimits
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
 
@@ -130,6 +131,7 @@ class FileDisk:
         self._file = None
         self.path = folder / "journal.sqlite"
         self.is_held = True
+        self.statistics = JournalStatistics()
 
     def start(self, on_event):
         self._on_event = on_event

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cbnet.cli.command_help import command_group
 from cbnet.cli.console import new_grid, plural, print_json, print_note, results_console
 from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.operation.durable_backup import backup, restore
 from cbnet.cli.operation.durable_messages import Account, Name, described, move, peek, purge, unacknowledged
 from cbnet.cli.options import (
     Confirm,
@@ -141,7 +142,7 @@ def forget(home: Home, confirmed: Confirm = None, json: Json = False, *, connect
 
 
 durable = command_group(
-    "List, limit and remove durable subscriptions and their messages, and forget routers that will not return.",
+    "Manage durable subscriptions and their messages, routers that will not return, and backups of journals.",
     list=list_,
     limit=limit,
     remove=remove,
@@ -149,6 +150,8 @@ durable = command_group(
     move=move,
     purge=purge,
     forget=forget,
+    backup=backup,
+    restore=restore,
 )
 
 

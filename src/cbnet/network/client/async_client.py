@@ -485,6 +485,14 @@ class AsyncClient(ClientState):
         """
         await self.query(frames.ForgetHome, home, timeout=timeout)
 
+    async def back_up_journal(self, name: str, *, timeout: float = 600.0) -> str:
+        """Make a backup of the router's journal, and return its file, in the folder `backups` of the journal there.
+
+        name: of the file, without `.sqlite`. Needs the right `manage`.
+        """
+        answer: frames.JournalBackedUp = await self.query(frames.JournalBackup, name, timeout=timeout)
+        return answer.file
+
     async def reload(self, router: str, *, timeout: float = TIMEOUT) -> list[str]:
         """Make the router reload its configuration; return the changes, or raise `Refused` with the error.
 

@@ -121,6 +121,7 @@ class Client(ClientState):
     peek_durable = _blocking(AsyncClient.peek_durable)
     move_durable = _blocking(AsyncClient.move_durable)
     purge_durable = _blocking(AsyncClient.purge_durable)
+    back_up_journal = _blocking(AsyncClient.back_up_journal)
     forget_home = _blocking(AsyncClient.forget_home)
     reload = _blocking(AsyncClient.reload)
 

@@ -32,6 +32,7 @@ _ANSWERED: Final[Mapping[type[Frame], tuple[str, tuple[type[Frame], ...]]]] = {
     frames.DurableLimited: ("number", (frames.DurableLimit,)),
     frames.DurablePeeked: ("number", (frames.DurablePeek,)),
     frames.DurableTaken: ("number", (frames.DurableMove, frames.DurablePurge)),
+    frames.JournalBackedUp: ("number", (frames.JournalBackup,)),
     frames.Reloaded: ("number", (frames.Reload,)),
 }
 

@@ -28,7 +28,7 @@ from cbnet.network.durable.durable_runs import DurableRuns
 from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.held_home import HeldHome
 from cbnet.network.durable.history import no_history
-from cbnet.network.durable.home_log.journal import JournalEvent, OpenJournal, Standby
+from cbnet.network.durable.home_log.journal import BackedUp, JournalEvent, OpenJournal, Standby
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.durable.home_log.message_run import Run
 from cbnet.network.durable.home_records import HomeRecords
@@ -190,6 +190,14 @@ class DurableRouter:
         """Store a run, and answer its publisher; return False, without any effect, if that is not possible."""
         own = self._own
         return own is not None and self._runs.store(client, own, run)
+
+    def back_up(self, name: str, call: Callable[[BackedUp], None]) -> None:
+        """Make a backup of the journal, and call a function with the result; raise an `InputError` without one."""
+        _ = self.registry  # raises the error
+        own = self._own
+        assert own is not None
+        own.queue.check_writable()
+        own.back_up(name, call)
 
     def detach(self, link: int, id: int) -> bool:
         """Detach a client from a durable or replay subscription; return whether it was attached."""

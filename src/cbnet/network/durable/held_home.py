@@ -7,6 +7,7 @@ queue ──► log ──► history ──► replays ──► followers
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 from msgspec.structs import replace
 
@@ -16,7 +17,15 @@ from cbnet.network.durable.durable_registry import DurableRegistry
 from cbnet.network.durable.followers import Followers
 from cbnet.network.durable.history import open_history
 from cbnet.network.durable.home import Home
-from cbnet.network.durable.home_log.journal import HISTORY_ID, Committed, OpenJournal, ReadResult, Shortage, Stalled
+from cbnet.network.durable.home_log.journal import (
+    HISTORY_ID,
+    BackedUp,
+    Committed,
+    OpenJournal,
+    ReadResult,
+    Shortage,
+    Stalled,
+)
 from cbnet.network.durable.home_log.journal_queue import JournalQueue
 from cbnet.network.durable.home_log.log import Log
 from cbnet.network.durable.home_records import HomeRecords
@@ -43,6 +52,8 @@ class HeldHome:
         self._links = core.links
         self._records = records
         self.journal, state = opened
+        self._backups: dict[int, Callable[[BackedUp], None]] = {}  # that are being made
+        self._backup_ids = count(1)
         self.queue = queue = JournalQueue(context, self.journal)
         records.hold(queue, state.id, state.homes)
         self._log = log = Log(queue, state)
@@ -55,7 +66,7 @@ class HeldHome:
         self.review = JournalReview(context, records, self.registry, queue)
         self.former_accounts = FormerAccounts(context, core.links, self.registry)
 
-    def journalled(self, event: Committed | ReadResult | Stalled | Shortage) -> None:
+    def journalled(self, event: Committed | ReadResult | Stalled | Shortage | BackedUp) -> None:
         """Handle an event of the journal."""
         if isinstance(event, Stalled):
             self.queue.stalled(event.reason)
@@ -63,8 +74,17 @@ class HeldHome:
             self.queue.shortage = event.reason
         elif isinstance(event, ReadResult):
             self._log.loaded(event, self._context.now)
+        elif isinstance(event, BackedUp):
+            self._backups.pop(event.id)(event)
         else:
             self.queue.committed(event)
+
+    def back_up(self, name: str, call: Callable[[BackedUp], None]) -> None:
+        """Back up what is in the journal after this turn, and call a function with the result."""
+        self.queue.finish_turn()
+        id = next(self._backup_ids)
+        self._backups[id] = call
+        self.journal.back_up(id, name)
 
     def remove_client(self, link: int) -> None:
         """Detach a client that has left."""

@@ -233,8 +233,8 @@ class HomeRecords(Flooding[HomeRecord]):
 
     @property
     def is_synchronised(self) -> bool:
-        """Whether this router has all records that its neighbours have, and is complete."""
-        return self._is_complete and self.has_all_of_neighbours
+        """Whether this router has all records that its neighbours have, and is complete; not during a review."""
+        return self._is_complete and self.has_all_of_neighbours and not self.is_under_review
 
     def _summary(self) -> RecordSummary:
         return RecordSummary(self.kind, self._table.entries(), self._is_complete)

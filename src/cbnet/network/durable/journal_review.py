@@ -45,7 +45,7 @@ class JournalReview:
         by_problem: dict[str, list[str]] = {}
         for (_, name), problem in self._problems.items():
             by_problem.setdefault(problem, []).append(name)
-        return [f"{problem}: {_listed(names)}" for problem, names in by_problem.items()]
+        return [f"{problem}: {_listed(sorted(names))}" for problem, names in by_problem.items()]
 
     def check(self) -> None:
         """Review the versions of the home's record that its journal does not know."""
@@ -70,6 +70,8 @@ class JournalReview:
                     continue
                 created.append(key[1])
             elif self._registry.is_recovered(*key) and not is_older:
+                if self._registry.has_losses(*key):
+                    self._problems[key] = problem
                 continue  # a journal that was restored from a backup has its losses
             affected[key] = None
         for key in affected:

@@ -108,6 +108,7 @@ class Denial(StrEnum):
     PEEK = "peek"
     MOVE = "move"
     PURGE = "purge"
+    BACKUP = "backup"
 
     @property
     def key(self) -> str:

@@ -41,6 +41,7 @@ MAX_PROBLEMS = 1_000  # homes that an answer names
 MAX_REFUSING = 5  # subscriptions that a home names, of those that refuse a message
 MAX_HISTORY_AGE = 1e10  # seconds
 
+FilePath: TypeAlias = Annotated[str, Meta(max_length=10_000)]
 Age: TypeAlias = Annotated[float, Meta(ge=0)]  # seconds
 HistoryAge: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_HISTORY_AGE)]
 Window: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]  # messages sent and not acknowledged, at most
@@ -408,6 +409,19 @@ class DurableReport(NumberedFrame, tag=82):
     # Of the client and the owners of `subscriptions`.
     accounts: Annotated[list[AccountField], Meta(max_length=MAX_FRAME_FILTERS + 1)] = []  # noqa: RUF012
     journal: JournalField | None = None
+
+
+class JournalBackup(NumberedFrame, tag=89):
+    """Make a backup of the router's journal, on its disk."""
+
+    name: NodeName
+
+
+class JournalBackedUp(NumberedFrame, tag=90):
+    """A backup that is on disk."""
+
+    file: FilePath
+    bytes: Number
 
 
 class DurableRemoved(NumberedFrame, tag=83):

@@ -52,6 +52,8 @@ from cbnet.network.protocol.durable_frames import (
     HistoryStart,
     HomeAck,
     HomeRecord,
+    JournalBackedUp,
+    JournalBackup,
     JournalField,
     Refusals,
     Replay,
@@ -121,14 +123,14 @@ __all__ = [
     "DurablePublishedRun", "DurablePurge", "DurableQuery", "DurableRemove", "DurableRemoved", "DurableReport",
     "DurableSubscribe", "DurableTaken", "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello",
     "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "Hop", "Inquiry", "InquiryReport",
-    "InterfaceStatus", "InterfaceTable", "ItemField", "JournalField", "LinkField", "LinkRecord", "Lost", "NoItem",
-    "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong", "Publish", "Published", "PullFailure", "PullFrame",
-    "PullReply", "Record", "RecordEntry", "RecordRequest", "RecordSummary", "Refusals", "RefusedFrame", "Reload",
-    "Reloaded", "Replay", "Replaying", "ReplyFrame", "Request", "SlowPolicy", "Status", "StatusRequest", "StepField",
-    "Stored", "StoredEntry", "StoredField", "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed",
-    "SubscriptionField", "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace",
-    "TraceEnd", "TraceMark", "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn",
-    "frame_number", "json_of",
+    "InterfaceStatus", "InterfaceTable", "ItemField", "JournalBackedUp", "JournalBackup", "JournalField",
+    "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong",
+    "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "Record", "RecordEntry", "RecordRequest",
+    "RecordSummary", "Refusals", "RefusedFrame", "Reload", "Reloaded", "Replay", "Replaying", "ReplyFrame",
+    "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StoredField",
+    "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField",
+    "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
+    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
 ]  # fmt: skip
 
 Record = TypeVar("Record", LinkRecord, HomeRecord)
@@ -145,13 +147,13 @@ FRAMES: Final[tuple[type[Frame], ...]] = (
     Subscribe, Unsubscribe, Publish, Trace, SlowPolicy, OfferFrame, Withdraw, PullFrame, Answer,
     StatusRequest, SubscriptionRequest, TableRequest, FilterRequest, Reload,
     DurableSubscribe, Replay, Acknowledge, DurablePublish, DurableQuery, DurableRemove, DurableLimit, ForgetHome,
-    DurablePeek, DurableMove, DurablePurge,
+    DurablePeek, DurableMove, DurablePurge, JournalBackup,
     # router to client
     Subscribed, Unsubscribed, Published, TracedFrame, TraceEnd, RefusedFrame, Deliver, Lost,
     Offered, Withdrawn, HolderRequest, PullReply, PullFailure,
     Status, SubscriptionList, TableSummary, FilterPage, Reloaded,
     DurableDeliver, Replaying, DurableLost, DurablePublished, DurablePublishedRun, DurableReport, DurableRemoved,
-    DurableLimited, DurablePeeked, DurableTaken,
+    DurableLimited, DurablePeeked, DurableTaken, JournalBackedUp,
 )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from cbnet.network.protocol.frames import (
     FilterRequest,
     ForgetHome,
     Frame,
+    JournalBackup,
     OfferFrame,
     Publish,
     Published,
@@ -78,6 +79,7 @@ _DENIALS: Final[Mapping[type[Frame], Denial]] = {
     DurablePeek: Denial.PEEK,
     DurableMove: Denial.MOVE,
     DurablePurge: Denial.PURGE,
+    JournalBackup: Denial.BACKUP,
     Reload: Denial.RELOAD,
 }
 

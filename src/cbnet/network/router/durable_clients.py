@@ -15,6 +15,7 @@ from cbnet.language.predicate import Predicate
 from cbnet.network.announce.confirmations import SUBSCRIPTION, Confirmations
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.durable.durable_subscription import DurableSubscription
+from cbnet.network.durable.home_log.journal import BackedUp
 from cbnet.network.durable.publisher_windows import MAX_PUBLISHERS, PUBLISHER_AGE
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.link import Link
@@ -35,6 +36,8 @@ from cbnet.network.protocol.frames import (
     DurableSubscribe,
     ForgetHome,
     Frame,
+    JournalBackedUp,
+    JournalBackup,
     Replay,
     Subscribed,
     frame_number,
@@ -200,6 +203,21 @@ class DurableClientHandler:
         self._durable.forget(frame.home)
         audit_change("forget", client=client.name, address=client.address, home=frame.home)
         self._answer(client, DurableRemoved(frame.number))
+
+    def back_up(self, client: Link, frame: JournalBackup) -> None:
+        """Make a backup of the journal."""
+        client.rights.check_manage("back up the journal")
+        self._durable.back_up(frame.name, partial(self._backed_up, client, frame))
+
+    def _backed_up(self, client: Link, frame: JournalBackup, event: BackedUp) -> None:
+        answer: Frame
+        if event.problem:
+            answer = refused(frame_number(JournalBackup), frame.number, InputError(event.problem))
+        else:
+            audit_change("backup", client=client.name, address=client.address, file=event.file)
+            answer = JournalBackedUp(frame.number, event.file, event.bytes)
+        if client.is_open:
+            self._context.outbox.send(client.id, answer)
 
     def _owner(
         self, client: Link, frame: DurableRemove | DurableLimit | DurablePeek | DurableMove | DurablePurge

@@ -147,6 +147,7 @@ class Router:
             frames.DurableMove: self._durable_clients.move,
             frames.DurablePurge: self._durable_clients.purge,
             frames.ForgetHome: self._durable_clients.forget,
+            frames.JournalBackup: self._durable_clients.back_up,
             frames.Reload: lambda link, frame: self._clients.reload(link, frame, self.on_reload),
         }
         return {kind: self._clients.refusing(handler) for kind, handler in handlers.items()}

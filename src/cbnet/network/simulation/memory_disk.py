@@ -16,6 +16,7 @@ from cbnet.network.durable.home_log.cursor import spans
 from cbnet.network.durable.home_log.journal import (
     Append,
     Assign,
+    BackedUp,
     Committed,
     Discard,
     DropHome,
@@ -135,6 +136,7 @@ class MemoryDisk:
         self.clock_offset = 0.0  # seconds
         self.transactions = 0
         self.statistics = JournalStatistics()
+        self.backups: dict[str, DiskContent] = {}  # by name
         self._written = DiskContent(memory.random.getrandbits(62))
         self._synced: DiskContent | None = None  # content at the last sync, if it lies and was written since
         self._queue: list[Sequence[Operation]] = []
@@ -154,6 +156,18 @@ class MemoryDisk:
         self._queue.append(operations)
         if not self._is_busy:
             self._begin()
+
+    def back_up(self, id: int, name: str) -> None:
+        """Copy the content of the disk to `backups`, once what was submitted so far is written."""
+
+        def copy() -> None:
+            if self._is_busy:
+                self._memory.after(self.delay, copy)
+            else:
+                self.backups[name] = deepcopy(self._written)
+                self._on_event(BackedUp(id, name, 0))
+
+        self._memory.after(self.delay, copy)
 
     is_held = True
 

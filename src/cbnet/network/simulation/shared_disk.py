@@ -14,6 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cbnet.network.durable.home_log.journal import (
+    BackedUp,
     Committed,
     Entry,
     JournalEvent,
@@ -121,6 +122,10 @@ class Tenure:
         """Queue operations for the next transaction."""
         self.queue.append(operations)
         self._disk.begin(self)
+
+    def back_up(self, id: int, name: str) -> None:  # noqa: ARG002
+        """Refuse a backup: the database makes its own."""
+        self._disk.refuse_backup(id)
 
     def release(self) -> None:
         """Let another router take the home."""
@@ -246,6 +251,10 @@ class LeasedDisk:
         if standby != self._standby:
             self._standby = standby
             self._on_event(standby)
+
+    def refuse_backup(self, id: int) -> None:
+        """Answer that no backup is made."""
+        self._memory.after(0.0, lambda: self._on_event(BackedUp(id, "", 0, "the database makes its backups")))
 
     def _later(self, delay: float, call: Callable[[], None]) -> None:
         run, host = self._run, self._memory.hosts[self._router]

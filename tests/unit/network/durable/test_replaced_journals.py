@@ -6,6 +6,7 @@ import pytest
 from tests.support.durable_networks import DurableLab, answers, payloads, report
 from tests.support.signing_routers import signing
 
+from cbnet.network.durable.home_log.journal import Loss, SaveLosses
 from cbnet.network.durable.home_records import HomeRecords
 from cbnet.network.protocol.frames import DurableLimit, DurableLimits, DurableLost, DurableRemove
 from cbnet.network.simulation.memory_disk import MemoryDisk
@@ -104,6 +105,31 @@ def test_a_journal_from_a_backup_reports_what_was_stored_since_then():
         net.run(2)
         assert sorted(losses(carol)) == [(0, OLD)] * 2
         assert payloads(carol) == [b"after"]
+
+
+def test_a_restored_backup_that_lacks_subscriptions_is_completed_and_noted():
+    """Restored as by `restore`: the journal has another id, and its subscriptions a loss."""
+    for seed in SEEDS:
+        net, alice, carol = home_lab(seed)
+        net.memory.router("c").durable.back_up("monday", lambda _: None)
+        net.run(1)
+        backup = deepcopy(net.disks["c"].backups["monday"])
+        backup.state.id += 1
+        (orders,) = backup.state.losses
+        backup.state.losses[orders] = SaveLosses(orders, 0, (Loss(1, 0, "restored"),))
+        carol.subscribe_durable(2, "later", "y > 0", wait=5.0)
+        net.run(2)
+        store_unacknowledged(net, alice, carol)
+        replace_journal(net, backup)
+        number = alice.publish_durable({"y": 1}, b"after", timeout=30)
+        net.run(10)
+        assert alice.receipts[number].subscriptions == 1
+        assert notes(net) == [f"{LOST}: later, orders"]
+        carol.reconnect()
+        net.run(2)
+        assert sorted(losses(carol)) == [(0, "restored"), (0, LOST)]
+        assert payloads(carol) == [b"after"]
+        assert notes(net) == []
 
 
 def test_a_subscription_that_was_removed_by_an_operator_does_not_return():

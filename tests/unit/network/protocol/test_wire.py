@@ -160,6 +160,8 @@ ALL = [
     frames.DurablePeek(1, "billing", 1, 0, 20),
     frames.DurableMove(1, "failed", "billing", [1, 7], 0, 0, 0),
     frames.DurablePurge(1, "billing", [], 1, 9, 5, "ann"),
+    frames.JournalBackup(1, "monday"),
+    frames.JournalBackedUp(1, "/journal/backups/monday.sqlite", 5),
     frames.DurablePeeked(1, [frames.StoredField(1, 2, 1e9, "a", 7, 3, b"content")], 2, 9),
     frames.DurableTaken(1, 2, 0, 9, ""),
     frames.DurableLost(1, 2),

@@ -5,6 +5,7 @@
                   ◄── ReadResult ─           messages that were requested, after the transaction
                   ◄── Stalled ────           they cannot be written now, as no disk answers; the journal retries
                   ◄── Shortage ───           only messages cannot be written now, as the disk is full
+                  ◄── BackedUp ───           a backup is on disk
                   ◄── OpenJournal ─          the router holds the home from now on, with this state
                   ◄── Standby ────           it does not: another router does, or nobody knows
 
@@ -226,6 +227,15 @@ class Shortage(NamedTuple):
     reason: str  # empty: it has space for messages again
 
 
+class BackedUp(NamedTuple):
+    """A backup is on disk, or cannot be made."""
+
+    id: int  # of the order
+    file: str
+    bytes: int
+    problem: str = ""
+
+
 @dataclass
 class RecoveredRows:
     """The log without contents: the columns of its messages, in the order of positions."""
@@ -283,6 +293,9 @@ class Journal(Protocol):
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
 
+    def back_up(self, id: int, name: str) -> None:
+        """Start a backup of what was submitted so far; answered by `BackedUp` with this id."""
+
     @property
     def statistics(self) -> JournalStatistics:
         """Its figures."""
@@ -309,4 +322,4 @@ class Standby(NamedTuple):
     problem: str = ""  # why that is not known
 
 
-JournalEvent: TypeAlias = Committed | ReadResult | Stalled | Shortage | OpenJournal | Standby
+JournalEvent: TypeAlias = Committed | ReadResult | Stalled | Shortage | BackedUp | OpenJournal | Standby

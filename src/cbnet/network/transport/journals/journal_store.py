@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from cbnet.network.durable.home_log.journal import Read, ReadResult, RecoveredState, Write
 from cbnet.network.durable.home_log.journal_statistics import JournalSize
+from cbnet.network.transport.journals.journal_backup import Backup
 
 
 class FencedError(Exception):
@@ -55,6 +56,9 @@ class JournalStore(Protocol):
 
     def size(self) -> JournalSize | None:
         """Return the space of the journal, if it is in a folder; or raise one of `errors`."""
+
+    def back_up(self, name: str, between: Callable[[], None], /) -> Backup:
+        """Copy the journal, and call a function between the steps; raise an `InputError`, or one of `errors`."""
 
     def explain(self, error: Exception, /) -> tuple[str, str]:
         """Return the reason of an error, and the remedy."""

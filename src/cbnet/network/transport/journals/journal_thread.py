@@ -18,10 +18,11 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from cbnet.errors import CbnetError
+from cbnet.errors import CbnetError, InputError
 from cbnet.network.durable.home_log.journal import (
+    BackedUp,
     Committed,
     JournalEvent,
     Operation,
@@ -33,6 +34,7 @@ from cbnet.network.durable.home_log.journal import (
 )
 from cbnet.network.durable.home_log.journal_statistics import JournalStatistics
 from cbnet.network.logs import log
+from cbnet.network.transport.journals.journal_backup import Backup
 from cbnet.network.transport.journals.journal_place import JournalOwner, JournalPlace
 from cbnet.network.transport.journals.journal_store import FencedError, JournalStore
 from cbnet.network.transport.journals.sqlite_journal import SqliteJournal
@@ -43,16 +45,30 @@ _MEASUREMENT: Final = 10.0  # seconds between measurements of a journal that nob
 _MAX_OPERATIONS: Final = 20_000  # of one transaction
 
 
+class _Order(NamedTuple):
+    """A backup that was ordered."""
+
+    id: int
+    name: str
+
+
+class _EndedError(Exception):
+    """The journal is closed."""
+
+
 class JournalThread:
     """A journal whose events are delivered in an event loop."""
 
     def __init__(self, store: JournalStore) -> None:
         self._store = store
-        self._queue: queue.SimpleQueue[Sequence[Operation] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Sequence[Operation] | _Order | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._reads: list[Read] = []  # pending
         self._unreadable = ""  # why messages cannot be read; empty if they can
         self._shortage = ""  # that was reported
+        self._orders: list[_Order] = []  # of backups
+        self._is_backing_up = False
+        self._is_ended = False
         self.statistics = JournalStatistics()
         self._measured = float("-inf")  # time of the last measurement
         self._thread = threading.Thread(target=self._run, name="cbnet-journal", daemon=True)
@@ -74,6 +90,10 @@ class JournalThread:
     def submit(self, operations: Sequence[Operation]) -> None:
         """Queue operations for the next transaction."""
         self._queue.put(operations)
+
+    def back_up(self, id: int, name: str) -> None:
+        """Back up what was submitted so far."""
+        self._queue.put(_Order(id, name))
 
     def time(self) -> float:
         """Return the time of the wall clock, in seconds."""
@@ -108,13 +128,15 @@ class JournalThread:
         is_last = False
         submits: list[Sequence[Operation]] = []
         size = 0
-        while size < _MAX_OPERATIONS and not is_last and (not submits or not self._queue.empty()):
+        while size < _MAX_OPERATIONS and not is_last and (not (submits or self._orders) or not self._queue.empty()):
             try:
                 submitted = self._queue.get(timeout=_RETRY if self._reads else self._store.renewal or _MEASUREMENT)
             except queue.Empty:
                 break
             if submitted is None:
-                is_last = True
+                is_last = self._is_ended = True
+            elif isinstance(submitted, _Order):
+                self._orders.append(submitted)
             else:
                 submits.append(submitted)
                 size += len(submitted)
@@ -124,9 +146,35 @@ class JournalThread:
         self._report_shortage()
         self._read()
         self._measure()
-        while not is_last and self._shrink() and self._queue.empty():
+        while not self._is_ended and not self._is_backing_up and self._queue.empty() and self._shrink():
             pass
-        return not is_last
+        if self._orders and not self._is_backing_up:
+            self._back_up(self._orders.pop(0))
+        return not self._is_ended
+
+    def _back_up(self, order: _Order) -> None:
+        """Make a backup, and write what is submitted meanwhile; it is synced apart, as that may take seconds."""
+        self._is_backing_up = True
+        try:
+            backup = self._store.back_up(order.name, self._write_meanwhile)
+        except (InputError, _EndedError) as error:
+            self._report(BackedUp(order.id, "", 0, str(error)))
+        except (self._store.errors, OSError) as error:
+            self._report(BackedUp(order.id, "", 0, f"the backup cannot be written: {error}"))
+        else:
+            threading.Thread(target=self._finish, args=(order.id, backup), name="cbnet-backup", daemon=True).start()
+        finally:
+            self._is_backing_up = False
+
+    def _write_meanwhile(self) -> None:
+        if not self._queue.empty() and not self._step():
+            raise _EndedError("the router stops")
+
+    def _finish(self, id: int, backup: Backup) -> None:
+        try:
+            self._report(BackedUp(id, str(backup.path.resolve()), backup.finish()))
+        except OSError as error:
+            self._report(BackedUp(id, "", 0, f"the backup cannot be written: {error}"))
 
     def _perform(self, submits: Sequence[Sequence[Operation]]) -> None:
         """Perform operations in one transaction."""

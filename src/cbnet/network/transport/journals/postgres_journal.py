@@ -26,6 +26,7 @@ from psycopg.pq import TransactionStatus
 
 from cbnet.errors import InputError
 from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, RecoveredState, Write
+from cbnet.network.transport.journals.journal_backup import Backup
 from cbnet.network.transport.journals.journal_place import DatabaseUri, JournalOwner
 from cbnet.network.transport.journals.journal_store import FencedError
 from cbnet.network.transport.journals.journal_tables import (
@@ -277,6 +278,11 @@ class PostgresJournal:
 
     def size(self) -> None:
         """Return None: the server has metrics of its own."""
+
+    def back_up(self, *_: object) -> Backup:
+        """Raise an `InputError`: the database has backups of its own."""
+        hint = "use pg_basebackup or pg_dump for the schema, or continuous archiving"
+        raise InputError("the journal is in PostgreSQL, which makes its backups", hint=hint, file=str(self._database))
 
     def explain(self, error: Exception) -> tuple[str, str]:
         """Return why the journal cannot be used, and the remedy."""

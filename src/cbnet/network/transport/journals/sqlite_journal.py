@@ -19,7 +19,7 @@ import logging
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -30,6 +30,7 @@ from cbnet.network.durable.home_log.journal import Entry, Read, ReadResult, Reco
 from cbnet.network.durable.home_log.journal_statistics import JournalSize
 from cbnet.network.logs import log
 from cbnet.network.transport.journals.disk_reserve import DiskReserve
+from cbnet.network.transport.journals.journal_backup import Backup, backup_path, copy_journal
 from cbnet.network.transport.journals.journal_conversion import OLD_SCHEMA, OLD_VERSION, convert
 from cbnet.network.transport.journals.journal_tables import (
     INSERT,
@@ -273,6 +274,27 @@ class SqliteJournal:
             with suppress(OSError):
                 used += path.stat().st_size
         return JournalSize(used, free * page, shutil.disk_usage(self.path.parent).free)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all messages as they are stored; or raise a `sqlite3.Error`."""
+        return iter(self._file.execute("SELECT * FROM log"))
+
+    def restart(self, operations: Iterable[Write]) -> None:
+        """Give the journal a new id, and perform operations, in one transaction: it is another one from now on."""
+        home, _ = owner(self._file.execute)
+        self._file.execute("BEGIN IMMEDIATE")
+        self._file.execute("DELETE FROM meta")
+        self._file.execute("INSERT INTO meta VALUES (?, ?, ?)", with_checksum("meta", home, secrets.randbits(62)))
+        for statement, rows in changes(operations):
+            self._file.executemany(statement, rows)
+        self._file.execute("COMMIT")
+
+    def back_up(self, name: str, between: Callable[[], None]) -> Backup:
+        """Copy the journal, and call a function between the steps; the copy is synced by `finish`."""
+        path = backup_path(self.path, name)
+        part = path.with_suffix(".part")
+        copy_journal(self._file, part, between)
+        return Backup(part, path)
 
     def explain(self, error: Exception) -> tuple[str, str]:
         """Return why the journal cannot be written, and the remedy."""

@@ -1,0 +1,55 @@
+"""`cbnet durable backup` and `restore`: backups of the journal of a router."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from cbnet.cli.console import plural, print_json, print_note
+from cbnet.cli.network.connection_options import ConnectionOptions
+from cbnet.cli.options import Json, argument, with_options
+
+
+@with_options
+def backup(
+    name: Annotated[str | None, argument("NAME", "Name of the backup; by default the time.")] = None,
+    json: Json = False,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Back up the journal of a router while it runs, to the folder `backups` beside the journal, at the router.
+
+    Needs the right `manage`. A database makes its own backups.
+
+    Example: cbnet durable backup monday
+    """
+    with connection.connect() as client:
+        file = client.back_up_journal(name or datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ"))
+        if json:
+            print_json({"router": client.router, "file": file})
+        else:
+            print_note(f"{client.router} has backed up its journal to {file}")
+
+
+@with_options
+def restore(
+    file: Annotated[Path, argument("FILE", "A backup.")],
+    folder: Annotated[Path, argument("FOLDER", "Folder of the journal, which has none.")],
+    json: Json = False,
+) -> None:
+    """Restore a backup as the journal of a router, on its machine, before the router is started.
+
+    What was stored after the backup is lost, which subscribers learn; what was acknowledged is delivered again.
+
+    Example: cbnet durable restore journal.old/backups/monday.sqlite journal
+    """
+    from cbnet.network.transport.journals.journal_restore import restore as restored_in
+
+    restored = restored_in(file, folder)
+    if json:
+        print_json({"folder": str(folder), **restored._asdict()})
+        return
+    damaged = f" ({restored.damaged:,} damaged)" if restored.damaged else ""
+    counts = f"{plural(restored.subscriptions, 'durable subscription')} and {plural(restored.messages, 'message')}"
+    print_note(f"restored the journal of {restored.router} in {folder}, with {counts}{damaged}")
