@@ -91,6 +91,7 @@ class Announcements:
         """Do periodic work."""
         self.acknowledgements.report_waiting()
         self.announcer.silent.check()
+        self.announcer.pace.repeat()
         self.announcer.retained.expire(self._context.now)
         self.confirmations.check_deadlines()
 

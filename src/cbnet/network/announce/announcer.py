@@ -7,7 +7,7 @@
 A stream is opened once all streams that feed it have arrived, so the leaves of a tree start, and once the neighbour has
 listed the contents that it holds (`retained_contents`). Its first content is sent in slices (`stream_openings`). A
 change is a set of additions and removals with a sequence number; a covered filter changes nothing and is not sent. All
-changes of a turn go into one frame per link.
+changes of a turn go into one frame per link, or several, which are sent in turns (`announce_pace`).
 
 A new version of the topology needs new streams only for the sides that are new in it; all other streams serve both
 versions. The new streams are opened while the earlier ones still carry messages. Once the version has been complete
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from cbnet.network.announce.announce_pace import AnnouncePace
 from cbnet.network.announce.announce_writer import Change, announce_frames
 from cbnet.network.announce.exports import Exports
 from cbnet.network.announce.retained_contents import Content, RetainedContents, is_kept
@@ -28,7 +29,6 @@ from cbnet.network.announce.streams import Incoming, Outgoing, StreamTable
 from cbnet.network.announce.subscriptions import OWN_SOURCES
 from cbnet.network.forwarding.forwarding_table import SideKey
 from cbnet.network.forwarding.router_core import RouterCore
-from cbnet.network.link.counters import Event
 from cbnet.network.link.link import Link
 from cbnet.network.linkstate.tree_view import TreeLink, TreeView
 from cbnet.network.protocol.frames import Announce, Held
@@ -52,6 +52,7 @@ class Announcer:
         self._receiver = StreamReceiver(core.context, streams, self.retained)
         self.silent = SilentNeighbours(core, streams, self._receiver.incomplete_sessions, self._awaited)
         self._openings = StreamOpenings(core.context, streams, self.retained)
+        self.pace = AnnouncePace(core.context, core.links)
         self._may_send_parts = False  # of streams that are being opened, in this turn
         self._numbers = 0
         self._has_lost = False  # whether a session has closed since streams were last ended
@@ -91,6 +92,7 @@ class Announcer:
         self.retained.close_session(session)
         self.silent.close_session(session)
         self._receiver.close_session(session)
+        self.pace.close_session(session)
         self._has_lost = True
         self.links_changed()
 
@@ -270,8 +272,7 @@ class Announcer:
         for session in {**self._changes, **self._ended}:
             link = self._links.by_session(session)
             if link is not None:
-                for frame in announce_frames(self._changes.get(session, ()), self._ended.get(session, ())):
-                    self._context.outbox.send(link, frame)
-                    self._context.counters[Event.ANNOUNCES_SENT] += 1
-                    self._context.counters[Event.FILTERS_SENT] += len(frame.filters) + len(frame.offers)
+                changes = self._changes.get(session, ())
+                frames = announce_frames(changes, self._ended.get(session, ()))
+                self.pace.send(session, link, frames, is_urgent=any(change.sequence == 1 for change in changes))
         self._changes, self._ended = {}, {}

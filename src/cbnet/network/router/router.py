@@ -400,6 +400,7 @@ class Router:
         elif isinstance(frame, frames.Pong):
             self.links.accept_pong(link, frame)
             self._forwarder.unconfirmed.confirm(link.session, frame.number)
+            self.announcements.announcer.pace.confirm(link.session, frame.number)
         else:
             raise WireError(f"a {link.hello.role} must not send {type(frame).__name__}")
 

@@ -8,6 +8,8 @@ from cbnet.network.forwarding.forwarding_table import predicate_of
 from cbnet.network.protocol.frames import (
     Announce,
     OfferFrame,
+    Ping,
+    Pong,
     RefusedFrame,
     Subscribe,
     Subscribed,
@@ -77,6 +79,10 @@ def test_no_filter_that_was_read_ahead_is_decoded_when_its_frame_is_handled(cond
     decoded = []
     monkeypatch.setattr(byte_form, "_decode_condition", lambda part: decoded.append(part))
     done = [*new.say(1, Subscribe(7, text, 0)), *new.say(1, Unsubscribe(7))]
+    more = done
+    while pings := sent(more, Ping, link=2):  # the neighbour gets the next part when it has handled the one before
+        more = new.say(2, Pong(pings[-1].number))
+        done += more
     assert [*map(type, sent(done, link=1))] == [Subscribed, Unsubscribed]
     assert sum(len(frame.filters) for frame in sent(done, Announce)) == 2 * 900 / conditions
     assert not decoded
