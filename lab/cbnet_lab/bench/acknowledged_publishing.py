@@ -1,11 +1,12 @@
 """Throughput and latency of acknowledged and plain publishing, and of JetStream, in alternating rounds.
 
-    cbnet, 1 router     publisher and durable subscription at one router
+    cbnet, 1 router     publisher and durable subscriptions at one router, with a journal in a folder, or in PostgreSQL
     cbnet, 3 routers    publisher at a, durable subscription at c: a – b – c
-    nats, 1 server      a stream in a file
+    nats, 1 server      a stream in a file, synced before each answer or not
 
 A plain message counts as answered when it is delivered to a subscriber, an acknowledged one when it is on disk.
-Afterwards all acknowledged messages are read back, and each must be stored once, in order.
+Afterwards all acknowledged messages are read back over one subscription, and acknowledged; each must be stored once,
+in order.
 
     PUB bench _INBOX.bench.17 100 ──►  ◄── MSG _INBOX.bench.17 1 30 {"stream": "BENCH", "seq": 17}
 
@@ -13,8 +14,8 @@ The library nats-py creates the stream of JetStream and reads it at the end. Mes
 because the library would be the bottleneck: with 500 messages in flight it published 10,500 per second, and these links
 79,000; with one in flight, an answer took 0.25 ms and 0.055 ms.
 
-nats-server answers when a message is written, and syncs the file every two minutes, so acknowledged messages are lost
-if the machine fails; cbnet syncs before it answers.
+By default nats-server answers when a message is written, and syncs the file every two minutes, so acknowledged messages
+are lost if the machine fails; with `sync_interval: always`, and with cbnet, they are not.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from cbnet.network.protocol.wire import encode
 from cbnet.network.service.process_network import free_ports
 from cbnet.network.transport.event_loop import run as run_async
 from cbnet_lab.bench.plans import DurablePlan, Report
+from cbnet_lab.bench.postgres_server import PostgresServer
 from cbnet_lab.bench.processes import ServerProcess, ServerSetup, nats_program, running_server
 from cbnet_lab.bench.result_table import ResultTable
 from cbnet_lab.bench.router.router_client import RawLink, RouterClient
@@ -55,7 +57,7 @@ _CONTENT: Final[dict[str, Any]] = {"x": 1}
 _PUBLISH_TIMEOUT = 60.0  # seconds
 _SUBJECT, _INBOX, _STREAM = "bench", "_INBOX.bench", "BENCH"
 _READ_TIMEOUT = 20.0  # timeout for the next stored message, in seconds
-_NAME = "bench"  # of the durable subscription
+_NAME = "bench"  # of the durable subscriptions
 _PATIENT: dict[str, Any] = {"heartbeat": 10.0, "dead": 30.0, "silence": 60.0}  # a busy machine is not a failure
 _WAIT = 20.0  # timeout for the next stored message, in seconds
 _ANSWER_TIMEOUT = 60.0  # seconds
@@ -71,8 +73,9 @@ def number_of(payload: bytes) -> int:
 class RouterLink:
     """Messages through routers, answered when delivered to a plain subscriber, or stored for a durable subscription."""
 
-    def __init__(self, publish_at: Address, subscribe_at: Address | None) -> None:
+    def __init__(self, publish_at: Address, subscribe_at: Address | None, subscriptions: int = 1) -> None:
         """Connect; subscribe_at: router of the plain subscriber; None if messages are acknowledged."""
+        self._subscriptions = subscriptions
         publisher = answers = RouterClient(RawLink(publish_at.port), "publisher")
         self._incarnation = secrets.randbits(63) if subscribe_at is None else None
         if subscribe_at is not None:
@@ -92,11 +95,11 @@ class RouterLink:
             if isinstance(frame, Deliver):
                 yield number_of(frame.payload)
             elif isinstance(frame, DurablePublished):
-                if frame.subscriptions != 1 or frame.silent or frame.refused:
+                if frame.subscriptions != self._subscriptions or frame.silent or frame.refused:
                     raise CbnetError(f"a message was not stored: {frame}")
                 yield frame.sequence
             elif isinstance(frame, DurablePublishedRun):
-                if frame.subscriptions != 1:
+                if frame.subscriptions != self._subscriptions:
                     raise CbnetError(f"messages were not stored: {frame}")
                 yield from range(frame.first, frame.first + frame.messages)
 
@@ -146,10 +149,12 @@ class NatsLink:
 PublishingLink = RouterLink | NatsLink  # `publisher` and `answers` are the sockets to write to and to read from
 
 
-def jetstream_server() -> AbstractContextManager[ServerProcess]:
-    """Return a nats-server that stores its streams in its folder."""
+def jetstream_server(*, is_synced: bool = False) -> AbstractContextManager[ServerProcess]:
+    """Return a nats-server that stores its streams in its folder; is_synced: before it answers."""
     (port,) = free_ports(1)
-    return running_server(ServerSetup((nats_program(), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", ".")), port)
+    sync = ", sync_interval: always" if is_synced else ""
+    files = {"nats.conf": f'listen: "127.0.0.1:{port}"\njetstream {{ store_dir: "."{sync} }}\n'}
+    return running_server(ServerSetup((nats_program(), "-c", "nats.conf"), files), port)
 
 
 async def _add_stream(port: int) -> None:
@@ -183,11 +188,14 @@ class PublishingResult:
     name: str
     servers: int
     is_acknowledged: bool
+    subscriptions: int  # that match all messages
     messages_per_s: int  # of the best round
     cpu_us_per_message: float  # of all servers, in the best round
     p50_ms: float  # of messages sent one at a time
     p99_ms: float
     loaded_p50_ms: float  # with many messages in flight
+    read_us_per_message: float | None  # processor time of all servers to deliver a message and to acknowledge it
+    bytes_per_message: float | None  # on disk
     messages: int
     problem: str | None
 
@@ -200,6 +208,8 @@ class AcknowledgedRival:
     link: PublishingLink
     pids: Sequence[int]  # of the servers
     stored: Callable[[int], list[int]] | None  # reads this many messages, returns their numbers; None: not acknowledged
+    subscriptions: int = 1
+    folder: Path | None = None  # where they are stored
     published: int = 0
     speeds: list[float] = field(default_factory=list)  # messages per second of each round
     cpu_us: list[float] = field(default_factory=list)  # per message, of each round
@@ -250,17 +260,23 @@ class AcknowledgedRival:
     def result(self) -> PublishingResult:
         """Read back all acknowledged messages, and return the measurements."""
         numbers = list(range(1, self.published + 1))
+        size = None if self.folder is None else _size(self.folder) / self.published
+        cpu = cpu_meter(self.pids)
         stored = numbers if self.stored is None else self.stored(self.published)
+        read = None if self.stored is None else sum(cpu()) * 1e6 / self.published
         wrong = f"{self.name}: {len(stored):,} of {self.published:,} messages stored, or not in order"
         return PublishingResult(
             name=self.name,
             servers=len(self.pids),
             is_acknowledged=self.stored is not None,
+            subscriptions=self.subscriptions,
             messages_per_s=round(max(self.speeds)),
             cpu_us_per_message=min(self.cpu_us),
             p50_ms=float(np.percentile(self.latencies, 50)),
             p99_ms=float(np.percentile(self.latencies, 99)),
             loaded_p50_ms=float(np.percentile(self.loaded, 50)),
+            read_us_per_message=read,
+            bytes_per_message=size,
             messages=self.published,
             problem=None if stored == numbers else wrong,
         )
@@ -270,7 +286,10 @@ def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
     """Measure all methods in turn."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbnet-bench-")))
-        rivals = [rival for size in (1, 3) for rival in _routers(stack, size, folder / str(size))]
+        rivals = [rival for size in (1, 3) for rival in _plain(stack, size)]
+        rivals += [_durable(stack, 1, folder / str(count), count) for count in plan.subscriptions]
+        rivals.append(_durable(stack, 3, folder / "chain", 1))
+        rivals.append(_durable(stack, 1, stack.enter_context(PostgresServer()).uri, 1))
         rivals += _nats(stack)
         for rival in rivals:
             stack.callback(rival.close)
@@ -285,40 +304,72 @@ def run(plan: DurablePlan, report: Report) -> Iterator[PublishingResult]:
 
 def tables(plan: DurablePlan, rows: Sequence[PublishingResult]) -> Iterator[str | ResultTable[PublishingResult]]:
     """Yield the speed and latency of each method."""
-    yield f"{SERVERS['nats'].version()}: answers before it syncs its file"
+    yield f"{SERVERS['nats'].version()}: answers before it syncs its file, unless synced"
     title = f"{plan.messages:,} messages of {plan.payload_bytes:,} bytes, best of {plan.rounds} rounds"
     yield ResultTable(title, rows, {
         "server": "name",
+        "subscriptions": "subscriptions",
         "answered when": lambda row: "stored" if row.is_acknowledged else "delivered",
         "messages/s": "messages_per_s",
         "CPU µs/message": "cpu_us_per_message",
+        "to read": "read_us_per_message",
+        "bytes on disk": "bytes_per_message",
         "p50 ms": "p50_ms",
         "p99 ms": "p99_ms",
         f"p50 ms of {plan.window}": "loaded_p50_ms",
     })  # fmt: skip
 
 
-def _routers(stack: ExitStack, size: int, folder: Path) -> Iterator[AcknowledgedRival]:
-    """Start routers in a chain: one network for plain messages, and one with a journal for acknowledged ones."""
-    names, name = "abc"[:size], f"cbnet, {size} router{'s' if size > 1 else ''}"
+def _plain(stack: ExitStack, size: int) -> Iterator[AcknowledgedRival]:
+    """Start routers in a chain for plain messages."""
+    network = _network(stack, size, None)
+    first, *_, last = network.addresses.values() if size > 1 else [*network.addresses.values()] * 2
+    yield AcknowledgedRival(_name(size), RouterLink(first, last), [*network.pids.values()], None)
+
+
+def _durable(stack: ExitStack, size: int, journals: Path | str, subscriptions: int) -> AcknowledgedRival:
+    """Start routers in a chain, with durable subscriptions at the last one."""
+    network = _network(stack, size, journals)
+    first, last = network.addresses["a"], network.addresses["abc"[size - 1]]
+    with connect(str(last)) as client:
+        for number in range(subscriptions):
+            client.subscribe(PREDICATE, durable=f"{_NAME}-{number}", wait=number == subscriptions - 1)
+    stored = partial(_stored, str(last))
+    is_folder = isinstance(journals, Path)
+    name = _name(size) if is_folder else f"{_name(size)}, PostgreSQL"
+    link = RouterLink(first, None, subscriptions)
+    return AcknowledgedRival(
+        name=name,
+        link=link,
+        pids=[*network.pids.values()],
+        stored=stored,
+        subscriptions=subscriptions,
+        folder=journals if isinstance(journals, Path) else None,
+    )
+
+
+def _network(stack: ExitStack, size: int, journals: Path | str | None) -> ProcessNetwork:
+    names = "abc"[:size]
     settings = [Settings(name, **_PATIENT) for name in names]
-    for journals in (None, folder):
-        network = stack.enter_context(ProcessNetwork(settings, list(pairwise(names)), journals=journals))
-        network.wait()
-        first, last, pids = network.addresses[names[0]], network.addresses[names[-1]], list(network.pids.values())
-        if journals is None:
-            yield AcknowledgedRival(name, RouterLink(first, last), pids, None)
-        else:
-            with connect(str(last)) as client:
-                client.subscribe(PREDICATE, durable=_NAME, wait=True)
-            yield AcknowledgedRival(name, RouterLink(first, None), pids, partial(_stored, str(last)))
+    network = stack.enter_context(ProcessNetwork(settings, list(pairwise(names)), journals=journals))
+    network.wait()
+    return network
+
+
+def _name(size: int) -> str:
+    return f"cbnet, {size} router{'s' if size > 1 else ''}"
+
+
+def _size(folder: Path) -> int:
+    """Return the size of all files of journals in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("journal.sqlite*"))
 
 
 def _stored(address: str, count: int) -> list[int]:
     """Return the numbers of the messages stored for the durable subscription."""
     numbers: list[int] = []
     with connect(address) as client:
-        subscription = client.subscribe("", durable=_NAME)
+        subscription = client.subscribe("", durable=f"{_NAME}-0")
         while len(numbers) < count and (batch := subscription.take(timeout=_WAIT)):
             numbers += [number_of(delivery.payload) for delivery in batch]
             if isinstance(batch[-1], DurableDelivery):
@@ -326,10 +377,14 @@ def _stored(address: str, count: int) -> list[int]:
     return numbers
 
 
-def _nats(stack: ExitStack) -> list[AcknowledgedRival]:
+def _nats(stack: ExitStack) -> Iterator[AcknowledgedRival]:
     server = stack.enter_context(jetstream_server())
-    plain, stream = (NatsLink(server.port, is_stored=is_stored) for is_stored in (False, True))
-    return [
-        AcknowledgedRival("nats, 1 server", plain, [server.pid], None),
-        AcknowledgedRival("JetStream, 1 server", stream, [server.pid], partial(stored_in_stream, server.port)),
-    ]
+    yield AcknowledgedRival("nats, 1 server", NatsLink(server.port, is_stored=False), [server.pid], None)
+    for is_synced in (False, True):
+        server = stack.enter_context(jetstream_server(is_synced=is_synced))
+        yield AcknowledgedRival(
+            name=f"JetStream, 1 server{', synced' if is_synced else ''}",
+            link=NatsLink(server.port, is_stored=True),
+            pids=[server.pid],
+            stored=partial(stored_in_stream, server.port),
+        )

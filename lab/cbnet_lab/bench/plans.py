@@ -178,9 +178,12 @@ class RouterPlan:
 class DurablePlan:
     """Measure acknowledged publishing with one router and three, and JetStream beside them; check the stored messages.
 
-    Example: cbnet bench durable --messages 20000 --window 500
+    Example: cbnet bench durable --subscriptions 1,10,100,1000 --window 500
     """
 
+    subscriptions: tuple[int, ...] = option(
+        "1,100", "N,...", "Numbers of durable subscriptions that match all messages, at one router.", parse=numbers
+    )
     messages: int = option(20_000, "M", "Messages of each round, many in flight.", least=1)
     window: int = option(500, "W", "Maximum number of messages without an answer.", least=1, most=1_000)
     payload_bytes: int = option(100, "B", "Payload of each message, in bytes.", least=8)

@@ -4,20 +4,29 @@ import pytest
 
 from cbnet_lab.bench import acknowledged_publishing
 
-SMALL = ("--messages", 300, "--window", 50, "--rounds", 1, "--probes", 5)
+SMALL = ("--messages", 300, "--window", 50, "--rounds", 1, "--probes", 5, "--subscriptions", "1,3")
 
 
 def test_acknowledged_publishing_is_measured_and_checked(cbnet):
     outcome = cbnet("bench", "durable", *SMALL, "--json")
     assert outcome.code == 0
     rows = [json.loads(line) for line in outcome.out.splitlines()]
-    routers = [(row["servers"], row["is_acknowledged"]) for row in rows if row["name"].startswith("cbnet")]
-    assert routers == [(1, False), (1, True), (3, False), (3, True)]
-    assert [row["name"] for row in rows[4:]] == ["nats, 1 server", "JetStream, 1 server"]
+    assert [(row["name"], row["subscriptions"], row["is_acknowledged"]) for row in rows] == [
+        ("cbnet, 1 router", 1, False),
+        ("cbnet, 3 routers", 1, False),
+        ("cbnet, 1 router", 1, True),
+        ("cbnet, 1 router", 3, True),
+        ("cbnet, 3 routers", 1, True),
+        ("cbnet, 1 router, PostgreSQL", 1, True),
+        ("nats, 1 server", 1, False),
+        ("JetStream, 1 server", 1, True),
+        ("JetStream, 1 server, synced", 1, True),
+    ]
     for row in rows:
         assert row["messages_per_s"] > 0
         assert 0 < row["p50_ms"] <= row["p99_ms"]
         assert (row["messages"], row["problem"]) == (305, None)
+        assert (row["read_us_per_message"] is not None) == row["is_acknowledged"]
 
 
 @pytest.mark.parametrize(
