@@ -354,6 +354,30 @@ def test_mistake_on_a_web_socket_keeps_it_open(server):
         assert socket.ask(op="trace", number=3, message={"price": 3}, dry=True)["op"] == "traced"
 
 
+def test_members_of_a_queue_group_share_messages_whatever_protocol_they_use(server, client):
+    with (
+        event_stream(client, "n >= 0", group="workers", wait=True) as events,
+        Socket(server) as socket,
+        connect(server.address) as native,
+    ):
+        socket.receive()
+        assert socket.ask(op="subscribe", id=1, predicate="n >= 0", group="workers")["op"] == "subscribed"
+        member = native.subscribe("n >= 0", group="workers", wait=True)
+        for number in range(6):
+            native.publish({"n": number})
+        found = [next(events)[2]["message"]["n"] for _ in range(2)]
+        found += [socket.receive()["message"]["n"] for _ in range(2)]
+        found += [each.message["n"] for each in received(member, 2)]
+        assert sorted(found) == [0, 1, 2, 3, 4, 5]
+        listed = client.get("/subscriptions").json()["subscriptions"]
+        assert [each["group"] for each in listed] == ["workers"] * 3
+        for refused in (
+            client.get("/subscribe", params={"predicate": "x > 0", "group": "g", "from": "1h"}).json(),
+            socket.ask(op="subscribe", id=2, predicate="x > 0", group="g", durable="jobs"),
+        ):
+            assert "has no queue group" in refused["detail"]
+
+
 def test_durable_messages_come_again_until_they_are_acknowledged(tmp_path):
     with running_http(journal=tmp_path) as server, server.client() as client:
         with Socket(server) as socket:

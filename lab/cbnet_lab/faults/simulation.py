@@ -290,11 +290,11 @@ class RecordedClient(MemoryClient):
         """Return the name of a subscription in the record."""
         return f"{self.name}/{id}"
 
-    def subscribe(self, id: int, predicate: str, wait: float = 0.0) -> None:
+    def subscribe(self, id: int, predicate: str, wait: float = 0.0, group: str = "") -> None:
         """Subscribe, now and after each reconnection."""
         now, name = self._memory.now, self.subscription_name(id)
         self._run.record(record.SubscribeEvent(now, self.name, name, self.router, predicate, kind="plain"))
-        super().subscribe(id, predicate, wait)
+        super().subscribe(id, predicate, wait, group)
 
     def unsubscribe(self, id: int) -> None:
         """End a subscription."""

@@ -74,6 +74,9 @@ def sub(
     dead_letter: Annotated[
         str | None, dead_letter_option("none, or that of an existing subscription", _DURABLE)
     ] = None,
+    group: Annotated[
+        str | None, option("--group", "NAME", "Queue group: each message goes to one of its members.", shown="none")
+    ] = None,
     since: Annotated[
         str | None,
         option(
@@ -100,6 +103,8 @@ def sub(
         raise InputError("--initial has no predicate of its own, and cannot be durable")
     if predicate is None and not initial and not durable:
         raise InputError("give either a predicate, in quotes, or --initial")
+    if initial and group:
+        raise InputError("--initial has no queue group")
     if initial and since:
         raise InputError("--initial cannot begin in the past")
     if since is not None:
@@ -143,6 +148,7 @@ def sub(
                 ack_wait=ack_wait,
                 limits=limits,
                 since=since,
+                group=group or "",
             )
         if durable and since is not None and subscription.history is None:
             print_note(f"durable subscription {durable} exists: it resumes where it was, and --from has no effect")

@@ -21,6 +21,7 @@ from cbnet.language.relations.normal_form import normalised
 from cbnet.language.syntax.byte_form import filter_to_bytes
 from cbnet.network.announce.filter_counts import NO_LOAD, FilterLoad, filter_load, total_load
 from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber, Subscriber, predicate_of
+from cbnet.network.forwarding.queue_groups import GroupKey
 
 
 class OwnSource(Enum):
@@ -87,14 +88,18 @@ class Subscriptions:
         self.remove(link, id)
         self.fib.listen(link, id)
 
-    def set(self, subscriber: Subscriber, id: int, filters: Iterable[bytes]) -> None:
-        """Add a subscription with these encoded filters, or replace its filters."""
+    def set(
+        self, subscriber: Subscriber, id: int, filters: Iterable[bytes], group: GroupKey | None = None
+    ) -> None:  # fmt: skip
+        """Add a subscription with these encoded filters, or replace its filters and its queue group."""
         if isinstance(subscriber, int):
             self.fib.unlisten(subscriber, id)
         before = dict.fromkeys(self.fib.local_filters(subscriber, id))
         after = dict.fromkeys(filters)
         new = [encoded for encoded in after if encoded not in before]
         self._change(subscriber, id, new, [encoded for encoded in before if encoded not in after])
+        if isinstance(subscriber, int) and self.fib.groups.key(subscriber, id) != group:
+            self.fib.set_group(subscriber, id, group)
 
     def change(self, subscriber: Subscriber, id: int, added: Collection[Filter], removed: Collection[Filter]) -> None:
         """Add new filters, in canonical form, to a subscription, and remove existing ones."""

@@ -192,6 +192,7 @@ class AsyncClient(ClientState):
         ack_wait: float | None = None,
         limits: DurableLimits | None = None,
         since: Since | None = None,
+        group: str = "",
     ) -> AsyncSubscription:
         """Subscribe to messages that match a predicate; iterate over the subscription to receive them.
 
@@ -207,12 +208,15 @@ class AsyncClient(ClientState):
         since: start in the past, with the messages in the router's history: at an age (a `timedelta`, or a text such as
         "1h"), at an offset, or at "first". New messages follow, without gaps or duplicates. After a reconnection to the
         same router, the subscription resumes after the last message received.
+
+        group: the name of a queue group. Each message goes to one of its members, the subscriptions of this account
+        with the same group and predicate, at whichever routers they are.
         """
         options = durable_options(durable, ack_wait, limits)
         text = "" if predicate == "" and options is not None else _checked_text(predicate)
         start = None if since is None else history_start(since)
         subscription = AsyncSubscription(
-            self._inbox, next(self._numbers), text, queue, when_full, durable=options, since=start
+            self._inbox, next(self._numbers), text, queue, when_full, durable=options, since=start, group=group
         )
         await self._inbox.registered.subscribe(subscription, timeout, wait=wait)
         return subscription

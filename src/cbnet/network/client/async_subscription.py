@@ -104,6 +104,7 @@ class AsyncSubscription:
         is_initial: bool = False,  # to the initial predicate of the router's node
         durable: DurableOptions | None = None,
         since: HistoryStart | None = None,  # start in the past
+        group: str = "",  # queue group
     ) -> None:
         if queue < 1:
             raise InputError(f"invalid queue size {queue}", hint="use at least 1")
@@ -113,7 +114,9 @@ class AsyncSubscription:
             hint = "leave `when_full` out: the router keeps what was not received"
             what = "durable subscription" if durable is not None else "subscription that begins in the past"
             raise InputError(f"a {what} cannot have the policy {when_full!r}", hint=hint)
+        _check_group(group, durable, since)
         self.predicate = predicate
+        self.group = group
         self.is_initial = is_initial
         self.durable = durable
         self.since = since  # advances with the messages received, unless it is durable
@@ -292,6 +295,18 @@ class AsyncSubscription:
 # --- options
 
 
+def _check_group(group: str, durable: DurableOptions | None, since: HistoryStart | None) -> None:
+    """Raise an `InputError` unless a subscription may be in a queue group."""
+    if not group:
+        return
+    check_name("queue group", group)
+    if durable is not None:
+        hint = "leave `group` out: the clients of a durable subscription share its messages"
+        raise InputError("a durable subscription has no queue group", hint=hint)
+    if since is not None:
+        raise InputError("a subscription that begins in the past has no queue group", hint="make it durable instead")
+
+
 def durable_options(name: str, ack_wait: float | None, limits: DurableLimits | None) -> DurableOptions | None:
     """Return the options of a durable subscription; None without a name, which allows no other options."""
     if not name:
@@ -300,6 +315,8 @@ def durable_options(name: str, ack_wait: float | None, limits: DurableLimits | N
                 raise InputError(f"`{option}` needs a durable subscription", hint='add durable="NAME", or leave it out')
         return None
     check_name("durable subscription", name)
+    if limits is not None:
+        limits.check_dead_letter()
     if ack_wait is not None and not 0 < ack_wait <= MAX_ACK_WAIT:
         raise InputError(f"invalid ack_wait {ack_wait:g}", hint=f"use more than 0 and at most {MAX_ACK_WAIT:,} seconds")
     return DurableOptions(name, ACK_WAIT if ack_wait is None else ack_wait, limits)

@@ -137,7 +137,7 @@ class Registrations:
             )
         if subscription.since is not None:
             return frames.Replay(id, predicate, wait, subscription.window, subscription.since)
-        return frames.Subscribe(id, predicate, wait, subscription.is_initial)
+        return frames.Subscribe(id, predicate, wait, subscription.is_initial, subscription.group)
 
     def _send_offer(self, offer: AsyncOffer) -> None:
         self._link.send(frames.OfferFrame(offer.id, offer.predicate, self._wait(offer.id)))

@@ -41,6 +41,7 @@ class DeadLetters:
 
     def check(self, account: str, name: str, limits: DurableLimits) -> None:
         """Raise an `InputError` unless the dead letters of a subscription may get to the one that its limits name."""
+        limits.check_dead_letter()
         seen, following = [name], limits.dead_letter
         while following:
             if following in seen:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from cbnet.errors import InputError
 from cbnet.network.forwarding.fast_forwarding import FastForwarding
 from cbnet.network.forwarding.forwarding_table import Matches, TreeInterface
+from cbnet.network.forwarding.group_records import GroupRecords
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.forwarding.search_credit import UNDECIDED
 from cbnet.network.forwarding.traces import (
@@ -76,6 +77,7 @@ class Forwarder:
         self._fib = core.fib
         self._unicast = core.unicast
         self._home_routers = core.home_routers
+        self.groups = GroupRecords(core)
         self.traces = Traces(core)
         self.unconfirmed = UnconfirmedPackets(core.links)
         self.fast = FastForwarding(core, self.unconfirmed)
@@ -178,6 +180,8 @@ class Forwarder:
         """Deliver a packet, if it is new, and forward it."""
         matches = self._fib.match(content)
         is_new = self._is_new(packet)
+        if is_new:
+            matches = self.groups.choose(packet, matches)
         if not is_new:
             self._context.drop(DropReason.DUPLICATE)
         elif packet.mark is None or not packet.mark.is_dry:

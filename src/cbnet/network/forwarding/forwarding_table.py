@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from cbnet._kernels.slot_table import CLIENT, INITIAL, PYTHON, SOURCES
@@ -25,6 +26,7 @@ from cbnet.errors import UndecidedError
 from cbnet.language.predicate import Predicate
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.matching.storage.filter_encoding import tests_from_bytes
+from cbnet.network.forwarding.queue_groups import GroupKey, LocalGroups, Member
 from cbnet.network.forwarding.search_credit import FilterCredit
 from cbnet.network.forwarding.timed_table import TimedTable, empty_table
 from cbnet.network.link.context import RouterContext
@@ -72,6 +74,8 @@ class Matches(NamedTuple):
     sources: int  # bits of the streams with a filter that matches
     durable: Sequence[int] = ()  # durable subscriptions
     undecided: Matches | None = None  # interfaces that perhaps match; those of others are taken to match
+    # Members of queue groups by link and id, of `clients` if none was chosen yet: who gets the message in their place.
+    passed_over: Mapping[tuple[int, int], str] = MappingProxyType({})
 
     @property
     def possible_clients(self) -> dict[int, list[int]]:
@@ -96,6 +100,7 @@ class Fib:
         self._slots: Slots[Any] = Slots()
         self.aggregation = Aggregation(self.table, self._slots)  # of the streams, which are its sources
         self._local: dict[Subscriber, dict[int, tuple[bytes, ...]]] = {}
+        self.groups = LocalGroups()
         self._retired: set[int] = set()  # links of clients that have left, whose filters are being removed
         self._listeners: dict[tuple[int, int], None] = {}  # clients that receive what the initial predicate matches
         self._streams: dict[SideKey, Hashable] = {}  # open ones, by the side that they announce
@@ -160,8 +165,10 @@ class Fib:
         if type(holder) is not tuple:
             return SOURCES, 0, self.aggregation.sources(slot)
         subscriber, id = holder
-        if isinstance(subscriber, int):
-            return (SOURCES, 0, 0) if subscriber in self._retired else (CLIENT, subscriber, id)
+        if isinstance(subscriber, int) and subscriber in self._retired:
+            return SOURCES, 0, 0
+        if isinstance(subscriber, int) and self.groups.key(subscriber, id) is None:
+            return CLIENT, subscriber, id
         is_simple = subscriber is InternalSubscriber.INITIAL and not self._listeners
         return INITIAL if is_simple else PYTHON, 0, 0
 
@@ -255,10 +262,21 @@ class Fib:
         self.size += sum(map(len, added))
         self._remove_filters(slot, removed)
 
+    def set_group(self, link: int, id: int, group: GroupKey | None) -> None:
+        """Make an interface of a client a member of a queue group, or of none."""
+        member = Member(link, id)
+        if group is None:
+            self.groups.leave(member)
+        else:
+            self.groups.join(member, group)
+        self._slots.changed.add(self._slots.take((link, id)))
+
     def remove(self, subscriber: Subscriber, id: int) -> Sequence[bytes] | None:
         """Remove a local interface; return its filters, or None if it does not exist."""
         filters = self._local.get(subscriber, {}).pop(id, None)
         if filters is not None:
+            if isinstance(subscriber, int):
+                self.groups.leave(Member(subscriber, id))
             self._remove_filters(self._slots.release((subscriber, id)), filters)
         return filters
 
@@ -279,6 +297,8 @@ class Fib:
         """Deliver nothing more to a client; return its filters by id, for `remove_retired`."""
         by_id = self._local.pop(link, {})
         if by_id:
+            for id in by_id:
+                self.groups.leave(Member(link, id))
             self._retired.add(link)
             self._slots.changed.update(self._slots.take((link, id)) for id in by_id)
         return by_id

@@ -193,19 +193,22 @@ class Traces:
     def _local_results(self, step: TraceStep) -> tuple[list[str], list[str]]:
         """Return the local subscriptions that match, and the nearest misses among the others."""
         delivered: list[str] = []
+        passed: list[str] = []
         others: list[tuple[str, Predicate]] = []
         for subscriber, id, filters in self._fib.local():
             name = self._subscription_name(subscriber, id)
             if subscriber is InternalSubscriber.OTHER_DOMAINS and id in step.domains:
                 continue
             predicate = predicate_of(filters)
-            if _is_matched(step.matches, subscriber, id):
+            if isinstance(subscriber, int) and (subscriber, id) in step.matches.passed_over:
+                passed.append(_short(f"{name}: {step.matches.passed_over[subscriber, id]}"))
+            elif _is_matched(step.matches, subscriber, id):
                 delivered.append(_short(f"{name}: {_matching(step.content, name, predicate)}"))
             else:
                 others.append((name, predicate))
         more = len(delivered) - MAX_EXAMPLES
         shown = delivered[:MAX_EXAMPLES] + ([f"… and {more:,} more"] if more > 0 else [])
-        return shown, nearest_misses(step.content, others)
+        return shown, [*passed, *nearest_misses(step.content, others)][:MAX_EXAMPLES]
 
     def _passed(self, step: TraceStep) -> list[Branch]:
         """Return the other networks that the packet was passed to."""

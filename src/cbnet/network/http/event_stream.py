@@ -51,7 +51,7 @@ class EventStreams:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Subscribe, and send events until the client or the router ends the stream."""
         request = Request(scope, receive)
-        options = RequestOptions(request.query_params, ("predicate", "dialect", "wait", "timeout", "from"))
+        options = RequestOptions(request.query_params, ("predicate", "dialect", "wait", "timeout", "from", "group"))
         predicate = await options.predicate("predicate")
         if not predicate:
             raise InputError("no predicate", hint="add ?predicate=…, percent-encoded")
@@ -96,9 +96,11 @@ async def subscribe(
     client: AsyncClient, predicate: str, options: RequestOptions, durable: str = ""
 ) -> AsyncSubscription:
     """Subscribe; `wait`: return when all routers have the subscription, or on timeout. `from`: start in the past."""
-    wait, timeout, since = options.flag("wait"), options.timeout(), options.since("from")
+    wait, timeout, since, group = options.flag("wait"), options.timeout(), options.since("from"), options.text("group")
     try:
-        return await client.subscribe(predicate, wait=wait, timeout=timeout, queue=QUEUE, durable=durable, since=since)
+        return await client.subscribe(
+            predicate, wait=wait, timeout=timeout, queue=QUEUE, durable=durable, since=since, group=group
+        )
     except NotConfirmed as error:  # it stays active
         return cast(AsyncSubscription, error.subscription)
 

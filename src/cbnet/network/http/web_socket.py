@@ -169,7 +169,7 @@ class _Session:
         return {"op": "published", **await publish_all(self._client, [item], publication)}
 
     async def _subscribe(self, members: Members) -> Members:
-        options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from"))
+        options = RequestOptions(members, ("id", "predicate", "dialect", "wait", "timeout", "durable", "from", "group"))
         id, predicate, durable = options.id(), await options.predicate("predicate"), options.text("durable")
         if id in self._subscriptions:
             raise InputError(f"the id {id!r} is in use", hint="choose another one, or unsubscribe first")

@@ -32,7 +32,7 @@ from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Event
 from cbnet.network.link.links import LinkTable
 from cbnet.network.protocol.fields import MAX_SEQUENCE
-from cbnet.network.protocol.frames import HomeAck, HomeRecord, LinkRecord, Record, RecordEntry
+from cbnet.network.protocol.frames import GroupRecord, HomeAck, HomeRecord, LinkRecord, Record, RecordEntry
 
 _NUMBERS = MAX_SEQUENCE + 1
 _HALF = _NUMBERS // 2
@@ -70,7 +70,7 @@ class RecordVersion(NamedTuple):
         return RecordVersion((self.sequence + _QUARTER) % _NUMBERS, self.incarnation)
 
 
-def version_of(record: LinkRecord | HomeRecord | HomeAck | RecordEntry) -> RecordVersion:
+def version_of(record: LinkRecord | HomeRecord | GroupRecord | HomeAck | RecordEntry) -> RecordVersion:
     """Return the version of a record, or of the record that a summary entry or an acknowledgement names."""
     return RecordVersion(record.sequence, record.incarnation)
 

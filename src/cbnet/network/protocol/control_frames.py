@@ -9,6 +9,7 @@ from msgspec import Meta
 from cbnet.network.protocol.fields import (
     MAX_CREDIT_HOPS,
     MAX_FRAME_STREAMS,
+    MAX_GROUPS,
     MAX_HELD,
     MAX_INT,
     MAX_NEIGHBOURS,
@@ -16,6 +17,7 @@ from cbnet.network.protocol.fields import (
     MAX_SESSIONS,
     MAX_TOKEN_LENGTH,
     MAX_WAITING_LINKS,
+    MAX_WEIGHT,
     AddressText,
     Code,
     ContentDigest,
@@ -26,6 +28,7 @@ from cbnet.network.protocol.fields import (
     NodeName,
     Number,
     NumberedFrame,
+    OptionalName,
     Part,
     Reason,
     Signature,
@@ -133,7 +136,31 @@ class LinkRecord(Frame, tag=5):
         return self.changes, self.neighbours, self.path
 
 
-RecordKind: TypeAlias = Literal["links", "homes"]
+class GroupField(Part):
+    """The members of a queue group at a router."""
+
+    account: OptionalName
+    name: NodeName
+    predicate: ContentDigest  # of its filters
+    members: Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]
+
+
+class GroupRecord(Frame, tag=19):
+    """The queue groups that have members at a router."""
+
+    owner: NodeName
+    incarnation: Number
+    sequence: Number
+    groups: Annotated[list[GroupField], Meta(max_length=MAX_GROUPS)]
+    signature: Signature = b""
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All but owner, version and signature."""
+        return (self.groups,)
+
+
+RecordKind: TypeAlias = Literal["links", "homes", "groups"]
 RecordEntries: TypeAlias = Annotated[list[RecordEntry], Meta(max_length=MAX_ROUTERS)]
 
 

@@ -71,6 +71,9 @@ class DurableLimits(Part):
                 raise InputError(f"invalid limit {name}={value!r}", hint="use a number, or 0 for no limit")
         if self.policy not in get_args(Policy):
             raise InputError(f"unknown policy {self.policy!r}", hint=f"use {' or '.join(get_args(Policy))}")
+
+    def check_dead_letter(self) -> None:
+        """Raise an `InputError` if dead letters have a name but no message becomes one."""
         if self.dead_letter and not self.max_deliveries:
             hint = "set max_deliveries, too, or leave both out"
             raise InputError(

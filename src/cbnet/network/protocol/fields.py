@@ -50,6 +50,7 @@ MAX_HOLDERS = 64  # asked for one item
 MAX_VISITED_ROUTERS = 256  # by one request
 MAX_STEPS = 1_000  # of a traced request and its reply
 MAX_TOKEN_LENGTH = 128
+MAX_GROUPS = 4_096  # queue groups of the clients of a router
 MAX_HOMES = 2_048  # routers with durable subscriptions
 MAX_HOME_RECORDS = 2 * MAX_HOMES  # with those that have none any more
 MAX_REQUIRED = 64  # subscriptions that a durable message names

@@ -9,6 +9,8 @@ from cbnet.network.protocol.control_frames import (
     AnnounceAck,
     Close,
     Credit,
+    GroupField,
+    GroupRecord,
     Held,
     Hello,
     LinkField,
@@ -121,19 +123,19 @@ __all__ = [
     "Deliver", "DurableDeliver", "DurableField", "DurableLimit", "DurableLimited", "DurableLimits", "DurableLost",
     "DurableMark", "DurableMove", "DurablePeek", "DurablePeeked", "DurablePublish", "DurablePublished",
     "DurablePublishedRun", "DurablePurge", "DurableQuery", "DurableRemove", "DurableRemoved", "DurableReport",
-    "DurableSubscribe", "DurableTaken", "FilterPage", "FilterRequest", "ForgetHome", "Frame", "Held", "Hello",
-    "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "Hop", "Inquiry", "InquiryReport",
-    "InterfaceStatus", "InterfaceTable", "ItemField", "JournalBackedUp", "JournalBackup", "JournalField",
-    "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping", "Pong",
-    "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "Record", "RecordEntry", "RecordRequest",
-    "RecordSummary", "Refusals", "RefusedFrame", "Reload", "Reloaded", "Replay", "Replaying", "ReplyFrame",
-    "Request", "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StoredField",
-    "StreamAck", "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField",
-    "SubscriptionList", "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark",
-    "TraceReport", "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
+    "DurableSubscribe", "DurableTaken", "FilterPage", "FilterRequest", "ForgetHome", "Frame", "GroupField",
+    "GroupRecord", "Held", "Hello", "HistoryField", "HistoryStart", "HolderRequest", "HomeAck", "HomeRecord", "Hop",
+    "Inquiry", "InquiryReport", "InterfaceStatus", "InterfaceTable", "ItemField", "JournalBackedUp", "JournalBackup",
+    "JournalField", "LinkField", "LinkRecord", "Lost", "NoItem", "OfferFrame", "Offered", "Packet", "Peer", "Ping",
+    "Pong", "Publish", "Published", "PullFailure", "PullFrame", "PullReply", "Record", "RecordEntry", "RecordRequest",
+    "RecordSummary", "Refusals", "RefusedFrame", "Reload", "Reloaded", "Replay", "Replaying", "ReplyFrame", "Request",
+    "SlowPolicy", "Status", "StatusRequest", "StepField", "Stored", "StoredEntry", "StoredField", "StreamAck",
+    "StreamChange", "StreamWaiting", "Subscribe", "Subscribed", "SubscriptionField", "SubscriptionList",
+    "SubscriptionRequest", "TableRequest", "TableSummary", "Trace", "TraceEnd", "TraceMark", "TraceReport",
+    "TracedFrame", "Unsubscribe", "Unsubscribed", "Withdraw", "Withdrawn", "frame_number", "json_of",
 ]  # fmt: skip
 
-Record = TypeVar("Record", LinkRecord, HomeRecord)
+Record = TypeVar("Record", LinkRecord, HomeRecord, GroupRecord)
 
 FRAMES: Final[tuple[type[Frame], ...]] = (
     # any link
@@ -142,7 +144,7 @@ FRAMES: Final[tuple[type[Frame], ...]] = (
     LinkRecord, RecordSummary, RecordRequest, Announce, AnnounceAck, Held,
     Packet, Credit, Request,
     TraceReport, ReplyFrame, NoItem, Inquiry, InquiryReport,
-    HomeRecord, HomeAck, Stored,
+    HomeRecord, HomeAck, Stored, GroupRecord,
     # client to router
     Subscribe, Unsubscribe, Publish, Trace, SlowPolicy, OfferFrame, Withdraw, PullFrame, Answer,
     StatusRequest, SubscriptionRequest, TableRequest, FilterRequest, Reload,

@@ -80,6 +80,7 @@ class Subscribe(RegistrationFrame, tag=20):
     """Register a subscription, or replace the one with this id."""
 
     is_initial: bool = False  # subscribe to deliveries to the node's initial predicate instead
+    group: OptionalName = ""  # queue group: each message goes to one of its members; empty: to this one, too
 
 
 class Unsubscribe(Frame, tag=21):

@@ -107,6 +107,7 @@ class SubscriptionField(Part):
     id: Number
     predicate: Annotated[str, Meta(max_length=MAX_LISTED_LENGTH)]
     is_whole: bool  # whether the predicate is not shortened
+    group: OptionalName = ""  # its queue group, if it has one
 
 
 class SubscriptionRequest(NumberedFrame, tag=56):

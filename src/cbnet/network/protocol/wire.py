@@ -42,6 +42,8 @@ from cbnet.network.protocol.frames import (
     PullReply,
     RefusedFrame,
     ReplyFrame,
+    SubscriptionField,
+    SubscriptionList,
     Trace,
     frame_number,
 )
@@ -59,6 +61,7 @@ MAX_PACKET_BYTES = 5 << 19  # above the maximum of a client's message with a hea
 _ADDED: Final[Mapping[type[Part], int]] = {
     RefusedFrame: 2, Close: 1, DurableReport: 5, DurableField: 2, DurableRemoved: 1, DurableLimited: 0,
     DurableLimits: 2, DurablePublished: 1,
+    SubscriptionList: 0, SubscriptionField: 1,
 }  # fmt: skip
 _TLS = 0x1603  # first bytes of TLS
 _HTTP = (b"GET ", b"HEAD", b"POST")  # first bytes of HTTP

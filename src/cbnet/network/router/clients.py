@@ -12,10 +12,12 @@ from typing import Any, Final, TypeAlias
 
 from cbnet.errors import InputError, LimitError
 from cbnet.language.predicate import Predicate
+from cbnet.language.syntax.byte_form import filters_digest
 from cbnet.network.announce.announcements import Announcements
 from cbnet.network.announce.confirmations import CONFIRMATION_FRAMES, OFFER, SUBSCRIPTION
 from cbnet.network.durable.durable_router import DurableRouter
 from cbnet.network.forwarding.forwarder import Forwarder
+from cbnet.network.forwarding.queue_groups import GroupKey
 from cbnet.network.link.context import RouterContext
 from cbnet.network.link.counters import Denial, Event
 from cbnet.network.link.link import Link
@@ -117,7 +119,7 @@ class ClientHandler:
         if frame.is_initial:
             self._subscriptions.listen(link.id, frame.id)
         else:
-            self._subscriptions.set(link.id, frame.id, filters)
+            self._subscriptions.set(link.id, frame.id, filters, self._group(link, frame, filters))
         self._answer(link, frame, SUBSCRIPTION, filters)
 
     def unsubscribe(self, link: Link, frame: Unsubscribe) -> None:
@@ -189,6 +191,10 @@ class ClientHandler:
 
     def _checked(self, link: Link, frame: Subscribe) -> Collection[bytes]:
         """Check a subscription against the client's limits, quotas and rights; return its filters."""
+        if frame.is_initial and frame.group:
+            raise InputError(
+                "the initial predicate has no queue group", hint="subscribe to a predicate, or leave it out"
+            )
         if frame.is_initial:
             link.rights.check_subscribe(self._initial())
             filters = []  # already registered
@@ -200,6 +206,14 @@ class ClientHandler:
         if filters and link.rights.subscribe is not None:
             link.rights.check_subscribe(predicate_of(frame.predicate))
         return filters
+
+    def _group(self, link: Link, frame: Subscribe, filters: Collection[bytes]) -> GroupKey | None:
+        """Return the queue group of a subscription, if it has one; raise a `LimitError` if it is one too many."""
+        if not frame.group:
+            return None
+        key = GroupKey(link.account, frame.group, filters_digest(filters))
+        self._subscriptions.fib.groups.check(key)
+        return key
 
     def _initial(self) -> Predicate:
         predicate = self._subscriptions.fib.initial

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from cbnet.language.syntax.byte_form import filter_from_bytes
 from cbnet.network.forwarding.forwarding_table import InternalSubscriber, Subscriber
+from cbnet.network.forwarding.queue_groups import GroupKey
 from cbnet.network.forwarding.router_core import RouterCore
 from cbnet.network.link.link import Link
 from cbnet.network.protocol.frames import (
@@ -110,7 +111,7 @@ class Inquiries:
         if subject == "status":
             return self._status()
         listed = [
-            _field(self._name(subscriber), id, filters)
+            _field(self._name(subscriber), id, filters, self._fib.groups.key(subscriber, id))
             for subscriber, id, filters in islice(self._fib.local(), MAX_LISTED)
         ]
         return SubscriptionList(0, self._context.name, listed, len(self._fib))
@@ -125,7 +126,7 @@ def _is_answer(report: Status | SubscriptionList, request: Request) -> bool:
     return isinstance(report, kind) and report.router == request.at
 
 
-def _field(subscriber: str, id: int, filters: Sequence[bytes]) -> SubscriptionField:
+def _field(subscriber: str, id: int, filters: Sequence[bytes], group: GroupKey | None) -> SubscriptionField:
     """Return the report of a subscription; filters beyond the length that is shown are not decoded."""
     text = ""
     for filter in filters:
@@ -135,4 +136,4 @@ def _field(subscriber: str, id: int, filters: Sequence[bytes]) -> SubscriptionFi
     text = text or "false"
     is_whole = len(text) <= MAX_LISTED_LENGTH
     shown = text if is_whole else text[: MAX_LISTED_LENGTH - 2] + " …"
-    return SubscriptionField(subscriber, id, shown, is_whole)
+    return SubscriptionField(subscriber, id, shown, is_whole, "" if group is None else group.name)

@@ -87,7 +87,8 @@ class Router:
         self._fast = self._forwarder.fast
         self.pulls = PullRouter(core)
         self.durable = DurableRouter(core, announcements, self._forwarder, journal)
-        self._floodings = {each.kind: each for each in (self._link_records, self.durable.records)}
+        self._groups = self._forwarder.groups
+        self._floodings = {each.kind: each for each in (self._link_records, self.durable.records, self._groups)}
         quotas = FilterQuotas(self.links, announcements, self.durable)
         self._clients = ClientHandler(context, announcements, self._forwarder, self.pulls, self.durable, quotas)
         self._inquiries = Inquiries(core, lambda: router_status(self, context, 0))
@@ -105,6 +106,7 @@ class Router:
         return {
             frames.LinkRecord: lambda link, frame: self._link_records.record(link.id, frame),
             frames.HomeRecord: lambda link, frame: self.durable.records.record(link.id, frame),
+            frames.GroupRecord: lambda link, frame: self._groups.record(link.id, frame),
             frames.RecordSummary: lambda link, frame: self._floodings[frame.kind].summary(link.id, frame),
             frames.RecordRequest: lambda link, frame: self._floodings[frame.kind].request(link.id, frame),
             frames.Packet: lambda link, frame: self._forwarder.packet(link.name, frame),
@@ -429,6 +431,7 @@ class Router:
         """Do the work due at the end of a turn, and return the collected actions."""
         self._is_due = False
         self._link_records.originate()
+        self._groups.originate()
         for records in self._floodings.values():
             records.request_missing()
         if self.versions.is_due:

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from cbnet.errors import InputError
 from cbnet.files import read_bytes
 from cbnet.network.protocol.fields import check_name
-from cbnet.network.protocol.frames import HomeRecord, LinkRecord, Record
+from cbnet.network.protocol.frames import GroupRecord, HomeRecord, LinkRecord, Record
 from cbnet.text_positions import Keys
 from cbnet.toml_files import TomlDocument, toml, toml_key
 
@@ -67,7 +67,7 @@ class RecordSignatures:
         """Return an own record with its signature; without a key, as it is."""
         return record if self.seed is None else replace(record, signature=self._private.sign(self._signed(record)))
 
-    def problem(self, record: LinkRecord | HomeRecord) -> str:
+    def problem(self, record: LinkRecord | HomeRecord | GroupRecord) -> str:
         """Return why a record is refused; empty if it is accepted."""
         if self.public_keys is None:
             return ""
@@ -83,9 +83,9 @@ class RecordSignatures:
             return ""
         return "the signature is not that of its owner"
 
-    def _signed(self, record: LinkRecord | HomeRecord) -> bytes:
+    def _signed(self, record: LinkRecord | HomeRecord | GroupRecord) -> bytes:
         """Return the bytes that a signature covers."""
-        bare: LinkRecord | HomeRecord = replace(record, signature=b"")
+        bare: LinkRecord | HomeRecord | GroupRecord = replace(record, signature=b"")
         return _encode((_CONTEXT, self.network, replace(bare, age=0) if isinstance(bare, LinkRecord) else bare))
 
     @cached_property

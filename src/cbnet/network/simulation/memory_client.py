@@ -63,6 +63,7 @@ class MemoryClient:
         self.is_disconnected = False
         self.is_frozen = False
         self.subscriptions: dict[int, str] = {}
+        self._groups: dict[int, str] = {}
         self.offers: dict[int, tuple[str, Handler]] = {}
         self.deliveries: list[ReceivedMessage] = []
         self._received: dict[tuple[str, int, int], int] = {}  # message -> link of the connection
@@ -75,10 +76,10 @@ class MemoryClient:
 
     # --- operations
 
-    def subscribe(self, id: int, predicate: str, wait: float = 0.0) -> None:
+    def subscribe(self, id: int, predicate: str, wait: float = 0.0, group: str = "") -> None:
         """Subscribe, now and after each reconnection."""
-        self.subscriptions[id] = predicate
-        self.send(Subscribe(id, predicate, wait))
+        self.subscriptions[id], self._groups[id] = predicate, group
+        self.send(Subscribe(id, predicate, wait, group=group))
 
     def unsubscribe(self, id: int) -> None:
         """End a subscription."""
@@ -184,7 +185,7 @@ class MemoryClient:
         self._last_received = self._memory.now
         self.send(client_hello(self.name, self._host.settings.network, self._token))
         for id, predicate in self.subscriptions.items():
-            self.send(Subscribe(id, predicate, 0))
+            self.send(Subscribe(id, predicate, 0, group=self._groups[id]))
         for id, (predicate, _) in self.offers.items():
             self.send(OfferFrame(id, predicate, 0))
 

@@ -5,7 +5,7 @@ from support.memory_networks import content, encoded
 from cbnet import parse_filter
 from cbnet.language.syntax.byte_form import filter_to_bytes, predicate_to_bytes
 from cbnet.network.announce.subscriptions import SLICE, OwnSource, Subscriptions
-from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber
+from cbnet.network.forwarding.forwarding_table import Fib, InternalSubscriber, Matches
 
 
 def subscriptions(*said):
@@ -74,7 +74,7 @@ def test_interests_of_other_domains_are_announced_apart():
     new = subscriptions((1, 1, "x = 1"), (InternalSubscriber.OTHER_DOMAINS, 0, "x = 1 or y = 1"))
     assert own(new) == set(encoded("x = 1"))
     assert own(new, OwnSource.DOMAINS) == set(encoded("x = 1", "y = 1"))
-    assert new.fib.match(content(y=1)) == ({}, [0], False, 0, [], None)
+    assert new.fib.match(content(y=1)) == Matches({}, [0], False, 0, [])
     new.remove(InternalSubscriber.OTHER_DOMAINS, 0)
     assert (own(new), own(new, OwnSource.DOMAINS)) == (set(encoded("x = 1")), set())
 

@@ -4,6 +4,7 @@ import pytest
 from support.durable_networks import DurableLab, answers, billing_lab, numbers, payloads, publish, report
 
 from cbnet.errors import InputError
+from cbnet.network.client.async_subscription import durable_options
 from cbnet.network.protocol.frames import DurableLimit, DurableLimits, DurableLost, DurableRemove, RefusedFrame
 
 TWICE = DurableLimits(max_deliveries=2, dead_letter="failed")
@@ -154,7 +155,7 @@ def test_dead_letters_must_exist_and_go_in_no_circle():
 
 def test_dead_letters_need_a_number_of_deliveries():
     with pytest.raises(InputError, match="no message gets to the dead letters 'failed' without max_deliveries"):
-        DurableLimits(dead_letter="failed")
+        durable_options("billing", None, DurableLimits(dead_letter="failed"))
     net, _, bob = lab()
     (reason,) = refusals(net, bob, limit(max_deliveries=0))
     assert reason.startswith("no message gets to the dead letters 'failed' without max_deliveries")

@@ -94,7 +94,8 @@ def stalled_home(**disk):
     return net, alice, bob, sent
 
 
-@pytest.mark.parametrize("disk", [{"is_full": True}, {"delay": 100.0}])
+# All three messages arrive before the full disk says so.
+@pytest.mark.parametrize("disk", [{"is_full": True, "delay": 0.5}, {"delay": 100.0}])
 def test_repetitions_take_no_memory_while_the_disk_stalls(disk):
     net, alice, bob, sent = stalled_home(**disk)
     own = net.memory.router("b").durable._held

@@ -157,6 +157,8 @@ ALL = [
     ),
     frames.DurableRemoved(1, 5),
     frames.DurableLimited(1, frames.DurableLimits(messages=5)),
+    frames.GroupRecord("a", 1, 2, [frames.GroupField("ann", "workers", b"d" * 16, 3)], b""),
+    frames.Subscribe(1, "x > 0", 0.0, False, "workers"),
     frames.DurablePeek(1, "billing", 1, 0, 20),
     frames.DurableMove(1, "failed", "billing", [1, 7], 0, 0, 0),
     frames.DurablePurge(1, "billing", [], 1, 9, 5, "ann"),
