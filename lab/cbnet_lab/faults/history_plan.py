@@ -28,6 +28,7 @@ PROCESS_FAULTS: Final = (*_ROUTER_FAULTS, *_LINK_FAULTS, "leave")
 # In memory: many short histories find more violations than a few long ones.
 _MEMORY_SECONDS = (3.0, 6.0, 12.0, 40.0)
 _REPLAYED, _PLAIN = 0.35, 0.35  # shares of histories with subscriptions from the past, and with plain subscribers
+_LIMITED = 0.3  # share of histories with subscriptions of another account that are often full
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,13 @@ class PlannedSubscription:
     kind: SubscriptionKind = "durable"
     age: float | None = None  # of the first message, if it starts in the past
     at: float = 0.0  # seconds from the beginning
+    limit: int = 0  # messages that it keeps, if its account is not that of the publishers
 
     def event(self, at: float, client: str, ack_wait: float) -> SubscribeEvent:
         """Return the event that records the subscription of a client."""
-        return SubscribeEvent(at, client, self.name, self.home, self.predicate, ack_wait, self.kind, self.age)
+        return SubscribeEvent(
+            at, client, self.name, self.home, self.predicate, ack_wait, self.kind, self.age, self.limit
+        )
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ class HistoryPlan:
             subscriptions += [_past(random, number, logs, seconds) for number in range(count)]
         if random.random() < _PLAIN:
             subscriptions += [_plain(random, number, routers) for number in range(3)]
+        subscriptions += _limited(seed, subscriptions)
         publishers = _publishers(random, routers)
         clients = [client for each in subscriptions for client in each.clients]
         rates = [
@@ -140,6 +145,20 @@ def _durable(random: Random, routers: Sequence[str], most: int, last: float = 0.
         clients = [f"c{n} at {home}" for n in range(random.randint(1, 2))]
         subscriptions.append(PlannedSubscription(f"{predicate} at {home}", home, predicate, clients, at=at))
     return subscriptions
+
+
+def _limited(seed: int, others: Sequence[PlannedSubscription]) -> list[PlannedSubscription]:
+    """Return subscriptions of another account, which are often full, in some histories."""
+    random = Random(f"limited {seed}")
+    if random.random() >= _LIMITED:
+        return []
+    home = random.choice(others).home
+    return [
+        PlannedSubscription(
+            f"{predicate} of limited {n} at {home}", home, predicate, [f"limited {n}"], limit=random.choice((1, 3, 20))
+        )
+        for n, predicate in enumerate(random.choices(PREDICATES, k=random.randint(1, 2)))
+    ]
 
 
 def _past(random: Random, number: int, logs: Mapping[str, str], seconds: float) -> PlannedSubscription:

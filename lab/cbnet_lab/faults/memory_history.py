@@ -6,6 +6,7 @@ the end all faults are repaired, and the remaining messages are delivered. The s
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -18,6 +19,7 @@ from cbnet.network.durable.history import is_note
 from cbnet.network.durable.home_log.journal import HISTORY_ID
 from cbnet.network.link.settings import Settings
 from cbnet.network.protocol.frames import (
+    DurableLimits,
     DurableLost,
     DurablePublished,
     Frame,
@@ -26,6 +28,9 @@ from cbnet.network.protocol.frames import (
     Replaying,
     Subscribed,
 )
+from cbnet.network.security.access import Access, Account
+from cbnet.network.security.rights import Rights
+from cbnet.network.security.tokens import new_token
 from cbnet.network.simulation.durable_client import DurableMemoryClient, StoredMessage
 from cbnet.network.simulation.memory_disk import MemoryDisk
 from cbnet.network.simulation.memory_network import MemoryNetwork
@@ -49,6 +54,7 @@ _RECOVERY = 15.0  # seconds: a dead link is detected, then dialled again, and me
 _CONFIRM = 8.0  # seconds for subscriptions to be confirmed
 _DISK_DELAYS = (0.001, 0.02, 0.3)  # seconds
 _LOG_LIMITS = (1_000_000, 10)  # messages
+_OWN, _OTHER = "own", "other"  # accounts: of publishers and most subscribers, and of full subscriptions
 
 NewDisk: TypeAlias = Callable[..., MemoryDisk]
 
@@ -57,7 +63,7 @@ class MemoryPublisher(DurableMemoryClient):
     """A durable publisher."""
 
     def __init__(self, history: MemoryHistory, name: str, router: str) -> None:
-        super().__init__(history.memory, name, router)
+        super().__init__(history.memory, name, router, token=history.tokens[_OWN])
         self._history = history
         self.on_receipt = self._answered
         history.clients[name] = self
@@ -92,7 +98,8 @@ class MemorySubscriber(DurableMemoryClient):
     """A client of a planned subscription."""
 
     def __init__(self, history: MemoryHistory, planned: PlannedSubscription, name: str) -> None:
-        super().__init__(history.memory, name, planned.home)
+        token = history.tokens[_OTHER if planned.limit else _OWN]
+        super().__init__(history.memory, name, planned.home, token=token)
         self._history, self._planned = history, planned
         self.at = planned.at  # seconds from the beginning
         self.on_answer = self._answered
@@ -111,8 +118,16 @@ class MemorySubscriber(DurableMemoryClient):
         elif planned.kind == "replay" and start is not None:
             self.replay(1, planned.predicate, start, window=window)
         else:
+            limits = DurableLimits(messages=planned.limit) if planned.limit else None
             self.subscribe_durable(
-                1, planned.name, planned.predicate, wait=_CONFIRM, window=window, ack_wait=_ACK_WAIT, start=start
+                1,
+                planned.name,
+                planned.predicate,
+                wait=_CONFIRM,
+                window=window,
+                ack_wait=_ACK_WAIT,
+                limits=limits,
+                start=start,
             )
 
     def _answered(self, frame: Frame) -> None:
@@ -159,11 +174,17 @@ class MemoryHistory:
         self._plan = plan = HistoryPlan.in_memory(seed)
         self.random = random = Random(seed)
         self.memory = memory = MemoryNetwork(seed, is_fast=random.random() < 0.3)
+        has_accounts = any(each.limit for each in plan.subscriptions)
+        accounts = {name: new_token(name) for name in (_OWN, _OTHER)} if has_accounts else {}
+        self.tokens = defaultdict(str, {name: each.token for name, each in accounts.items()})
+        clients = {name: Account(Rights(), each.hash) for name, each in accounts.items()} if has_accounts else None
         for name in plan.routers:
             has_disk = name in plan.homes or random.random() < 0.7
             own = disk(memory, delay=random.choice(_DISK_DELAYS)) if has_disk else None
             log, most = plan.logs.get(name, ""), random.choice(_LOG_LIMITS)
-            memory.add(Settings(name, history=log, history_messages=most, **routing.settings), disk=own)
+            memory.add(
+                Settings(name, history=log, history_messages=most, **routing.settings), disk=own, access=Access(clients)
+            )
         for link in plan.links:
             memory.add_cable(*link)
         memory.run(5)

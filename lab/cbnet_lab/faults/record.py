@@ -50,6 +50,7 @@ class SubscribeEvent(RunEvent, frozen=True):
     ack_wait: float = 0.0
     kind: SubscriptionKind = "durable"
     age: float | None = None  # if it starts in the past: maximum age of the first message, in seconds
+    limit: int = 0  # messages that it keeps; it then refuses others, and its account is not that of the publishers
 
 
 class UnsubscribeEvent(RunEvent, frozen=True):
@@ -99,6 +100,7 @@ class ReceiptEvent(RunEvent, frozen=True):
     outcome: Outcome
     subscriptions: int
     reason: str = ""  # of a refusal
+    others: dict[str, int] = {}  # subscriptions of other accounts that refused it, by home
 
 
 class ReceiveEvent(RunEvent, frozen=True):
@@ -208,4 +210,5 @@ def sender(payload: bytes) -> tuple[str, int]:
 def receipt_event(at: float, publisher: str, number: int, receipt: Receipt | DurablePublished) -> ReceiptEvent:
     """Return the event of a receipt."""
     outcome: Outcome = "silent" if receipt.silent else "refused" if receipt.refused else "stored"
-    return ReceiptEvent(at, publisher, number, outcome, receipt.subscriptions, "; ".join(receipt.refused))
+    others = {home: each.count for home, each in receipt.others.items()}
+    return ReceiptEvent(at, publisher, number, outcome, receipt.subscriptions, "; ".join(receipt.refused), others)

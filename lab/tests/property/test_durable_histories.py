@@ -86,7 +86,7 @@ def test_a_build_that_holds_nothing_back_is_found(monkeypatch):
 
 
 def test_a_build_that_stores_repetitions_is_found(monkeypatch):
-    monkeypatch.setattr(PublisherWindow, "add", lambda _self, _sequence: None)
+    monkeypatch.setattr(PublisherWindow, "add", lambda *_: None)
     assert is_found("stored twice")
 
 

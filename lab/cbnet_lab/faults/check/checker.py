@@ -2,7 +2,9 @@
 
 lost          a message with the receipt "stored" was never received for a matching durable subscription that all
               routers had confirmed when it was published, or is missing from a log; or the receipt counts fewer
-              subscriptions than these; or a plain subscriber did not receive a message, although nothing failed
+              subscriptions than these. A full subscription of another account than the publisher's may lack it, if
+              the receipt counts that, and the loss was reported to its client. Or a plain subscriber did not receive a
+              message, although nothing failed
 unkept        a plain subscriber did not receive a message published after all reachable routers had confirmed its
               subscription, although nothing has changed since
 gap           a subscription from the past did not receive a matching message at or after its start in the log, and the
@@ -18,7 +20,8 @@ repeated      a message was received again although it was acknowledged in time,
               the subscription is not durable
 order         a later message of a publisher has a lower offset, or reached a client first without a redelivery; or
               messages of a log arrived out of order; or messages for a plain subscriber, although nothing failed
-refused       a message was refused although no disk was full, all routers had confirmed all homes, and no clock jumped
+refused       a message was refused although no disk was full, all routers had confirmed all homes, and no clock jumped;
+              or the receipt counts a refusal of a subscription that has the message, or of none
 unanswered    a publisher got no answer in time; or the answer reports silent homes, although all faults were repaired
               in time and no clock jumped; or a subscription from the past never started
 no reply      a request got no reply, although the network has settled and a holder can be reached
@@ -34,6 +37,7 @@ The findings depend on the events alone, so the checker can be tested with recor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import inf
 
@@ -260,12 +264,41 @@ class Checker:
         matching = [each for each in self._durable.values() if each.matches(publish.message)]
         due = [each for each in matching if each.confirmed < publish.at]
         self.findings.counts["due"] += len(due)
-        for each in due:
-            if (publish.publisher, publish.number) not in stored[each.name] and not each.is_told:
+        lacking = [each for each in due if (publish.publisher, publish.number) not in stored[each.name]]
+        for each in lacking:
+            if not each.is_told:
                 self.findings.violate("lost", f"{each.name}: {text}, stored at {receipt.at:.2f}")
+        self._check_refusals(text, receipt, [each.home for each in lacking if each.limit])
         least = sum(not each.is_past for each in due)  # the others may still receive messages from the log
-        if not least <= receipt.subscriptions <= sum(each.since <= receipt.at for each in matching):
-            self.findings.violate("lost", f"{text}: stored by {receipt.subscriptions} subscriptions, not by {least}")
+        counted = receipt.subscriptions + sum(receipt.others.values())
+        if not least <= counted <= sum(each.since <= receipt.at for each in matching):
+            self.findings.violate("lost", f"{text}: {counted} subscriptions have stored or refused it, not {least}")
+        self._check_refused(text, publish, receipt, stored)
+
+    def _check_refusals(self, text: str, receipt: record.ReceiptEvent, lacking: Iterable[str]) -> None:
+        """Check that a receipt counts the full subscriptions that lack a message; lacking: their homes."""
+        for home, count in Counter(lacking).items():
+            counted = receipt.others.get(home, 0)
+            if count > counted:
+                self.findings.violate("lost", f"{text}: {count} full subscriptions at {home} lack it, not {counted}")
+
+    def _check_refused(
+        self,
+        text: str,
+        publish: record.PublishEvent,
+        receipt: record.ReceiptEvent,
+        stored: Mapping[str, set[Identity]],
+    ) -> None:
+        """Check that no subscription that has a message is counted as one that refused it."""
+        for home, count in receipt.others.items():
+            self.findings.counts["refused by others"] += count
+            own = [each for each in self._durable.values() if each.home == home and each.limit]
+            having = sum((publish.publisher, publish.number) in stored[each.name] for each in own)
+            matching = sum(each.matches(publish.message) for each in own)
+            if having + count > matching:
+                self.findings.violate(
+                    "refused", f"{text}: {having} of {matching} at {home} have it, {count} refused it"
+                )
 
     def _check_log(self, kept: record.KeptEvent) -> None:
         log = LogCheck(kept, self.findings, self._published)

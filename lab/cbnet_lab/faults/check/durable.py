@@ -40,6 +40,7 @@ class DurableCheck(SubscriptionCheck):
         self._ack_wait = first.ack_wait - slack
         self.is_past = first.age is not None  # whether it starts in the past
         self.start: int | None = None  # offset in the log of its home where it starts, if known
+        self.limit = first.limit  # messages that it keeps, if its account is not that of the publishers
         self.is_told = False  # whether missing messages were reported to clients
         self._offsets: dict[int, _Stored] = {}
         self._faults = -inf  # time of the last fault of its home or a client

@@ -10,6 +10,7 @@ from cbnet_lab.faults.record import (
     EndEvent,
     FaultEvent,
     HealEvent,
+    LostEvent,
     PublishEvent,
     ReceiptEvent,
     ReceiveEvent,
@@ -140,3 +141,39 @@ def test_what_is_left_at_the_end_is_found():
     assert violations(*ONE, end=[EndEvent(99.0, {"even": 2})]) == {"waiting": 1}
     assert violations(*ONE, end=[]) == {"waiting": 1}
     assert check_record([]).violations == {"waiting": ["the record has no beginning"]}
+
+
+# --- full subscriptions of other accounts
+
+FULL = [
+    *SUBSCRIBED,
+    SubscribeEvent(1.0, "c1", "full", "r2", "k in (0, 2, 4)", ack_wait=3.0, limit=1),
+    ConfirmEvent(2.0, "full", routers=3),
+]
+REFUSED = ReceiptEvent(3.1, "p0", 1, "stored", 1, others={"r2": 1})
+REPORTED = LostEvent(3.2, "c1", "full", 1, "")
+
+
+def test_a_full_subscription_of_another_account_may_lack_what_the_receipt_counts():
+    assert violations(*ONE[:1], REFUSED, *ONE[2:], REPORTED, begin=FULL) == {}
+
+
+def test_a_full_subscription_must_learn_of_its_loss():
+    assert violations(*ONE[:1], REFUSED, *ONE[2:], begin=FULL) == {"lost": 1}
+
+
+@pytest.mark.parametrize("others", [{}, {"r1": 1}])
+def test_a_receipt_must_count_the_full_subscriptions_that_lack_a_message(others):
+    receipt = ReceiptEvent(3.1, "p0", 1, "stored", 2 - len(others), others=others)
+    found = violations(*ONE[:1], receipt, *ONE[2:], REPORTED, begin=FULL)
+    assert found == {"lost": 1, **({"refused": 1} if others else {})}
+
+
+def test_a_receipt_must_not_count_a_refusal_of_a_subscription_that_has_the_message():
+    has_it = ReceiveEvent(3.2, "c1", "full", 1, 1, "p0", 1)
+    assert violations(*ONE[:1], REFUSED, *ONE[2:], has_it, begin=FULL) == {"refused": 1}
+
+
+def test_a_full_subscription_of_another_account_is_no_reason_to_refuse_a_message():
+    refused = ReceiptEvent(3.1, "p0", 1, "refused", 0, "full")
+    assert violations(*ONE[:1], refused, begin=FULL) == {"refused": 1}

@@ -102,7 +102,7 @@ class DurableMemoryClient(MemoryClient):
     ) -> list[int]:  # fmt: skip
         """Publish messages, with their payloads, like `publish_durable`: they arrive together. Return their numbers."""
         now = self._memory.now
-        numbers = [self.publisher.add(dict(each), [], payload, now, timeout) for each, payload in all]
+        numbers = [self.publisher.add(dict(each), [], payload, now, timeout, required=[]) for each, payload in all]
         self._deadlines.update(dict.fromkeys(numbers, now + timeout + GRACE))
         self.send(*(self.publisher.frame(number, now) for number in numbers))
         return numbers
