@@ -333,6 +333,11 @@ JOURNAL = frames.JournalField("short", 5, 4, 3, 2, 0.5, 1.0)
         (frames.RefusedFrame(20, 1, "why", ReasonCode.LIMIT, "c:4001"), [35, 20, 1, "why"], [3, "c:4001"]),
         (frames.DurableRemoved(1, 5), [83, 1], [5]),
         (
+            frames.DurablePublished(1, 2, 3, 4, ["a"], ["b"], {"c": frames.Refusals(1, [("ann", "s")])}),
+            [81, 1, 2, 3, 4, ["a"], ["b"]],
+            [{"c": [1, [["ann", "s"]]]}],
+        ),
+        (
             frames.DurableReport(
                 1,
                 [],
