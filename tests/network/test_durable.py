@@ -244,7 +244,9 @@ def test_commands_keep_messages_between_runs(cbnet, network):
     outcome = cbnet("pub", "price=1", "--count", "3", "--durable", *other)
     assert (outcome.code, outcome.err) == (0, "published 3 messages at a; stored by 1 durable subscription\n")
     assert cbnet("pub", "price=0", "--durable", *other).err.endswith("; no durable subscription matches\n")
-    row, _, journal = map(json.loads, cbnet("durable", "list", "--json", *home).out.splitlines())
+    listed = [json.loads(line) for line in cbnet("durable", "list", "--json", *home).out.splitlines()]
+    (row,) = [each for each in listed if "predicate" in each]
+    (journal,) = [each for each in listed if "journal" in each]
     assert (journal["home"], journal["journal"]["state"]) == ("c", "writable")
     assert (row["name"], row["predicate"], row["messages"], row["next"]) == ("billing", "price > 0", 3, 4)
     assert "other routers with durable subscriptions: c (1)" in cbnet("durable", "list", *other).err
